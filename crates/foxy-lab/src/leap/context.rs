@@ -1,4 +1,4 @@
-//! State that all requests of a run share: options, numbers, noise, timer and kept connections.
+//! State that all requests of a run share: options, numbers, noise, timer and idle connections.
 
 use super::LeapRun;
 use super::exchange::kept::Kept;
@@ -18,7 +18,7 @@ pub struct RunContext {
     pub run: LeapRun,
     pub numbers: Numbers,
     pub noise: RefCell<Noise>,
-    /// Timer of copies and requests; `run` must be polled.
+    /// Timer for copies and requests. Its `run` method must be polled.
     pub alarm: Alarm,
     pub kept: Kept,
 }
@@ -35,7 +35,7 @@ impl RunContext {
         })
     }
 
-    /// Waits until a copy is due. After an interrupt the remaining copies leave at once.
+    /// Waits until a copy is due. After an interrupt, the remaining copies are sent at once.
     pub(crate) async fn pause(&self, due: Instant) {
         loop {
             let now = clock::monotonic();
@@ -48,7 +48,7 @@ impl RunContext {
     }
 }
 
-/// Unique numbers of the copies of a run.
+/// Gives every copy of a run a unique number.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     first: u64,
@@ -56,29 +56,30 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Numbers for `paths` paths, from now on.
+    /// Creates the numbers of a new run with `paths` paths.
     pub fn new(paths: usize) -> Self {
         Self { first: wire::first_of_run(), paths: paths as u64 }
     }
 
-    /// The two numbers of the probes on a path.
+    /// The numbers of the two probes on a path.
     pub const fn probes(self, path: usize) -> [u64; 2] {
         let first = self.first + 2 * path as u64;
         [first, first + 1]
     }
 
-    /// Number of the copy of request `number` on a path.
+    /// The number of the copy of request `number` on a path.
     pub const fn copy(self, number: u64, path: usize) -> u64 {
         self.second_asking(number) + 1 + path as u64
     }
 
-    /// The path of a copy; `None` for probes and second requests to the origin.
+    /// The path of the copy with this number. Returns `None` for probes and second requests to the
+    /// origin.
     pub fn path(self, number: u64) -> Option<usize> {
         let since = number.checked_sub(self.first + 2 * self.paths)?;
         usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()
     }
 
-    /// Number of the second request to the origin for request `number`.
+    /// The number of the second request to the origin for request `number`.
     pub(crate) const fn second_asking(self, number: u64) -> u64 {
         self.first + 2 * self.paths + number * (self.paths + 1)
     }

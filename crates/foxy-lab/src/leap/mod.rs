@@ -1,6 +1,6 @@
-//! LEAP (seed 002): compares proxies by sending each request to all of them. The Multiplier (§2.2;
-//! R105–R113) sends the copies of a stream's or a client's (`front`) request, times and digests the
-//! answers, and judges them beside each other. The `collector` is the proxies' parent.
+//! LEAP (seed 002) compares proxies by sending each request to all of them. The Multiplier (§2.2;
+//! R105–R113) sends a copy of each request on every path, times the answers and compares them.
+//! `front` accepts requests from clients. The `collector` is the parent of the proxies.
 
 pub mod collector;
 mod context;
@@ -42,27 +42,27 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use verdict::{Fingerprint, Version};
 
-/// The form of requests on a path.
+/// How a path receives requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// A forward proxy: absolute form.
     Forward,
-    /// A reverse proxy: origin form.
+    /// A reverse proxy or the Collector: origin form.
     Reverse,
-    /// The server that the request names, at a near address: origin form.
+    /// The server that the request names, if its address is near: origin form.
     Named,
-    /// The origin itself: origin form. Its answer is the reference.
+    /// The origin itself: origin form. Its answer is the reference for the other paths.
     Direct,
 }
 
-/// A server that gets every request.
+/// A server that receives a copy of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// Name in logs, tables and records.
     pub name: String,
     /// Address of the server.
     pub address: SocketAddr,
-    /// Form of requests.
+    /// How this server receives requests.
     pub manner: Manner,
 }
 
@@ -77,48 +77,50 @@ impl Path {
     }
 }
 
-/// The start times of requests.
+/// When requests start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeapPace {
-    /// This many at a time; the next starts when one has ended on every path.
+    /// This many requests at a time. The next request starts when one has ended on every path.
     Closed(usize),
-    /// Fixed rate per second.
+    /// A fixed number of requests per second.
     Rate(f64),
-    /// As recorded, sped up by this factor.
+    /// At the recorded times, sped up by this factor.
     Recorded(f64),
 }
 
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub struct LeapRun {
-    /// Receivers of every request; at most one is [`Manner::Direct`].
+    /// The servers that receive every request. At most one is [`Manner::Direct`].
     pub paths: Vec<Path>,
     /// Start times.
     pub pace: LeapPace,
-    /// Delay between the copies of a request (R108).
+    /// Delay between two copies of a request (R108).
     pub stagger: Duration,
     /// Time limit of an answer.
     pub time_limit: Duration,
-    /// Largest number of requests in flight. Requests beyond are refused and counted (R107).
+    /// Largest number of unfinished requests. Further requests are refused and counted (R107).
     pub most_in_flight: usize,
-    /// Request numbers, by which the verifying origin's answers reveal hits; `None` sends none.
+    /// Numbers that the verifying origin repeats in answers, which reveals hits. `None` sends no
+    /// numbers.
     pub numbers: Option<Numbers>,
     /// TLS and protocol of copies.
     pub outgoing: Outgoing,
-    /// Whether connections are kept.
+    /// Whether connections are reused.
     pub connections: Connections,
-    /// Seed of the bootstrap intervals.
+    /// Random seed for the bootstrap confidence intervals.
     pub seed: u64,
-    /// Pairs of paths whose proxies are set up alike; their differences are noise.
+    /// Pairs of paths to equally configured proxies. Differences within a pair are noise.
     pub alike: Vec<(usize, usize)>,
-    /// Records the requested URLs, so that a Collector can tell prefetches.
+    /// Records the requested URLs. A Collector needs them to recognise prefetches.
     pub wanted: Option<Arc<Wanted>>,
-    /// Once set, no more requests begin.
+    /// Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,
 }
 
 impl LeapRun {
-    /// Defaults: one request at a time, new HTTP/1 connections, a minute's patience, seed 1.
+    /// Default options: one request at a time, new HTTP/1 connections, a time limit of one minute,
+    /// seed 1.
     pub fn new(paths: Vec<Path>) -> Self {
         Self {
             paths,
@@ -137,42 +139,42 @@ impl LeapRun {
     }
 }
 
-/// A whole answer with a digest of its body.
+/// A complete answer with a digest of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
     /// The header fields.
     pub headers: Headers,
-    /// Body length with content codings, without chunk framing.
+    /// Length of the body: content codings included, chunk framing excluded.
     pub length: u64,
     /// Digest of the body, decoded where possible.
     pub digest: u128,
-    /// Treatment of the content coding.
+    /// What was done with the content coding.
     pub decoding: Decoding,
-    /// Whether the end is unambiguous.
+    /// Whether the end of the answer is unambiguous.
     pub framing: Framing,
-    /// Whether the proxy's cache answered, if known.
+    /// Whether a cache answered, if this is known.
     pub hit: Option<bool>,
 }
 
-/// The framing of an answer.
+/// Whether the header fields fix the end of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// In one way.
+    /// The end is unambiguous.
     Plain,
-    /// Both Content-Length and Transfer-Encoding, which readers may resolve differently (RFC 9112
-    /// §6.3).
+    /// The answer has both Content-Length and Transfer-Encoding, which readers may interpret
+    /// differently (RFC 9112 §6.3).
     Ambiguous,
 }
 
 impl Answer {
-    /// Status and body: the answer as a user sees it.
+    /// Status and body digest: the answer as a user sees it.
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
     }
 
-    /// The fingerprint and the version that the validators name.
+    /// The fingerprint together with the validators, which name the version.
     pub fn version(&self) -> Version {
         Version {
             print: self.fingerprint(),

@@ -1,11 +1,11 @@
-//! Failures of origins, with names, statuses and texts.
+//! Failures of origins. Each failure has a name for reports, an HTTP status and a text for people.
 
 use crate::named::named;
 use crate::wire::tls::outbound::Obstacle;
 
 named! {
-    /// Why an origin gave no whole answer. The failure is stored and passed on once to each proxy
-    /// (R121).
+    /// Why an origin sent no complete answer. The Collector stores the failure and passes it on
+    /// once to each proxy (R121).
     pub enum Failure {
         NoSuchHost = "no_such_host": "the origin's name has no address",
         NotAllowed = "not_allowed":
@@ -32,7 +32,8 @@ named! {
 }
 
 impl Failure {
-    /// Status of the error answer, if no head has been sent.
+    /// HTTP status of the error answer. The Collector sends the error answer if the origin sent no
+    /// response head.
     pub const fn status(self) -> u16 {
         match self {
             Self::NotAllowed => 403,
@@ -44,7 +45,7 @@ impl Failure {
         }
     }
 
-    /// Error type in `Proxy-Status` (RFC 9209 §2.3).
+    /// Error type for the `Proxy-Status` field (RFC 9209 §2.3).
     pub const fn proxy_status(self) -> &'static str {
         match self {
             Self::NoSuchHost => "dns_error",

@@ -1,5 +1,5 @@
-//! One exchange with an origin, on a new connection (R120), never repeated (R121). It writes an
-//! answer and goes on even if nobody reads.
+//! One exchange with an origin on a new connection (R120), never repeated (R121). It continues even
+//! if no proxy reads the answer.
 
 use super::answer::{End, SharedAnswer, Start};
 use super::failure::Failure;
@@ -25,7 +25,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 const READ: usize = 64 << 10;
-/// Estimated memory of a slot, without head and body.
+/// Estimated memory in bytes of a table slot without head and body.
 const SLOT: usize = 1024;
 
 pub struct Errand {
@@ -33,7 +33,7 @@ pub struct Errand {
     pub answer: Rc<SharedAnswer>,
     pub request: Rc<Request>,
     pub address: IpAddr,
-    /// The wait for the pacer's turn. It is part of the cost of the exchange.
+    /// Time that the request waited for the rate limit. It is part of the cost of the exchange.
     pub turn: Duration,
     pub older: Option<Rc<SharedAnswer>>,
 }
@@ -98,7 +98,7 @@ impl Exchange<'_> {
                     ResponseEvent::Interim(_) | ResponseEvent::Trailers(_) => {}
                 }
             }
-            // A fast origin must not starve other tasks.
+            // Let other tasks run, even if the origin sends very fast.
             yield_now().await;
             input.reserve(READ);
             let read = timeout(self.shared.options.time_limit, stream.read_buf(&mut input)).await;
@@ -140,8 +140,8 @@ impl Exchange<'_> {
         Ok(stream)
     }
 
-    /// The handshake costs one more round trip, which counts as connecting. An origin that stands
-    /// for every host shows a certificate for its own address.
+    /// A TLS handshake costs one more round trip, counted as connect time. An origin that replaces
+    /// every host shows a certificate for its own address.
     async fn secure(&self, stream: TcpStream) -> Result<Channel, Failure> {
         let options = &self.shared.options;
         self.shared.alarm.until(clock::monotonic() + options.round_trip).await;
@@ -152,7 +152,7 @@ impl Exchange<'_> {
         Ok(secured.map_err(|_| Failure::HandshakeTimeout)??)
     }
 
-    /// A failed write is no failure of the fetch: the origin may have answered already.
+    /// A failed write does not end the fetch, because the origin may already have answered.
     async fn send(&self, stream: &mut Channel) {
         let request = &self.errand.request;
         let mut headers = self.fields();
@@ -240,7 +240,7 @@ impl Exchange<'_> {
         self.errand.answer.see(|progress| Rc::clone(&progress.body))
     }
 
-    /// Ends the answer. An answer without a head becomes an error page.
+    /// Ends the answer with a failure. If there is no head yet, proxies receive an error page.
     async fn fail(&self, failure: Failure) {
         let now = clock::monotonic();
         let started =
@@ -271,7 +271,7 @@ pub async fn failed(
     let (depends, confirms, failure) = (Vec::new(), false, Some(failure));
     let start = Start { head, length, depends, first_byte, at, origin, failure, confirms };
     answer.change(|progress| progress.start = Some(Rc::new(start)));
-    // A line of text fits into the tail of any body.
+    // Cannot fail: a short text always fits into the last block of a body.
     let _fits = answer.add(text, Duration::ZERO, &|| false).await;
     answer.change(|progress| progress.end = Some(End { at: Duration::ZERO, failure: None }));
 }
@@ -299,7 +299,7 @@ impl Exchange<'_> {
             let data = data.map_err(|error| failure(&error, Failure::ClosedEarly))?;
             let count = data.len();
             self.add(data, Some(first)).await?;
-            // Fails only for a stream that has ended.
+            // Releasing fails only if the stream has ended, which is harmless.
             let _ = body.flow_control().release_capacity(count);
         }
         self.end(Some(first)).await

@@ -1,5 +1,5 @@
-//! Payment for names (R117; seed 002, §3.1): each proxy waits once for each host, as long as the
-//! first lookup took. A request during that wait waits for the rest. Pure: it takes `now`.
+//! Delays for name look-ups (R117; seed 002, §3.1). Each proxy waits once for each host, as long as
+//! the first look-up took. A request during this wait waits only for the rest.
 
 use super::ProxyId;
 use super::failure::Failure;
@@ -17,7 +17,7 @@ pub type Resolved = Result<IpAddr, Failure>;
 pub enum HostLookup {
     Resolve,
     Wait,
-    /// The address, and the time at which the proxy has paid for the lookup.
+    /// The address, and the time until which the proxy waits.
     Known(Resolved, Instant),
 }
 

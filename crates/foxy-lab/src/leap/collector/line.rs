@@ -1,4 +1,5 @@
-//! One line of the Collector's log, as the paper shows it (002, Fig 4): Squid's native access.log.
+//! One line of the Collector's log. The format is Squid's native access.log, as in the paper (002,
+//! Fig 4).
 
 use crate::named::named;
 use foxy_base::WallTime;
@@ -7,60 +8,60 @@ use std::fmt;
 use std::time::Duration;
 
 named! {
-    /// The source of an answer.
+    /// Where an answer came from. The names are Squid's.
     pub enum Source {
-        /// The origin, asked for this request.
+        /// From the origin, by a new fetch for this request.
         Origin = "TCP_MISS",
-        /// The origin, which confirmed the stored answer.
+        /// From storage, after the origin confirmed the stored answer.
         Confirmed = "TCP_REFRESH_HIT",
-        /// The origin, which replaced the stored answer.
+        /// From the origin, which replaced the stored answer.
         Replaced = "TCP_REFRESH_MISS",
-        /// A fetch in flight for another request.
+        /// From a running fetch of another request.
         Joined = "TCP_CF_HIT",
-        /// Memory.
+        /// From memory.
         Memory = "TCP_MEM_HIT",
-        /// The spool file.
+        /// From the spool file.
         File = "TCP_HIT",
-        /// A 304: the request's own copy is current.
+        /// A 304: the proxy's own copy is current.
         Unchanged = "TCP_IMS_HIT",
         /// A stored failure.
         Failure = "TCP_NEGATIVE_HIT",
-        /// No source: the request was refused.
+        /// From no source: the request was refused.
         Refused = "TCP_DENIED",
     }
 }
 
 impl Source {
-    /// Whether the origin was asked.
+    /// Whether the answer needed a request to the origin.
     pub const fn is_fetch(self) -> bool {
         matches!(self, Self::Origin | Self::Confirmed | Self::Replaced)
     }
 }
 
-/// One log line: an answer to a request.
+/// One log line about one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectorLine {
-    /// End of the answer.
+    /// When the answer ended.
     pub at: WallTime,
-    /// Duration, to the millisecond.
+    /// Duration, written in milliseconds.
     pub elapsed: Duration,
-    /// The proxy's name, else its address.
+    /// The proxy's name, or its address if it has no name.
     pub proxy: String,
     /// Source of the answer.
     pub source: Source,
-    /// Whether the answer was aborted.
+    /// Whether the answer was cut short.
     pub aborted: bool,
     /// Status code.
     pub status: u16,
-    /// Bytes sent, with the head.
+    /// Bytes sent, including the head.
     pub size: u64,
     /// The request's method.
     pub method: Method,
-    /// The request's URL, or `-`.
+    /// The request's URL, or `-` if there is none.
     pub url: String,
-    /// The origin that was asked.
+    /// The origin that received the request.
     pub origin: Option<String>,
-    /// The media type.
+    /// The media type of the answer.
     pub media: Option<String>,
 }
 

@@ -1,9 +1,9 @@
-//! LEAP's Collector (seed 002, §2.3; R114–R121): the parent of all compared proxies. It asks an
-//! origin once for all of them. Each proxy pays what the first paid: for the name, the connection,
-//! the first byte and the transfer. It judges nothing, reads no arguments and opens no file.
+//! LEAP's Collector (seed 002, §2.3; R114–R121) is the parent of all compared proxies. It sends
+//! each request to the origin once and gives every proxy the same answer. Each proxy waits as long
+//! as the first: for the name, the connection, the first byte and the transfer.
 //!
-//! `table`, `hosts`, `reach` and `answer` decide, and take `now`. `serve` carries a client's
-//! connection, `request` reads from it, `fetch` asks the origin, and `reply` sends at its pace.
+//! The pure modules `table`, `hosts`, `reach` and `answer` decide and accept `now` as an argument.
+//! `serve` handles a connection, `request` reads, `fetch` requests from the origin, `reply` sends.
 
 mod answer;
 mod failure;
@@ -37,60 +37,61 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Prefix of the `Via` value of a Collector; LEAP recognises Collectors by it.
+/// Prefix of the `Via` value that every Collector adds. LEAP recognises Collectors by this prefix.
 pub(crate) const VIA: &str = "1.1 foxy-collector-";
 
-/// Largest number of proxies.
+/// Largest number of proxies that a Collector can tell apart.
 pub const MOST_PROXIES: usize = 64;
 /// Largest request body, in bytes.
 pub const LARGEST_REQUEST: usize = 1 << 20;
 
-/// Number of a proxy.
+/// Number of a proxy, counted from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProxyId(pub usize);
 
-/// An address for proxies to connect to. Proxies differ by listener and by client address.
+/// A listener for proxies. The Collector tells proxies apart by listener and by client address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The proxy's name in logs and reports; its address without one.
+    /// The proxy's name in logs and reports. Without a name, its address is shown.
     pub name: Option<String>,
-    /// Listening address; port 0 takes a free port.
+    /// Address to listen on. Port 0 means any free port.
     pub address: SocketAddr,
 }
 
-/// Receives each log line. Never called from two threads at once.
+/// Receives each log line. Calls never overlap.
 pub type LogSink = Box<dyn FnMut(&CollectorLine) + Send>;
 
-/// The file for bodies beyond the memory limit, and its size in bytes.
+/// The file for bodies beyond the memory limit, with its size in bytes.
 pub type SpoolFile = (Arc<dyn BlockFile>, u64);
 
 /// Options of a Collector.
 pub struct CollectorOptions {
     /// Listeners, at least one.
     pub listen: Vec<Listen>,
-    /// Which origins may be asked.
+    /// Which origins the Collector may contact.
     pub reach: Reach,
-    /// The origin that stands for every host.
+    /// If set, every request goes to this origin, whatever host the request names.
     pub origin: Option<SocketAddr>,
-    /// Added cost of a name lookup.
+    /// Delay added to each name look-up.
     pub name_cost: Duration,
-    /// Added cost of a round trip: once for the connection, once for the first byte.
+    /// Delay of one round trip. It is added for the connection, a TLS handshake and the first byte.
     pub round_trip: Duration,
-    /// Idle timeout of an exchange.
+    /// The exchange fails if no byte arrives for this time.
     pub time_limit: Duration,
     /// Largest number of client connections.
     pub most_connections: usize,
-    /// Largest number of fetches in flight.
+    /// Largest number of simultaneous fetches from origins.
     pub most_fetches: usize,
-    /// Memory in bytes for heads and bodies. A fetch in flight takes one block more.
+    /// Memory limit in bytes for heads and bodies. Each running fetch uses one more block.
     pub memory: usize,
-    /// Certificates for proxies that use TLS or tunnels; without them neither is possible.
+    /// Certificates for proxies that use TLS or tunnels. Without certificates, TLS and tunnels are
+    /// refused.
     pub certificates: Option<Certificates>,
-    /// Authorities that origins' certificates must come from.
+    /// Certificate authorities that are trusted for origins.
     pub trust: Trust,
-    /// Uses HTTP/2 with origins: by prior knowledge, or by ALPN within TLS.
+    /// Whether to use HTTP/2 with origins: by prior knowledge, or by ALPN within TLS.
     pub origin_http2: bool,
-    /// URLs that clients asked for. Requests for other URLs count as prefetches.
+    /// URLs that clients have requested. A request for another URL counts as a prefetch.
     pub wanted: Option<Arc<Wanted>>,
     /// Space for bodies beyond the memory limit.
     pub file: Option<SpoolFile>,
@@ -99,7 +100,7 @@ pub struct CollectorOptions {
 }
 
 impl CollectorOptions {
-    /// An offline Collector with default limits, in memory only.
+    /// An offline Collector with default limits that uses memory only.
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

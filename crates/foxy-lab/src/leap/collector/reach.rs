@@ -1,5 +1,5 @@
-//! The origins that the Collector may ask: local and private ones, or live ones at a limited rate
-//! (R132). Pure.
+//! Decides which origins the Collector may contact: local and private ones only, or all at a
+//! limited rate (R132).
 
 use super::failure::Failure;
 use super::hosts::Resolved;
@@ -11,22 +11,22 @@ use std::time::Duration;
 
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Which origins may be asked.
+/// Which origins the Collector may contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reach {
-    /// Loopback and private addresses, and `localhost`. No name is resolved.
+    /// Only loopback and private addresses and the name `localhost`. No name is resolved.
     Offline,
     /// Every origin.
     Live {
         /// Whether methods other than GET are allowed.
         any_method: bool,
-        /// Requests a second.
+        /// Largest number of requests per second.
         rate: f64,
     },
 }
 
 impl Reach {
-    /// Refuses methods that this reach does not allow.
+    /// Returns an error for a method that is not allowed.
     pub fn allows(self, method: &Method) -> Result<(), Refusal> {
         match self {
             Self::Live { any_method: false, .. } if *method != Method::Get => {
@@ -36,12 +36,13 @@ impl Reach {
         }
     }
 
-    /// Whether this address may be asked.
+    /// Whether the Collector may contact this address.
     pub fn covers(self, address: IpAddr) -> bool {
         self != Self::Offline || is_near(address)
     }
 
-    /// The address of a host that needs no resolution; `None` if the name must be resolved.
+    /// The address of a host that needs no name look-up. Returns `None` if the name must be looked
+    /// up.
     pub fn literal(self, host: &str) -> Option<Resolved> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let address = match bare.parse() {
@@ -53,7 +54,7 @@ impl Reach {
     }
 }
 
-/// Whether an address is of this machine or a private network (RFC 1918, RFC 4193).
+/// Whether an address is a loopback address or belongs to a private network (RFC 1918, RFC 4193).
 pub fn is_near(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => address.is_loopback() || address.is_private(),
@@ -67,7 +68,8 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Returns the wait for the next turn, or `RateLimited` if the wait exceeds ten seconds.
+    /// Returns how long the next request must wait, or `RateLimited` if this is more than ten
+    /// seconds.
     pub fn turn(&mut self, reach: Reach, now: Instant) -> Result<Duration, Refusal> {
         let Reach::Live { rate, .. } = reach else { return Ok(Duration::ZERO) };
         let turn = self.next.max(now);

@@ -1,10 +1,10 @@
-//! Refusals of the Collector, with names, statuses and texts.
+//! Reasons why the Collector refuses a request. Each has a name, an HTTP status and a text.
 
 use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
-    /// Why a request is not sent to an origin. Refusals are not stored.
+    /// Why the Collector does not send a request to an origin. Refusals are not stored.
     pub enum Refusal {
         TooManyConnections = "too_many_connections":
             "too many connections are open; start with a higher --most-connections",
@@ -38,7 +38,7 @@ named! {
 }
 
 impl Refusal {
-    /// Status of the answer.
+    /// HTTP status of the refusal.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyProxies | Self::TooManyFetches => 503,
@@ -53,7 +53,7 @@ impl Refusal {
         }
     }
 
-    /// Body of the answer. LEAP recognises a Collector by it.
+    /// Body of the refusal. LEAP recognises a Collector by the prefix `foxy collector:`.
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }

@@ -1,5 +1,6 @@
-//! Sends an answer to one proxy. The initiator gets it as it arrives; a follower gets it with the
-//! timing of an exchange of its own, never before the initiator (R116, R118).
+//! Sends an answer to one proxy. The initiator, whose request started the fetch, receives bytes as
+//! they arrive. A follower receives them as late as in a fetch of its own, and never before the
+//! initiator (R116, R118).
 
 use super::answer::{End, Initiator, Mark, SharedAnswer, Start};
 use super::line::Source;
@@ -16,9 +17,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// An initiator that takes no bytes for this long no longer holds up followers.
+/// If an initiator reads nothing for this long, followers no longer wait for it.
 const STALL: Duration = Duration::from_secs(1);
-/// Bytes due within this time are sent together.
+/// Bytes that are due within this time are sent together.
 const SOON: Duration = Duration::from_micros(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +36,12 @@ pub struct SentReply {
     pub status: u16,
     pub bytes: u64,
     pub broken: bool,
-    /// The connection must be reset, or a truncated answer would look whole.
+    /// Whether to reset the connection. A normal close would make a truncated answer look complete.
     pub reset: bool,
     pub persistent: bool,
 }
 
-/// Sends the whole answer. `ready` is the time at which the proxy has paid for the name.
+/// Sends the whole answer. From `ready` on, the proxy has waited for the name look-up.
 pub async fn send(
     shared: &Shared,
     client: AnswerSink<'_>,
@@ -110,7 +111,7 @@ struct Sending<'a> {
     client: AnswerSink<'a>,
     answer: &'a SharedAnswer,
     role: Role,
-    /// Due time of the first byte; `None` sends bytes as they come.
+    /// When the first byte is due. With `None`, bytes are sent as they arrive.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,
@@ -137,7 +138,8 @@ impl Sending<'_> {
                 head.headers.get_str("age").and_then(|age| age.parse().ok()).unwrap_or(0);
             head.headers.set("Age", (age + waited.as_secs()).to_string());
         }
-        // The verifying origin would have repeated this request's number.
+        // The verifying origin repeats the number of a request. A shared answer must repeat the
+        // number of this request.
         if let (true, Some(number)) =
             (head.headers.contains(REQUEST_ID), request.head.headers.get(REQUEST_ID))
         {
@@ -284,7 +286,8 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// Adds `Connection` where the HTTP version does not imply persistence.
+/// Adds a `Connection` field if the HTTP version alone does not say whether the connection
+/// persists.
 pub fn say_persistence(headers: &mut Headers, persistent: bool, old: bool) {
     match (persistent, old) {
         (false, _) => headers.append("Connection", "close"),

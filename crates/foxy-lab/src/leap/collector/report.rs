@@ -1,4 +1,4 @@
-//! Counts of a Collector, and their run records.
+//! What a Collector counts, and the counts as run records.
 
 use super::failure::Failure;
 use super::line::{CollectorLine, Source};
@@ -10,15 +10,15 @@ use std::time::Duration;
 /// Counts of one proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyReport {
-    /// Name, or address without one.
+    /// The proxy's name, or its address if it has no name.
     pub name: String,
     /// Requests that were not refused.
     pub requests: u64,
-    /// Requests for which the origin was asked.
+    /// Requests that caused a request to the origin.
     pub fetches: u64,
     /// Bytes sent to the proxy.
     pub bytes: u64,
-    /// Requests for URLs that no client asked for (R131).
+    /// Requests for URLs that no client has requested (R131).
     pub prefetches: u64,
     /// URL of the first prefetch.
     pub prefetched: Option<String>,
@@ -27,7 +27,7 @@ pub struct ProxyReport {
 /// Counts of a Collector.
 #[derive(Clone, Debug, Default)]
 pub struct CollectorReport {
-    /// By proxy.
+    /// Counts of each proxy.
     pub proxies: Vec<ProxyReport>,
     /// Answers by [`Source`].
     pub sources: [u64; Source::ALL.len()],
@@ -39,24 +39,24 @@ pub struct CollectorReport {
     pub refused: [u64; Refusal::ALL.len()],
     /// Failed handshakes of proxies by [`HandshakeFailure`].
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
-    /// Answers that did not reach their end, because the proxy left or the origin failed.
+    /// Answers that were cut short because the proxy left or the origin failed.
     pub aborted: u64,
     /// Time to connect to the origin.
     pub connect: Latencies,
-    /// Time to the origin's first byte, connecting included.
+    /// Time to the origin's first byte, including the time to connect.
     pub first_byte: Latencies,
     /// Body bytes received from origins.
     pub bytes_in: u64,
-    /// Initiators that stalled so long that followers went on without them.
+    /// Initiators that stopped reading for so long that followers were served without them.
     pub stalled: u64,
-    /// Exchanges with surplus bytes after the answer.
+    /// Exchanges in which the origin sent extra bytes after the answer.
     pub surplus: u64,
-    /// Answers evicted for want of room.
+    /// Answers evicted because memory was full.
     pub evicted: u64,
     /// Absolute difference between the duration of a cached answer and the duration of its original
     /// fetch.
     pub differences: Latencies,
-    /// Largest lead of a cached answer over its original fetch.
+    /// Largest time by which a cached answer was faster than its original fetch.
     pub fastest_lead: Duration,
 }
 
@@ -66,7 +66,7 @@ impl CollectorReport {
         self.proxies.iter().map(|proxy| proxy.requests).sum()
     }
 
-    /// Requests per exchange with an origin; `None` without exchanges.
+    /// Requests per exchange with an origin. Returns `None` if there were no exchanges.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn collapse_factor(&self) -> Option<f64> {
         (self.fetches > 0).then(|| self.requests() as f64 / self.fetches as f64)
@@ -113,7 +113,7 @@ impl CollectorReport {
         self.fastest_lead = self.fastest_lead.max(miss.saturating_sub(hit));
     }
 
-    /// Names of all measures that records may have, for these proxies.
+    /// Names of all measures that the records of these proxies can contain.
     pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
         let own = [
             "requests",
@@ -149,7 +149,7 @@ impl CollectorReport {
         std::iter::once(own).chain(of_proxies).collect()
     }
 
-    /// The report as records.
+    /// The report as run records.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();

@@ -1,4 +1,4 @@
-//! Reads the requests of a proxy, and decides whether each is allowed.
+//! Reads the requests of a proxy and decides whether each is allowed.
 
 use super::LARGEST_REQUEST;
 use super::reasons::Refusal;
@@ -25,7 +25,7 @@ pub struct Request {
     pub to: Destination,
     pub url: String,
     pub asked: RequestKey,
-    /// End of the request's arrival; costs count from here.
+    /// When the request was complete. The proxy's delays are measured from this time.
     pub arrival: Instant,
 }
 
@@ -137,7 +137,8 @@ fn accept(
     if !within.takes(&named) {
         return Err(refused(Refusal::Misdirected));
     }
-    // A reverse proxy that names its parent as the host means what the parent has behind it.
+    // A reverse proxy may name the Collector itself as the host. Such a request is for the
+    // configured origin.
     let meant = shared.options.origin.filter(|_| shared.is_own(&named));
     let to = meant.map(|origin| Destination::at(named.scheme, origin)).unwrap_or(named);
     shared.options.reach.allows(&head.method).map_err(refused)?;

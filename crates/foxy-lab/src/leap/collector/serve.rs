@@ -1,4 +1,5 @@
-//! One connection of a proxy: finds, sends and logs the answer to each request.
+//! Serves one connection of a proxy: reads each request, finds its answer, sends the answer and
+//! logs it.
 
 use super::ProxyId;
 use super::answer::SharedAnswer;
@@ -25,7 +26,8 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-/// Attempts for a request whose answer turns out to depend on other fields.
+/// Largest number of attempts per request. A new attempt is needed if the `Vary` field shows that a
+/// shared answer does not match the request.
 const TRIES: usize = 4;
 
 #[derive(Clone)]
@@ -80,7 +82,8 @@ impl ConnectionService for ProxyConnection {
                     };
                     return refuse(shared, client, proxy, &refused).await;
                 }
-                // After an orderly close, a truncated answer would look whole.
+                // A normal close would make a truncated answer look complete, so reset the
+                // connection.
                 Ok(sent) if sent.reset => return inbound::reset(client).map(|()| After::Over),
                 Ok(sent) if sent.broken || !sent.persistent => {
                     return client.shutdown().await.map(|()| After::Over);
@@ -104,7 +107,8 @@ impl ConnectionService for ProxyConnection {
                 let answered =
                     answer(shared, AnswerSink::Frames(&mut frames), &request, *proxy).await;
                 shared.answering.set(shared.answering.get() - 1);
-                // Dropping the frames resets the stream of a truncated answer.
+                // Dropping the frames resets the HTTP/2 stream, so the proxy notices a truncated
+                // answer.
                 let Err(reason) = answered else { return };
                 Refused { reason, method: request.head.method.clone(), url: request.url.clone() }
             }
@@ -119,7 +123,7 @@ impl ConnectionService for ProxyConnection {
             }
             frames.end()
         };
-        // A proxy that does not read loses only this answer.
+        // The proxy may not read the refusal. Then only the refusal is lost.
         let _ = timeout(shared.options.time_limit, sent).await;
     }
 }
@@ -207,7 +211,7 @@ async fn find(
     Err(Refusal::TooManyFetches)
 }
 
-/// Waits for the pacer; gives the slot back on refusal.
+/// Waits until the rate limit allows the fetch. If the fetch is refused, the slot is removed.
 fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> {
     let turn = if shared.fetches.get() < shared.options.most_fetches {
         shared.pacer.borrow_mut().turn(shared.options.reach, now)

@@ -1,4 +1,4 @@
-//! A running Collector: its listeners, its one thread, and how it stops.
+//! A running Collector: opens its listeners, serves them on one thread, and stops.
 
 use super::reach;
 use super::reasons::Refusal;
@@ -19,11 +19,11 @@ use tokio::sync::oneshot;
 const PAUSE: Duration = Duration::from_millis(10);
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Time for answers in progress when the Collector stops.
+/// When the Collector stops, answers in progress get this much time to finish.
 const GRACE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A running Collector. Dropping it stops it.
+/// A running Collector. Dropping the value stops the Collector.
 #[derive(Debug)]
 pub struct Collector {
     addresses: Vec<SocketAddr>,
@@ -33,7 +33,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Binds all listeners and starts serving.
+    /// Binds all listeners, then serves them on a new thread.
     pub fn start(options: CollectorOptions) -> io::Result<Self> {
         let mut listeners = Vec::new();
         for listen in &options.listen {
@@ -74,12 +74,12 @@ impl Collector {
         Ok(Self { addresses, report, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Listening addresses, in the order of the options.
+    /// Addresses of the listeners, in the order of [`CollectorOptions::listen`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Stops the Collector and returns its report, which includes the last answers.
+    /// Stops the Collector. Returns the final report, which includes the last answers.
     pub fn stop(mut self) -> CollectorReport {
         self.end();
         self.report()
@@ -93,7 +93,7 @@ impl Collector {
         }
     }
 
-    /// The report so far. An answer counts once it has been sent.
+    /// The report so far. An answer is counted after the last byte was sent.
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -122,7 +122,7 @@ async fn serve_all(
         }
     };
     tokio::select! {
-        // Dropping the sender stops the Collector too.
+        // `stopped` also completes when the sender is dropped.
         _ = stopped => {
             let until = clock::monotonic() + GRACE;
             while shared.answering.get() > 0 && clock::monotonic() < until {
@@ -130,7 +130,8 @@ async fn serve_all(
             }
         }
         () = sweep => {}
-        // Without its timer the Collector would answer too early, so it stops.
+        // The timer delays answers. Without the timer, answers would be too early, so the Collector
+        // stops.
         _ = alarm => {}
     }
 }
@@ -155,7 +156,7 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
                 shared.connections.set(shared.connections.get() + 1);
                 let shared = Rc::clone(&shared);
                 tokio::task::spawn_local(async move {
-                    // An error here ends this connection alone.
+                    // An error on this connection does not affect other connections.
                     let _ = entrance::serve(
                         &ProxyConnection { shared: Rc::clone(&shared), proxy },
                         client,
@@ -171,6 +172,6 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
 
 fn turn_away(shared: &Shared, client: TcpStream, reason: Refusal) {
     shared.refuse(reason);
-    // A client that does not read loses only this answer.
+    // The client may not read the refusal. Then only the refusal is lost.
     let _ = client.try_write(&serve::refusal(reason).to_bytes());
 }

@@ -1,4 +1,4 @@
-//! State that all connections of a Collector share on its thread.
+//! State that all connections of a Collector share. They run on one thread.
 
 use super::answer::SharedAnswer;
 use super::answer::spool::Spool;
@@ -33,9 +33,9 @@ pub struct Shared {
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
     pub answering: Cell<usize>,
-    /// The `Via` value of this Collector, by which it recognises its own requests.
+    /// The `Via` value of this Collector. A request that contains the value has looped back.
     pub via: String,
-    /// All names of the listening addresses.
+    /// Every name of the Collector's own listeners.
     places: Vec<Destination>,
     hosts: RefCell<Hosts>,
     host_known: Notify,
@@ -45,7 +45,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Must run inside a runtime.
+    /// Must be called inside a runtime.
     pub fn new(
         mut options: CollectorOptions,
         places: &[SocketAddr],
@@ -73,7 +73,8 @@ impl Shared {
         })
     }
 
-    /// The proxy behind this address; `None` if there are too many proxies.
+    /// Number of the proxy with this listener and address. Returns `None` if there are too many
+    /// proxies.
     pub fn proxy(&self, listener: usize, address: IpAddr) -> Option<ProxyId> {
         let mut proxies = self.proxies.borrow_mut();
         let known = proxies.iter().position(|proxy| *proxy == (listener, address));
@@ -128,8 +129,8 @@ impl Shared {
         self.table.borrow_mut().evict()
     }
 
-    /// Resolves the host. Returns its address and the time at which the proxy has paid for the name
-    /// (R117).
+    /// Looks the host up. Returns its address and the time from which the proxy has waited for the
+    /// look-up (R117).
     pub async fn pay_for_name(
         &self,
         to: &Destination,

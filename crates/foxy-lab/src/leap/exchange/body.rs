@@ -1,4 +1,4 @@
-//! The digest of a body, streamed in constant memory (R110) and decoded where possible.
+//! The digest of a body, computed in constant memory (R110) and after decoding where possible.
 
 use crate::leap::Answer;
 use crate::leap::verdict::fields::Difference;
@@ -27,20 +27,20 @@ enum Coding {
     None(Sink),
     Gzip(MultiGzDecoder<Sink>),
     Zlib(ZlibDecoder<Sink>),
-    /// `deflate` without the zlib wrapper, which some servers send.
+    /// `deflate` data without the zlib wrapper. Some servers send this form.
     Raw(DeflateDecoder<Sink>),
-    /// `deflate` before its first byte, which tells the two forms apart.
+    /// `deflate` data before its first byte. The first byte shows whether there is a zlib wrapper.
     Deflate,
 }
 
-/// Treatment of the content coding.
+/// What was done with the content coding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
-    /// Decoded, or no coding: the digest is of the content.
+    /// The coding was decoded, or there was none. The digest covers the content.
     Undone,
-    /// A coding that is not decoded: the digest is of the bytes received.
+    /// The coding is not supported. The digest covers the received bytes.
     Kept,
-    /// The bytes do not match their coding: the digest is of the bytes received.
+    /// The bytes do not match their coding. The digest covers the received bytes.
     Broken,
 }
 
@@ -53,15 +53,16 @@ pub struct BodyDigest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digested {
-    /// Bytes received, without chunk framing.
+    /// Number of bytes received, without chunk framing.
     pub length: u64,
-    /// XXH3-128 of the body, after decoding where possible.
+    /// XXH3-128 digest of the body, after decoding where possible.
     pub digest: u128,
     pub decoding: Decoding,
 }
 
 impl BodyDigest {
-    /// Decodes one `gzip` or `deflate`; not `br`, `zstd` or several codings.
+    /// Decodes a single `gzip` or `deflate` coding. Other codings, and several codings, stay
+    /// encoded.
     pub fn new(headers: &Headers) -> Self {
         let mut codings = codings(headers);
         let (first, second) = (codings.next(), codings.next());
@@ -121,12 +122,13 @@ impl BodyDigest {
     }
 }
 
-/// Whether a decoder was at its end: it reports no error for truncated data.
+/// Returns an error unless the decoder reached its end. Decoders report no error for truncated
+/// data.
 fn ended(taken: io::Result<usize>) -> io::Result<()> {
     if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// The content codings in the order of application, with aliases resolved.
+/// The content codings in the order in which they were applied. Aliases are replaced.
 pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     let lines =
         headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
@@ -137,7 +139,7 @@ pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     })
 }
 
-/// Difference of content codings, unless both were decoded. A 304 has none.
+/// The difference of the content codings. Returns `None` if both were decoded, or for a 304.
 pub fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
     let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
     let alike = || codings(&answer.headers).eq(codings(&right.headers));

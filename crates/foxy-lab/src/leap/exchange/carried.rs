@@ -1,4 +1,4 @@
-//! A copy over HTTP/2 (RFC 9113): one stream at a time on a new or kept connection.
+//! Sends a copy over HTTP/2 (RFC 9113). A new or reused connection has one stream at a time.
 
 use super::kept::{Carriage, may_keep};
 use super::{Copying, ReadingExchange};
@@ -27,7 +27,8 @@ pub async fn exchange(
             }
         };
         match converse(reading, &mut stream, copying).await {
-            // The kept connection had closed before the request took effect, so it may be repeated.
+            // The reused connection closed before the server processed the request, so the request
+            // may be repeated.
             Err(PathFailure::Unanswered)
                 if reading.carriage == Carriage::Kept && reading.first.is_none() =>
             {
@@ -63,7 +64,7 @@ async fn converse(
         let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
         let count = data.len();
         reading.add(data).await;
-        // Fails only for a stream that has ended.
+        // Releasing fails only if the stream has ended, which is harmless.
         let _ = body.flow_control().release_capacity(count);
     }
     Ok(())

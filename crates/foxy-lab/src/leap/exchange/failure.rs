@@ -1,42 +1,42 @@
-//! Failures of paths, as tables, records and clients name them.
+//! Failures of paths, with their names in tables, records and error answers.
 
 use crate::named::named;
 use crate::wire::patience::Loss;
 
 named! {
-    /// Why a path gave no whole answer.
+    /// Why a path gave no complete answer.
     pub enum PathFailure {
-        /// No connection.
+        /// No connection could be opened.
         NoConnection = "no_connection",
         /// The proxy opened no tunnel.
         NoTunnel = "no_tunnel",
-        /// The certificate is untrusted or for another name.
+        /// The certificate is not trusted, or is for another name.
         Certificate = "tls_certificate",
-        /// No TLS, or not the requested protocol within.
+        /// The TLS handshake failed, or did not agree on the required protocol.
         Handshake = "tls_handshake",
         /// The connection closed before the first byte.
         Unanswered = "unanswered",
-        /// The connection closed within the answer.
+        /// The connection closed before the end of the answer.
         Closed = "closed_early",
-        /// The connection was reset, before the answer or within it.
+        /// The connection was reset before or during the answer.
         ConnectionReset = "connection_reset",
         /// The HTTP/2 stream was reset.
         Reset = "stream_reset",
-        /// The bytes are not HTTP.
+        /// The received bytes are not HTTP.
         NotHttp = "not_http",
-        /// Surplus bytes after a whole answer, such as a second answer.
+        /// The proxy sent more bytes after a complete answer, for example a second answer.
         Surplus = "surplus_bytes",
-        /// A body after the answer to HEAD (RFC 9110 §9.3.2).
+        /// The proxy sent a body in the answer to HEAD (RFC 9110 §9.3.2).
         BodyToHead = "body_to_head",
-        /// Not whole within the time limit.
+        /// The answer was not complete within the time limit.
         Timeout = "timeout",
     }
 }
 
 impl PathFailure {
-    /// Whether a proxy may fail in this way because the origin failed as `origin`. A missing proxy,
-    /// bad bytes and a bad certificate are the proxy's own fault, unless the origin fails likewise.
-    /// A proxy need not delay an immediate failure of the origin until a timeout.
+    /// Whether a failure of the origin may explain this failure of a proxy. A missing proxy, bad
+    /// bytes and a bad certificate are the proxy's own fault, unless the origin fails in the same
+    /// way. If the origin fails at once, the proxy must not run into the time limit.
     pub fn may_follow(self, origin: Self) -> bool {
         match self {
             Self::NoConnection => false,

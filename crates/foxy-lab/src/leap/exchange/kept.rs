@@ -1,4 +1,4 @@
-//! Kept connections to paths (RFC 9112 §9.3).
+//! Idle connections to paths, stored for later copies (RFC 9112 §9.3).
 
 use super::Copying;
 use crate::leap::{Asked, LeapRun, Manner, PathFailure};
@@ -16,37 +16,38 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::time::timeout;
 
-/// Whether copies use persistent connections.
+/// Whether copies reuse connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connections {
-    /// A new connection for each copy.
+    /// Each copy opens a new connection.
     #[default]
     New,
-    /// An idle connection, if there is one.
+    /// A copy uses an idle connection if there is one.
     Kept,
 }
 
 named! {
-    /// The connection of one copy.
+    /// The kind of connection that one copy used.
     pub enum Carriage {
         /// A new connection.
         New = "new_connections",
-        /// A kept connection.
+        /// A reused connection.
         Kept = "kept_connections",
-        /// A kept connection that had closed, then a new one (RFC 9110 §9.2.2).
+        /// A reused connection that turned out to be closed, then a new connection (RFC 9110
+        /// §9.2.2).
         KeptThenNew = "kept_connections_closed",
     }
 }
 
-/// Only a request that may be sent twice may use a kept connection: if the connection closes,
-/// nobody knows whether the request arrived.
+/// Whether a copy may use an idle connection. The request must be safe to repeat: if the connection
+/// closes, nobody knows whether the request arrived.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11
         && asked.message.method.is_idempotent()
 }
 
-/// The end of a connection: the path's address, or the server of an authority behind it.
+/// Where a connection ends: at the path's own address (`None`), or at a server behind the path.
 type Place = Option<(Scheme, Arc<str>)>;
 
 fn place(copying: Copying<'_>) -> Place {
@@ -55,7 +56,7 @@ fn place(copying: Copying<'_>) -> Place {
     (!is_own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
 }
 
-/// Idle connections of one path, the most recently used last.
+/// Idle connections of one path, most recently used last.
 #[derive(Debug, Default)]
 struct IdleChannels {
     channels: VecDeque<(Place, Channel)>,
@@ -75,7 +76,8 @@ impl Kept {
         Self { paths: RefCell::new(paths), most }
     }
 
-    /// Takes a usable connection. Drops closed connections and those with surplus bytes.
+    /// Removes and returns a usable connection. Drops connections that are closed or have extra
+    /// bytes.
     pub fn take(&self, copying: Copying<'_>) -> Option<Channel> {
         let (place, waiting) = (place(copying), &mut self.paths.borrow_mut()[copying.place]);
         loop {
@@ -89,7 +91,8 @@ impl Kept {
         }
     }
 
-    /// Keeps a connection after its answer. Returns `Surplus` if bytes follow the answer.
+    /// Stores a connection after its answer. Returns `Surplus` if the server sent bytes after the
+    /// answer.
     pub fn put(&self, copying: Copying<'_>, mut channel: Channel) -> Result<(), PathFailure> {
         match state(&mut channel) {
             State::Surplus => return Err(PathFailure::Surplus),
@@ -123,7 +126,7 @@ impl Kept {
         }
     }
 
-    /// Closes all connections and counts, by path, those with surplus bytes.
+    /// Closes all connections. Returns for each path how many had extra bytes after an answer.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut IdleChannels| {
             let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
@@ -146,7 +149,7 @@ enum State {
 fn state(channel: &mut Channel) -> State {
     let mut room = [0];
     let mut room = ReadBuf::new(&mut room);
-    // The next reader registers its own waker.
+    // A waker that does nothing is enough, because the next reader registers its own.
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(channel).poll_read(&mut context, &mut room) {
         Poll::Pending => State::Silent,
@@ -155,15 +158,15 @@ fn state(channel: &mut Channel) -> State {
     }
 }
 
-/// Waits one millisecond (the shortest timer of the runtime) for bytes after the answer. The wait
-/// is not part of the measured time.
+/// Checks for one millisecond, the runtime's shortest timer, whether bytes follow the answer. The
+/// check is not part of the measured time.
 pub async fn nothing_behind(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
 ) -> Result<(), PathFailure> {
     if input.is_empty() {
         input.reserve(1);
-        // Closing and reset no longer matter.
+        // Only extra bytes matter here, so a close or a reset is ignored.
         let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
     }
     if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }

@@ -13,26 +13,27 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Longer field texts are replaced by a digest.
+/// Field texts above this length are replaced by a digest in keys.
 const SHOWN: usize = 200;
 
-/// Fields whose values must not appear in reports.
+/// Fields with credentials. Their values must not appear in reports.
 const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-/// Hashes secret values, so that keys differ without revealing them.
+/// Hashes secret values with a random key. Keys still differ but do not reveal the values.
 static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Method, fields and body of a request, and its client. The default is a plain GET of the replay.
+/// Method, fields and body of a request, and its client. The default is a plain GET without a
+/// client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The method.
     pub method: Method,
-    /// The client's HTTP version, which copies use too (R106).
+    /// The client's HTTP version. Copies use the same version (R106).
     pub version: Version,
-    /// End-to-end fields, without Host and framing.
+    /// End-to-end fields, without `Host` and the fields that frame the body.
     pub fields: Headers,
     /// The body, if any.
     pub body: Option<Bytes>,
-    /// The client; `None` for a replay.
+    /// The client that sent the request. `None` in a replay.
     pub client: Option<IpAddr>,
 }
 
@@ -51,8 +52,8 @@ impl Message {
             .any(|name| self.fields.contains(name))
     }
 
-    /// The key under which answers must agree: URL and request fields. Reports show it, so
-    /// credentials are hashed.
+    /// The key of the request, made of URL, method, fields and body. Answers to requests with equal
+    /// keys are comparable. Reports show the key, so credentials are hashed.
     pub(crate) fn key(&self, url: &str) -> String {
         let mut key = if self.method == Method::Get {
             url.to_owned()

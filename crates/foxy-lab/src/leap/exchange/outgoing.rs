@@ -1,4 +1,4 @@
-//! TLS and protocol of the copies.
+//! TLS settings and HTTP version for copies.
 
 use crate::leap::{Asked, Manner, Path, PathFailure};
 use crate::wire::tls::Trust;
@@ -7,7 +7,8 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// Trusted authorities, and the protocol with proxies. The default trusts none and uses HTTP/1.
+/// Trusted certificate authorities, and the HTTP version used with proxies. The default trusts no
+/// authority and uses HTTP/1.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     tls: Arc<ClientConfig>,
@@ -21,12 +22,12 @@ impl Default for Outgoing {
 }
 
 impl Outgoing {
-    /// HTTP/1 with these trusted authorities.
+    /// HTTP/1 with these trusted certificate authorities.
     pub fn new(trust: &Trust) -> Self {
         Self { tls: trust.client_without_memory(false), http2: None }
     }
 
-    /// HTTP/2 with proxies: by prior knowledge, or by ALPN within TLS. The origin is asked in
+    /// HTTP/2 with proxies: by prior knowledge, or by ALPN over TLS. The origin still receives
     /// HTTP/1.
     pub fn http2(trust: &Trust) -> Self {
         Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
@@ -36,8 +37,8 @@ impl Outgoing {
         self.http2.is_some() && path.manner != Manner::Direct
     }
 
-    /// TLS to a path: through a tunnel for a forward proxy, else directly. The certificate must be
-    /// for the requested server.
+    /// Starts TLS on a path: through a tunnel for a forward proxy, otherwise directly. The
+    /// certificate must be for the requested server.
     pub(crate) async fn secure(
         &self,
         mut stream: TcpStream,

@@ -1,5 +1,5 @@
-//! Passes the answer of one path to its client. The room is bounded, so a long body or a slow
-//! client holds little memory.
+//! Passes the answer of one path to its client through a queue. The queue is short, so a long body
+//! or a slow client uses little memory.
 
 use crate::leap::PathFailure;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
 const ROOM: usize = 4;
-/// Shorter waits come from task scheduling, not from the client.
+/// Shorter delays come from task scheduling and not from the client.
 const NOTICED: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -27,11 +27,12 @@ pub struct Tap {
     to: Option<Sender<Piece>>,
     patience: Duration,
     pub waited: Duration,
-    /// The client delayed the answer, so the times say nothing about the sender.
+    /// Whether the client delayed the answer. Then the times say nothing about the sender.
     pub held: bool,
 }
 
-/// A client that makes no room for `patience` receives no more pieces.
+/// Creates the queue. If the client leaves the queue full for `patience`, it receives no more
+/// pieces.
 pub fn tap(patience: Duration) -> (Tap, Receiver<Piece>) {
     let (to, pieces) = channel(ROOM);
     (Tap { to: Some(to), patience, waited: Duration::ZERO, held: false }, pieces)

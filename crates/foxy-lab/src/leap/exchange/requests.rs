@@ -1,4 +1,4 @@
-//! The requests of a run: objects of a workload, or requests of a trace.
+//! The requests of a run, from a workload or a trace.
 
 use super::message::Message;
 use bytes::Bytes;
@@ -9,18 +9,18 @@ use foxy_workload::{BodyStream, RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One request, the same for every path.
+/// One request. Every path receives the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The URL's scheme.
     pub scheme: Scheme,
-    /// The server's name, with a port that is not the default.
+    /// The server's name, with the port if it is not the default port.
     pub authority: Arc<str>,
     /// Path and query.
     pub path: String,
     /// Method, fields and body.
     pub message: Arc<Message>,
-    /// Recorded start, from the first request.
+    /// Recorded start time, counted from the first request.
     pub at: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Asked {
         Self { scheme: Scheme::Http, authority, path, message: Arc::default(), at }
     }
 
-    /// The request with another scheme.
+    /// The same request with another URL scheme.
     pub fn over(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
@@ -52,8 +52,8 @@ impl Asked {
     }
 }
 
-/// The first `count` requests of an object workload at the verifying origin `authority`. `None` if
-/// the workload has other requests than plain GETs of one server.
+/// The first `count` requests of an object workload, for the verifying origin `authority`. Returns
+/// `None` if the workload has requests other than plain GETs to one server.
 pub fn of_workload(
     workload: &Workload,
     seed: u64,
@@ -68,12 +68,12 @@ pub fn of_workload(
     }))
 }
 
-/// Body length of a replayed POST or PUT: logs do not record it.
+/// Body length in bytes of a replayed POST or PUT. Logs do not record the real length.
 const SENT: usize = 1000;
 
 /// The requests of a trace, for objects of the recorded sizes at the verifying origin `authority`.
-/// An object is a URL and a size. POST and PUT bodies are made up, different for each request and
-/// stable. GETs of one moment come before other methods.
+/// Each pair of URL and size is one object. POST and PUT bodies are generated: different for each
+/// request, equal in each run. GETs come before other methods with the same time.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     let (mut gets, mut others) =
         (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
@@ -105,7 +105,8 @@ fn message(other: &Other, number: u64) -> Message {
     Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
-/// The GETs of a trace at the servers it names; other schemes than `http` and `https` are skipped.
+/// The GETs of a trace, for the servers in its URLs. URLs other than `http` and `https` are
+/// skipped.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);

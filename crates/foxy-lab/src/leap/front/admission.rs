@@ -1,4 +1,4 @@
-//! Admission: which requests go to the proxies, and in which form.
+//! Decides which client requests are sent to the proxies, and in which form.
 
 use super::{FrontRefusal, FrontState};
 use crate::leap::collector::{self, Reach};
@@ -25,7 +25,7 @@ pub async fn admit(
     if !direct_leads_to(state, &asked) && !is_collector(state).await {
         return Err(FrontRefusal::NotTheOrigin);
     }
-    // The await above may have let other requests in.
+    // Other requests may have arrived during the await above, so check the limit again.
     if state.in_flight.get() >= state.context.run.most_in_flight {
         return Err(FrontRefusal::TooManyRequests);
     }
@@ -96,7 +96,7 @@ fn server(
     Ok((named.scheme, named.authority()))
 }
 
-/// Whether the direct path asks the server that the request names.
+/// Whether the direct path leads to the server that the request names.
 fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     let paths = &state.context.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
@@ -106,8 +106,8 @@ fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     is_origin || state.front.any_host || state.front.reach != Reach::Offline
 }
 
-/// Whether the direct path leads to a Collector, which forwards to any named server. An `OPTIONS`
-/// with `Max-Forwards: 0` shows that without reaching an origin. Asked once.
+/// Whether the direct path leads to a Collector, which forwards to any server. An `OPTIONS` request
+/// with `Max-Forwards: 0` shows this without reaching an origin. Checked once.
 async fn is_collector(state: &FrontState) -> bool {
     let context = &state.context;
     let Some(direct) = group::direct(&context.run.paths) else { return false };
@@ -123,7 +123,7 @@ async fn is_collector(state: &FrontState) -> bool {
         let text = collector::Refusal::OptionsHere.text();
         copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
     };
-    // A failed attempt leaves the cell unset, so it is repeated.
+    // A failed attempt leaves the cell unset, so the next request tries again.
     state.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 
@@ -140,13 +140,14 @@ fn message(state: &FrontState, head: &RequestHead, client: IpAddr) -> Message {
         fields.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
     fields.append("Via", via(state, head.version));
-    // Copies have the version of their client (R106), as far as it is one that every proxy speaks.
+    // Copies use the version of their client (R106), but at most HTTP/1.1, which every proxy
+    // supports.
     let version = if head.version == Version::Http10 { Version::Http10 } else { Version::Http11 };
     let method = head.method.clone();
     Message { method, version, fields, body: None, client: Some(client) }
 }
 
-/// The `Via` value for a message received in this version (RFC 9110 §7.6.3).
+/// The `Via` value for a message that was received in this version (RFC 9110 §7.6.3).
 pub fn via(state: &FrontState, version: Version) -> String {
     let number = match version {
         Version::Http10 => "1.0",

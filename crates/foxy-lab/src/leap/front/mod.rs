@@ -1,6 +1,6 @@
-//! The Multiplier's side towards clients (R105, R106): accepts connections, sends each request on
-//! every path, and gives the client one path's answer. `admission` refuses, `connection` reads,
-//! `send` answers.
+//! The Multiplier's side towards clients (R105, R106). Accepts connections, sends each request on
+//! every path, and returns one path's answer. `admission` refuses requests, `connection` reads
+//! them, and `send` writes answers.
 
 mod admission;
 mod connection;
@@ -42,31 +42,32 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct Front {
     /// The listener for clients.
     pub listener: TcpListener,
-    /// Authority of requests that name this address or no host.
+    /// Server for requests that name this listener or no host.
     pub authority: Option<String>,
     /// Scheme of that authority.
     pub scheme: Scheme,
-    /// Certificates for clients that use TLS or tunnels; without them neither is possible.
+    /// Certificates for clients that use TLS or tunnels. Without certificates, TLS and tunnels are
+    /// refused.
     pub certificates: Option<Certificates>,
-    /// Which hosts, methods and rates are allowed.
+    /// Which hosts, methods and request rates are allowed.
     pub reach: Reach,
-    /// Allows any host, because the server behind the proxies decides.
+    /// Whether to allow any host, because the server behind the proxies decides.
     pub any_host: bool,
-    /// Largest number of connections.
+    /// Largest number of client connections.
     pub most_connections: usize,
-    /// Ends the run after this many requests.
+    /// If set, the run ends after this many requests.
     pub requests: Option<u64>,
-    /// Ends the run after this time.
+    /// If set, the run ends after this time.
     pub time: Option<Duration>,
 }
 
 impl Front {
-    /// A free port of this machine, offline, without limits.
+    /// Listens on a free loopback port, offline, without limits.
     pub fn here() -> io::Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }
 
-    /// This listener, offline, without limits.
+    /// Uses this listener, offline, without limits.
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,
@@ -86,7 +87,8 @@ struct FrontState {
     context: Rc<RunContext>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// The path whose answer the client gets: the origin, else the first proxy.
+    /// The path whose answer the client receives: the origin if there is one, otherwise the first
+    /// proxy.
     path: usize,
     own: Destination,
     via: String,
@@ -95,7 +97,7 @@ struct FrontState {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
-    /// Whether the direct path leads to a Collector; unset until asked.
+    /// Whether the direct path leads to a Collector. Unset until the first check.
     is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,
@@ -135,7 +137,7 @@ impl FrontState {
     }
 }
 
-/// Counts itself in a counter for as long as it lives.
+/// Adds one to a counter while this value exists.
 struct Counted<F: Fn(&FrontState) -> &Cell<usize>>(Rc<FrontState>, F);
 
 impl<F: Fn(&FrontState) -> &Cell<usize>> Counted<F> {
@@ -152,9 +154,9 @@ impl<F: Fn(&FrontState) -> &Cell<usize>> Drop for Counted<F> {
     }
 }
 
-/// Serves clients until the run ends by count, time or flag; requests in flight finish. `probe` is
-/// sent twice on every path first, to learn noise. `log` gets each answer, `progress` the number of
-/// requests so far.
+/// Serves clients until a limit or the flag ends the run. Open requests still finish. First sends
+/// `probe` twice on every path to learn noise. `log` receives each answer, and `progress` the
+/// number of requests so far.
 pub fn serve(
     run: &LeapRun,
     probe: Option<&Asked>,
@@ -220,7 +222,7 @@ async fn accept(listener: tokio::net::TcpListener, state: Rc<FrontState>) {
             let held = Counted::new(&state, |state| &state.connections);
             let state = Rc::clone(&state);
             tokio::task::spawn_local(async move {
-                // An error here ends this connection alone.
+                // An error on this connection does not affect other connections.
                 let _ = entrance::serve(&FrontConnection { state, peer: address }, client).await;
                 drop(held);
             });
@@ -230,6 +232,6 @@ async fn accept(listener: tokio::net::TcpListener, state: Rc<FrontState>) {
 
 fn turn_away(state: &FrontState, client: &TcpStream, reason: FrontRefusal) {
     state.refuse(reason);
-    // A client that does not read loses only this answer.
+    // The client may not read the refusal. Then only the refusal is lost.
     let _ = client.try_write(&send::refusal(reason).to_bytes());
 }

@@ -1,4 +1,4 @@
-//! Refusals of client requests, with names, statuses and texts.
+//! Reasons why a client's request is refused. Each has a name, an HTTP status and a text.
 
 use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
@@ -41,7 +41,7 @@ named! {
 }
 
 impl FrontRefusal {
-    /// Status of the answer.
+    /// HTTP status of the refusal.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyRequests | Self::Over => 503,

@@ -1,4 +1,4 @@
-//! Sends one answer to its client as it arrives on its path, or an error.
+//! Sends one answer to its client as the answer arrives from its path, or sends an error.
 
 use super::{FrontRefusal, FrontState, admission};
 use crate::leap::PathFailure;
@@ -18,9 +18,9 @@ const SENT: usize = 64 << 10;
 pub struct AnswerTarget {
     pub version: Version,
     pub persistent: bool,
-    /// The number in the client's own request.
+    /// The request number in the client's own request.
     pub number: Option<Bytes>,
-    /// The number in the copy whose answer the client gets.
+    /// The request number in the copy whose answer the client receives.
     pub asked_as: Option<u64>,
 }
 
@@ -28,7 +28,8 @@ pub struct AnswerTarget {
 pub enum AfterAnswer {
     Request,
     Close,
-    /// Reset: the answer was truncated, and only the connection's end delimits it.
+    /// Reset the connection. The answer was truncated, and without a reset its end would look
+    /// normal.
     Reset,
 }
 
@@ -71,7 +72,7 @@ pub async fn answer(
             Some(Piece::End) => break,
             Some(Piece::Head(..) | Piece::Failed(_)) | None => {
                 state.count(|counts| counts.broken += 1);
-                // Bytes that cannot be sent any more are lost either way.
+                // The answer is truncated anyway, so a failed write changes nothing.
                 let _ = out.send(&mut output).await;
                 return if unframed { AfterAnswer::Reset } else { AfterAnswer::Close };
             }
@@ -112,7 +113,7 @@ impl SendingAnswer<'_> {
         self.finish(&mut output).await
     }
 
-    /// A client that takes nothing within the time limit counts as gone.
+    /// A client that accepts no bytes within the time limit counts as gone.
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         while !output.is_empty() {
             if !matches!(
@@ -138,7 +139,7 @@ fn dressed(
     if chunked {
         framing::set_body_length(&mut head.headers, BodyLength::Chunked);
     }
-    // An origin that repeats the number of the copy would have repeated that of the client's
+    // If the origin repeats the number of the copy, replace it by the number in the client's
     // request.
     let repeats =
         |asked_as: u64| head.headers.get(REQUEST_ID) == Some(asked_as.to_string().as_bytes());
@@ -175,13 +176,13 @@ async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnsw
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
     let mut answer = OwnAnswer::new(status, text);
     answer.head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
-    // `whole` counts a client that does not take even that.
+    // `whole` counts a client that does not read this answer.
     let _ = sending.whole(&answer).await;
     AfterAnswer::Close
 }
 
 pub async fn refuse(state: &FrontState, out: AnswerSink<'_>, reason: FrontRefusal) {
-    // `whole` counts a client that does not take even that.
+    // `whole` counts a client that does not read this answer.
     let _ = SendingAnswer { out, state }.whole(&refusal(reason)).await;
 }
 

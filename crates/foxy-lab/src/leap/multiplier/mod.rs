@@ -1,5 +1,5 @@
-//! The Multiplier: starts each request at its time on one thread, sends it on every path, and has
-//! the answers judged as they end. `group` sends the copies of one request.
+//! The Multiplier runs on one thread. It starts each request at its time, sends it on every path
+//! and has the answers judged. `group` sends the copies of one request.
 
 pub mod group;
 pub mod passthrough;
@@ -18,8 +18,9 @@ use tokio::task::LocalSet;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs to the end. `probe` is sent twice on every path first, to learn noise. `log` gets each
-/// answer, `progress` the number of requests so far. Failures of paths are counted, not errors.
+/// Runs to the end. First sends `probe` twice on every path to learn noise. `log` receives each
+/// answer, and `progress` the number of requests so far. Failures of paths are counted and are no
+/// errors.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,
@@ -60,7 +61,7 @@ impl Judging {
                     let (context, ends) = (Rc::clone(&context), ends.clone());
                     tokio::task::spawn_local(async move {
                         let group = group::ask(context, asked, number, None).await;
-                        // The receiver lives until every group has come.
+                        // Cannot fail: the receiver lives until every group has arrived.
                         let _ = ends.send(group);
                     });
                     in_flight += 1;
@@ -90,7 +91,7 @@ impl Judging {
         self.report.generator = clock::thread_processor_time().saturating_sub(used);
     }
 
-    /// Start time of a request; `None` starts as soon as there is room.
+    /// When a request must start. With `None`, it starts as soon as fewer than the limit are open.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
         match self.context.run.pace {
             LeapPace::Closed(_) => None,

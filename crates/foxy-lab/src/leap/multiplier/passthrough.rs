@@ -1,5 +1,5 @@
-//! A proxy that stores nothing and forwards each request on a new connection: the paper's baseline
-//! for bandwidth (R122, R127). It is a Multiplier with one path.
+//! A pass-through proxy stores nothing and forwards each request on a new connection. It is the
+//! paper's baseline for bandwidth (R122, R127), built as a Multiplier with one path.
 
 use crate::leap::front::{Front, serve};
 use crate::leap::report::LeapReport;
@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Name of a pass-through proxy's only path.
+/// Name of the only path of a pass-through proxy.
 pub const PASSTHROUGH: &str = "passthrough";
 
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Options of a pass-through proxy: every request goes to `parent`, or to the near address it
-/// names.
+/// Options of a pass-through proxy. Every request goes to `parent` if set, otherwise to the near
+/// address in its URL.
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
     let (manner, address) = match parent {
         Some(address) => (Manner::Reverse, address),
@@ -34,7 +34,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
     }
 }
 
-/// A Multiplier or pass-through proxy on its own thread. Dropping it stops it.
+/// A Multiplier or pass-through proxy on its own thread. Dropping the value stops it.
 #[derive(Debug)]
 pub struct Multiplier {
     address: SocketAddr,
@@ -43,7 +43,7 @@ pub struct Multiplier {
 }
 
 impl Multiplier {
-    /// Starts serving. The run's flag stops it too.
+    /// Starts serving on a new thread. The run's `interrupted` flag stops it too.
     pub fn start(run: LeapRun, front: Front) -> io::Result<Self> {
         let (address, stop) = (front.listener.local_addr()?, Arc::clone(&run.interrupted));
         let serve = move || serve(&run, None, front, &mut |_| {}, &mut |_| {});
@@ -51,13 +51,13 @@ impl Multiplier {
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
-    /// A pass-through proxy at a free port of this machine.
+    /// Starts a pass-through proxy on a free loopback port.
     pub fn pass_through(parent: Option<SocketAddr>) -> io::Result<Self> {
         Self::pass_through_tls(parent, None, Outgoing::default(), TIME_LIMIT)
     }
 
-    /// A pass-through proxy that ends its clients' TLS and uses TLS for `https` URLs. `time_limit`
-    /// bounds an exchange and the stop.
+    /// Starts a pass-through proxy that accepts TLS from clients and uses TLS for `https` URLs.
+    /// `time_limit` limits an exchange and the stop.
     pub fn pass_through_tls(
         parent: Option<SocketAddr>,
         certificates: Option<Certificates>,
@@ -73,12 +73,12 @@ impl Multiplier {
         )
     }
 
-    /// Listening address.
+    /// Address of the listener.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Finishes requests in flight and returns the report.
+    /// Waits for the open requests and returns the report.
     pub fn stop(mut self) -> io::Result<LeapReport> {
         self.stop.store(true, Relaxed);
         let Some(thread) = self.thread.take() else {
@@ -92,7 +92,7 @@ impl Drop for Multiplier {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panicked thread has already reported its panic.
+            // A panicked thread has already printed its panic.
             let _ = thread.join();
         }
     }
@@ -106,8 +106,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    /// With a parent whatever is asked for goes there; without one to the address that a request
-    /// names.
+    /// If a parent is set, every request goes to it. Otherwise a request goes to the address in its
+    /// URL.
     #[test]
     fn every_request_is_passed_on() {
         let origin = honest();

@@ -1,5 +1,5 @@
-//! Paired differences of the paths' times with their intervals, by classes of requests (hits and
-//! misses, sizes), and the noise floor.
+//! Compares the response times of two paths, request by request. Gives confidence intervals for all
+//! requests and by class, and the noise floor.
 
 use super::LeapReport;
 use super::Sample;
@@ -8,45 +8,46 @@ use crate::named::named;
 use crate::parallel::run_all;
 use foxy_report::{Interval, Statistic};
 
-/// Below this number of requests, a tenth of the run is too short for an interval.
+/// Smallest number of requests for an interval. With fewer, a tenth of the run has too few.
 const LEAST: usize = 50;
 
-/// By how much one path is slower than another, in microseconds, over requests that both answered.
+/// How much slower the first path is than the second, in microseconds, over requests that both
+/// answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedDifference {
-    /// The two paths; the difference is the first less the second.
+    /// The two paths. The difference is the time of the first minus the time of the second.
     pub paths: (usize, usize),
-    /// The class of the requests; `None` for all.
+    /// The class of the requests. `None` means all requests.
     pub class: Option<Class>,
     /// Number of requests.
     pub requests: usize,
-    /// Interval of the median difference.
+    /// Confidence interval of the median difference.
     pub median: Interval,
-    /// Interval of the mean difference.
+    /// Confidence interval of the mean difference.
     pub mean: Interval,
-    /// Same address or same setup, so that the difference is noise.
+    /// Whether both paths have the same address or configuration. Then every difference is noise.
     pub same: bool,
 }
 
-/// Meaning of a difference beside the noise floor.
+/// What a difference means, compared with the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Same address or setup: all difference is noise.
+    /// Both paths have the same address or configuration, so the difference is noise.
     Noise,
-    /// A hit beside a miss, which explains the difference.
+    /// One path had a hit and the other a miss, which explains the difference.
     Uneven,
-    /// The interval contains zero.
+    /// The interval contains zero, so there may be no difference.
     MayBeZero,
-    /// No noise floor is known.
+    /// No noise floor is known, so the meaning is unknown.
     Unknown,
-    /// Within the noise floor.
+    /// The difference is within the noise floor, so it may be noise.
     Within,
-    /// Beyond the noise floor.
+    /// The difference is larger than the noise floor, so it is real.
     Differs,
 }
 
 impl Meaning {
-    /// Short description.
+    /// Short description for reports.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Noise => "this is noise",
@@ -60,12 +61,12 @@ impl Meaning {
 }
 
 impl PairedDifference {
-    /// Meaning of the median difference.
+    /// What the median difference means.
     pub fn meaning(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.median, floor.map(|floor| floor.median))
     }
 
-    /// Meaning of the mean difference.
+    /// What the mean difference means.
     pub fn meaning_of_mean(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.mean, floor.map(|floor| floor.mean))
     }
@@ -83,12 +84,12 @@ impl PairedDifference {
 }
 
 impl LeapReport {
-    /// Paired differences of all paths, in path order.
+    /// The differences of all pairs of paths, in path order.
     pub fn differences(&self) -> Vec<PairedDifference> {
         self.over(&[None])
     }
 
-    /// Paired differences by class. Classes with too few requests are left out.
+    /// The differences of all pairs by class. Classes with too few requests are left out.
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
     }
@@ -131,8 +132,8 @@ impl LeapReport {
         })
     }
 
-    /// Times of two paths in microseconds, of requests that both answered: first the path sent
-    /// earlier.
+    /// Times in microseconds of requests that both paths answered. In each pair, the first time is
+    /// of the path that received the request earlier.
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
         let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
@@ -144,8 +145,8 @@ impl LeapReport {
     }
 }
 
-/// Largest difference of paths to one address or setup, in microseconds. A smaller difference means
-/// nothing.
+/// Largest difference between paths with the same address or configuration, in microseconds. A
+/// smaller difference between other paths means nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// Largest difference of medians.
@@ -154,12 +155,13 @@ pub struct NoiseFloor {
     pub mean: f64,
 }
 
-/// The farthest end of the intervals of all `same` pairs; `None` without such pairs.
+/// The interval end that is farthest from zero, over all `same` pairs. Returns `None` without such
+/// pairs.
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
-/// The noise floor of a class; `None` for uneven classes.
+/// The noise floor of a class. Returns `None` for a class in which only one path had a hit.
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],
@@ -181,21 +183,22 @@ const SMALL: u64 = 4 << 10;
 const LARGE: u64 = 64 << 10;
 
 named! {
-    /// A class of requests: at most one of the first four, and one of the last three.
+    /// A class of requests. A request is in at most one of the first four and in one of the last
+    /// three.
     pub enum Class {
         /// Both paths had hits.
         Hits = "hits",
         /// Both paths had misses.
         Misses = "misses",
-        /// Only the first had a hit.
+        /// Only the first path had a hit.
         FirstHits = "first_hits",
-        /// Only the second had a hit.
+        /// Only the second path had a hit.
         SecondHits = "second_hits",
         /// Bodies of at most 4 KiB.
         Small = "small",
-        /// Bodies of up to 64 KiB.
+        /// Bodies above 4 KiB, up to 64 KiB.
         Medium = "medium",
-        /// Larger bodies.
+        /// Bodies above 64 KiB.
         Large = "large",
     }
 }
@@ -214,7 +217,7 @@ impl Class {
         }
     }
 
-    /// Whether only one path had a hit, which explains a difference.
+    /// Whether only one path had a hit, which explains a difference in time.
     pub const fn is_uneven(self) -> bool {
         matches!(self, Self::FirstHits | Self::SecondHits)
     }

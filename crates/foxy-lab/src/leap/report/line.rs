@@ -1,4 +1,4 @@
-//! One line of the Multiplier's log as in the paper (002, Fig 3; R113): written and parsed.
+//! One line of the Multiplier's log in the paper's format (002, Fig 3; R113): writing and parsing.
 
 use crate::leap::Verdict;
 use foxy_base::WallTime;
@@ -9,32 +9,32 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Result {
-    /// The reference itself, or no reference: `{DUMMY,}`.
+    /// The answer is the reference itself, or there is no reference. Written as `{DUMMY,}`.
     Reference,
-    /// Status of the reference, status of the answer (0 for none), verdict.
+    /// Status of the reference, status of the answer (0 if there is none), and verdict.
     Judged(u16, u16, Verdict),
 }
 
-/// One log line: an answer to a request.
+/// One log line about one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Start of the request, to the second.
+    /// When the request started, to the second.
     pub at: WallTime,
     /// Process number.
     pub process: u64,
-    /// Request number, shared by all copies.
+    /// Request number, which all copies share.
     pub number: u64,
     /// The path's name.
     pub path: String,
-    /// Time to the first byte, to the microsecond.
+    /// Time to the first byte, in microseconds.
     pub first_byte: Duration,
-    /// Time from the first byte to the last, to the microsecond.
+    /// Time from the first byte to the last, in microseconds.
     pub transfer: Duration,
-    /// Body bytes.
+    /// Length of the body in bytes.
     pub size: u64,
     /// Result of the answer.
     pub result: Result,
-    /// The client.
+    /// The client's name or address.
     pub client: String,
     /// Whether the request was conditional.
     pub validation: bool,
@@ -57,7 +57,7 @@ impl fmt::Display for Clocked {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(self.at.seconds()));
-        // Sun, 06 Nov 1994 08:49:37 GMT is Sun Nov  6 08:49:37 1994 here.
+        // The log writes Sun, 06 Nov 1994 08:49:37 GMT as Sun Nov  6 08:49:37 1994.
         let part = |from, to| date.get(from..to).unwrap_or("");
         let day = part(5, 7).trim_start_matches('0');
         write!(f, "{} {} {day:>2} {} {}:", part(0, 3), part(8, 11), part(17, 25), part(12, 16))?;
@@ -76,7 +76,7 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// Parses a line; `None` if it is malformed.
+    /// Parses a line. Returns `None` if the line is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = text.trim().split_once(":(id=")?;
         let at = httpdate::parse_http_date(date).ok()?.duration_since(UNIX_EPOCH).ok()?;
@@ -144,7 +144,7 @@ fn result(text: &str) -> Option<Result> {
 mod tests {
     use super::*;
 
-    /// The paper's four sample lines.
+    /// The four sample lines in the paper.
     const SAMPLES: [&str; 4] = [
         "Wed Apr 28 20:29:16 2004:(id=18972:2761927472):LEAPRESULT: Collector: 0:237527 0:725 2248 {DUMMY,} 192.168.0.101 \
          non-validation HTTP/1.1 GET http://www.google.com/ HTTP/1.1",

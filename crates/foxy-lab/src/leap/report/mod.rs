@@ -1,4 +1,4 @@
-//! Counts of a LEAP run, by path.
+//! What a LEAP run counts for each path.
 
 pub mod differences;
 pub mod line;
@@ -16,11 +16,12 @@ use crate::wire::tls::HandshakeFailure;
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// Sample size of paired differences. A longer run keeps every second, fourth, … request.
+/// Largest number of requests in the sample for paired differences. A longer run stores only every
+/// second, fourth or eighth request, and so on.
 const ROWS: usize = 10_000;
 const EXAMPLES: usize = 3;
 
-/// An answer that was not OK.
+/// An example of an answer that was not OK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The verdict.
@@ -33,7 +34,7 @@ pub struct Example {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Microseconds.
+    /// Response time in microseconds.
     pub time: u32,
     pub hit: Option<bool>,
     pub length: u64,
@@ -52,46 +53,47 @@ impl Sample {
 pub struct PathReport {
     /// The path's name.
     pub name: String,
-    /// Whole answers.
+    /// Number of complete answers.
     pub answers: u64,
-    /// Response times that count.
+    /// Response times of complete answers, without requests that a slow client delayed.
     pub latencies: Latencies,
-    /// Response times, with failed exchanges up to their failure.
+    /// Response times including failed exchanges, which count up to their failure.
     pub with_errors: Latencies,
-    /// Connect times of whole answers on new connections.
+    /// Times to connect, for complete answers on new connections.
     pub connect: Latencies,
-    /// Times to the first byte of whole answers.
+    /// Times to the first byte, for complete answers.
     pub first_byte: Latencies,
-    /// Times from the first byte to the last of whole answers.
+    /// Times from the first byte to the last, for complete answers.
     pub transfer: Latencies,
-    /// Response times of known hits.
+    /// Response times of answers that are known to be hits.
     pub of_hits: Latencies,
-    /// Response times of known misses.
+    /// Response times of answers that are known to be misses.
     pub of_misses: Latencies,
-    /// Body bytes of whole answers.
+    /// Body bytes of complete answers.
     pub bytes: u64,
-    /// Answers known to be hits or misses, and their bytes.
+    /// Number and bytes of answers that are known to be hits or misses.
     pub known: (u64, u64),
-    /// Known hits, and their bytes.
+    /// Number and bytes of known hits.
     pub hits: (u64, u64),
-    /// Counts by verdict.
+    /// Number of answers by verdict.
     pub verdicts: [u64; Verdict::ALL.len()],
     /// Answers without a verdict.
     pub unjudged: u64,
     /// Answers without a verdict, by reason.
     pub unjudged_by_reason: [u64; Unjudged::ALL.len()],
-    /// Counts by failure.
+    /// Number of failed exchanges by failure.
     pub failures: [u64; PathFailure::ALL.len()],
-    /// Copies by [`Carriage`].
+    /// Number of copies by the kind of connection they used.
     pub carriages: [u64; Carriage::ALL.len()],
-    /// Kept connections with bytes after a whole answer.
+    /// Number of idle connections on which bytes arrived after a complete answer.
     pub late_surplus: u64,
-    /// The first examples of each verdict but OK.
+    /// The first few examples of each verdict except OK.
     pub examples: Vec<Example>,
 }
 
 impl PathReport {
-    /// Hit ratio of answers and of bytes, if known.
+    /// Hit ratio by answers and by bytes. Returns `None` if no answer is known to be a hit or a
+    /// miss.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn hit_ratios(&self) -> Option<(f64, f64)> {
         let share =
@@ -100,7 +102,7 @@ impl PathReport {
             .then(|| (share(self.hits.0, self.known.0), share(self.hits.1, self.known.1)))
     }
 
-    /// Answers with this verdict.
+    /// Number of answers with this verdict.
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts[verdict as usize]
     }
@@ -122,7 +124,8 @@ impl PathReport {
         }
     }
 
-    /// Median connect time of whole answers, in microseconds; 0 on kept connections.
+    /// Median time to connect in microseconds over all complete answers. Answers on reused
+    /// connections count as 0.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn connect_median(&self) -> u64 {
         let (all, new) = (self.latencies.count() as f64, self.connect.count() as f64);
@@ -130,24 +133,24 @@ impl PathReport {
         if quantile < 0.0 || new == 0.0 { 0 } else { self.connect.at(quantile) }
     }
 
-    /// Failed exchanges.
+    /// Number of failed exchanges.
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
 }
 
-/// Counts of clients and their requests.
+/// What the run counts about clients and their requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientReport {
     /// Accepted connections.
     pub connections: u64,
-    /// Refused requests and connections by [`FrontRefusal`].
+    /// Refused requests and connections, by reason.
     pub refused: [u64; FrontRefusal::ALL.len()],
-    /// Failed handshakes of clients by [`HandshakeFailure`].
+    /// Failed TLS handshakes of clients, by reason.
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
-    /// Clients that left or stalled before their answer was whole.
+    /// Clients that left or stopped reading before they had the complete answer.
     pub gone: u64,
-    /// Answers truncated because the path's answer was.
+    /// Answers cut short because the answer of the path was cut short.
     pub broken: u64,
 }
 
@@ -161,34 +164,34 @@ impl ClientReport {
 /// Results of a run.
 #[derive(Clone, Debug)]
 pub struct LeapReport {
-    /// Results by path.
+    /// Results of each path.
     pub paths: Vec<PathReport>,
     /// Requests that ended on all paths.
     pub requests: u64,
     /// Requests refused because too many were in flight (R107).
     pub refused: u64,
-    /// Requests whose times do not count because the client was slower than the answer.
+    /// Requests whose times do not count because a slow client delayed an answer.
     pub held: u64,
     /// Counts of clients; `None` for a replay.
     pub clients: Option<ClientReport>,
     /// Requests for which the origin was asked again.
     pub asked_again: u64,
-    /// Whether the origin's answers are the reference, not the majority's.
+    /// Whether the origin's answer is the reference. Otherwise, the majority's answer is.
     pub by_origin: bool,
-    /// Lateness of requests with a start time.
+    /// How late requests with a start time started.
     pub late: Latencies,
     /// Time from the first request to the last answer.
     pub elapsed: Duration,
-    /// CPU time of the run's thread.
+    /// CPU time of the thread that sends the requests.
     pub generator: Duration,
-    /// Whether connections were kept.
+    /// Whether connections were reused.
     pub connections: Connections,
-    /// Noise fields by path.
+    /// Fields that were found to be noise, by path.
     pub noise: Vec<Vec<String>>,
     pub(super) targets: Vec<Path>,
     pub(super) alike: Vec<(usize, usize)>,
     pub(super) rows: Vec<(u64, Vec<Option<Sample>>)>,
-    /// Every how many timed requests a row is kept.
+    /// A row is stored for every `every`-th timed request.
     every: u64,
     timed: u64,
     pub(super) seed: u64,
@@ -219,8 +222,8 @@ impl LeapReport {
         }
     }
 
-    /// Counts a request and samples its times. Returns whether the times count: if a client held
-    /// one answer back, no path's times count, or the paths would differ.
+    /// Counts a request and samples its times. Returns whether the times count. If a client delayed
+    /// one answer, the times of no path count, because the paths must stay comparable.
     pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
@@ -284,13 +287,14 @@ impl LeapReport {
         }
     }
 
-    /// Requests per second that the run's thread could handle, by its CPU time per request (R134).
+    /// Requests per second that the sending thread could handle, from its CPU time per request
+    /// (R134).
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn ceiling(&self) -> f64 {
         self.requests as f64 / self.generator.as_secs_f64().max(1e-9)
     }
 
-    /// Share of its time that the run's thread was busy.
+    /// Share of the run's duration in which the sending thread used the CPU.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }

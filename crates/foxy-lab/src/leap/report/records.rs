@@ -1,4 +1,4 @@
-//! Run records of a LEAP run.
+//! Turns the report of a LEAP run into run records.
 
 use super::differences::Class;
 use super::differences::{PairedDifference, noise_floor_of};
@@ -11,11 +11,11 @@ use crate::leap::verdict::Verdict;
 use crate::wire::tls::HandshakeFailure;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 
-/// Kept connections with bytes that nobody had asked for.
+/// Number of idle connections on which the server sent bytes without a request.
 const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 
 impl LeapReport {
-    /// The report as records, with the given differences.
+    /// The report as run records, together with the given differences.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
         let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
@@ -89,8 +89,8 @@ impl LeapReport {
     }
 }
 
-/// Names of all measures that [`LeapReport::records`] may produce. `clients`: whether clients are
-/// served.
+/// Names of all measures that [`LeapReport::records`] can produce. `clients` says whether the run
+/// serves clients.
 pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Vec<Measurable> {
     let mut found: Vec<Measurable> = paths
         .iter()

@@ -1,4 +1,5 @@
-//! Kept connections, against servers in this process that keep them, and some that do not.
+//! Tests of reused connections, with servers that keep connections open and servers that close
+//! them.
 
 use super::{honest, run_of, whole};
 use crate::leap::multiplier::passthrough::TIME_LIMIT;
@@ -10,24 +11,24 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// What a server does with a request.
+/// How a server reacts to a request.
 enum Act {
-    /// Answers, and waits for the next.
+    /// Answers and reads the next request.
     Answer(Vec<u8>),
-    /// Answers, says more after a while, and waits for the next.
+    /// Answers, sends extra bytes after a delay, and reads the next request.
     AndThen(Vec<u8>, &'static [u8]),
-    /// Answers as far as this, and closes.
+    /// Sends this possibly incomplete answer and closes the connection.
     Last(Vec<u8>),
 }
 
-/// What a server saw.
+/// Counts of a test server.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
     requests: AtomicUsize,
 }
 
-/// A server that does with the n-th request of a connection, from zero, what `act` says; each
+/// A server that calls `act` with the number of the request on its connection, from zero. Each
 /// connection has a thread.
 fn keeping(act: impl Fn(usize) -> Act + Clone + Send + 'static) -> (SocketAddr, Arc<Seen>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
@@ -62,7 +63,7 @@ fn converse(mut client: TcpStream, act: impl Fn(usize) -> Act, seen: &Seen) {
             }
             Act::Last(answer) => return client.write_all(&answer).expect("sent"),
         }
-        // Who asks for the end of the connection gets it.
+        // The client requested the end of the connection, so close it.
         if text.windows(17).any(|part| part == b"Connection: close") {
             return;
         }
@@ -77,8 +78,8 @@ fn asked() -> Asked {
     Asked::get("o.test".into(), "/a".into(), Duration::ZERO)
 }
 
-/// Asks an honest origin and a proxy, after two probes, on kept connections; a while after each
-/// other.
+/// Sends requests to a correct origin and to `proxy` with reused connections, 100 ms apart, after
+/// two probes.
 fn replay(proxy: SocketAddr, requests: Vec<Asked>) -> LeapReport {
     let (origin, _) = keeping(|_| Act::Answer(one()));
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Reverse)]);
@@ -115,8 +116,8 @@ fn one_that_was_closed_meanwhile_or_says_that_it_ends_is_nobodys_fault() {
     assert_eq!(seen.connections.load(SeqCst), 5);
     let (proxy, seen) = keeping(|_| Act::Last(one()));
     let report = replay(proxy, vec![asked(); 3]);
-    // The first request comes so soon after the probes that the end of the connection may not have
-    // come.
+    // The server closes after each answer. The first request follows the probes so closely that the
+    // close may not have arrived yet.
     let [_, kept, _] = report.paths[1].carriages;
     assert_eq!((report.paths[1].failed(), report.paths[1].answers, kept), (0, 3, 0));
     assert_eq!(seen.connections.load(SeqCst), 5);
@@ -128,7 +129,7 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
         keeping(|number| if number == 0 { Act::Answer(one()) } else { Act::Last(Vec::new()) });
     let report = replay(proxy, vec![asked(); 2]);
     assert_eq!((report.paths[1].count(Verdict::Ok), report.paths[1].carriages), (2, [0, 0, 2]));
-    // The second probe and both requests found one kept, and each then made another.
+    // The second probe and both requests each tried an idle connection, then opened a new one.
     assert_eq!((seen.connections.load(SeqCst), seen.requests.load(SeqCst)), (4, 7));
     assert!(report.paths[1].connect_median() > 0);
 
@@ -184,7 +185,8 @@ fn surplus_bytes_are_named_and_never_taken_for_the_next_answer() {
         (3, [3, 0, 0])
     );
     for more in [&b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"[..], b"x"] {
-        // Behind the two probes, so that there is time for it before the next request.
+        // Only answers after the two probes have extra bytes. The bytes then arrive before the next
+        // request.
         let late =
             move |number| if number < 2 { Act::Answer(one()) } else { Act::AndThen(one(), more) };
         let report = replay(keeping(late).0, vec![asked(); 3]);

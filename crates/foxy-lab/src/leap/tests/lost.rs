@@ -1,4 +1,4 @@
-//! Exchanges that fail, and the names of the failures.
+//! Tests of failed exchanges and the names of their failures.
 
 use super::{honest, run_of, server, whole};
 use crate::leap::*;
@@ -6,7 +6,7 @@ use foxy_http::Method;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Asks an honest server and another for this.
+/// Sends a request to a correct server and to `other`. Returns the report.
 fn beside(other: SocketAddr, method: &Method) -> LeapReport {
     let honest = server(|request| {
         let answer = whole("", "one");
@@ -21,7 +21,7 @@ fn beside(other: SocketAddr, method: &Method) -> LeapReport {
     report
 }
 
-/// Says this, and goes without having read the request, so that the kernel resets the connection.
+/// Sends `says` and closes without reading the request, so the kernel resets the connection.
 fn resets(says: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let address = listener.local_addr().expect("an address");

@@ -1,4 +1,5 @@
-//! The replay against servers of this process: honest servers, and servers that lie.
+//! Tests of replays against servers in this process. Some servers answer correctly, and some do
+//! not.
 
 mod http2;
 mod judging;
@@ -14,7 +15,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An answer with this body and these fields.
+/// An answer with this status, body and fields.
 pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answer {
     let headers: Headers = fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     let digest = xxhash_rust::xxh3::xxh3_128(body);
@@ -22,7 +23,7 @@ pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answe
     Answer { status, headers, length, digest, decoding, framing, hit: None }
 }
 
-/// Answers each connection with what `reply` makes of the path; `None` never answers.
+/// A server that answers each path with `reply(path)`. If the result is `None`, it never answers.
 pub(crate) fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -56,7 +57,7 @@ pub(crate) fn whole(fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len()).into_bytes()
 }
 
-/// What every honest server says.
+/// Fields in every answer of a correct server.
 const FIELDS: &str = "Vary: Accept-Language\r\nETag: \"1\"\r\n";
 
 fn body_of(path: &str) -> String {
@@ -81,7 +82,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
     LeapRun { time_limit: Duration::from_secs(2), ..LeapRun::new(paths) }
 }
 
-/// Replays the paths, in order.
+/// Replays requests for the paths, in this order.
 fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     let mut lines = Vec::new();
     let mut requests = paths.iter().map(|path| asked(path));
@@ -95,8 +96,8 @@ fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     (report.expect("run"), lines)
 }
 
-/// A liar beside an honest proxy, both beside the origin, and the liar's verdicts; the honest one
-/// must never be named.
+/// Replays to an origin, a correct proxy and the proxy `liar`. The liar must get `verdict`, and the
+/// correct proxy must get no fault.
 fn caught(liar: SocketAddr, paths: &[&str], verdict: Verdict, why: &str) {
     caught_beside(honest(), honest(), liar, paths, verdict, why);
 }
@@ -141,7 +142,7 @@ fn a_proxy_that_serves_stale_is_named() {
         ("liar", server(|_| Some(whole(FIELDS, "version 0"))), Manner::Reverse),
     ]);
     let mut requests = ["/a", "/a"].into_iter().map(asked);
-    // A request is logged when it has ended and before the next begins.
+    // `change` runs when a request is logged, before the next request starts.
     let mut change = |_: &Line| version.store(1, Ordering::SeqCst);
     let report =
         super::run(&run, &asked("/probe"), &mut requests, &mut change, &mut |_| {}).expect("run");

@@ -1,4 +1,4 @@
-//! The Multiplier over TLS, towards paths and towards clients, against servers in this process.
+//! Tests of the Multiplier with TLS towards paths and clients. All servers run in this process.
 
 use super::run_of;
 use crate::leap::multiplier::passthrough::TIME_LIMIT;
@@ -18,7 +18,7 @@ fn here(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-/// The origin's objects, over TLS.
+/// Requests for the origin's objects over TLS.
 fn objects(origin: &Origin, count: u64) -> impl Iterator<Item = Asked> + use<> {
     let authority: Arc<str> = here(origin.address().port()).to_string().into();
     let asked =
@@ -67,7 +67,7 @@ fn both(one: &Trust, mut other: Trust) -> Trust {
     other
 }
 
-/// A server that ends the handshake with everybody, as far as it goes, and says nothing more.
+/// A server that runs the TLS handshake and then sends nothing.
 fn handshakes(config: &Arc<ServerConfig>) -> SocketAddr {
     let listener = TcpListener::bind(HERE).expect("bound");
     let (address, config) = (listener.local_addr().expect("an address"), Arc::clone(config));
@@ -125,8 +125,8 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
     }
 }
 
-/// A length says where an answer ends, or TLS does (RFC 8446 §6.1); the end of the connection alone
-/// may be anybody's.
+/// An answer without a length ends with its connection. Only a TLS close alert proves that the end
+/// is real (RFC 8446 §6.1), because anybody can close the TCP connection.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     let made = EphemeralAuthority::of(&["127.0.0.1"]).expect("made");
@@ -169,7 +169,7 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     );
 }
 
-/// A Multiplier before this origin, and who trusts what it shows.
+/// A Multiplier in front of this origin, and the trust that its clients need.
 fn front(origin: &Origin, trusted: &Trust) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let to = here(origin.address().port());

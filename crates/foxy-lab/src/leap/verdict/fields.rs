@@ -1,4 +1,4 @@
-//! Differences of header fields that matter: fields that may differ, steering fields, and noise.
+//! Finds differences of header fields that matter. Some fields may differ, and noise is ignored.
 
 use crate::leap::exchange::body::codings;
 use foxy_http::Headers;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Lower-case fields that may differ between an answer and a proxy's copy, with the reason.
+/// Fields that may differ between an answer and a proxy's copy, in lower case, with the reason.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
     ("age", "how long it was stored (RFC 9111 §5.1)"),
@@ -33,8 +33,8 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("x-foxy-request", "of a stored answer it is another request's number"),
 ];
 
-/// Lower-case fields that steer caches and clients. Adding one is a difference; a proxy's change is
-/// never noise.
+/// Fields that control caches and clients, in lower case. A proxy must not add such a field, and a
+/// change by a proxy is never noise.
 pub const STEERING: &[&str] = &[
     "access-control-allow-origin",
     "alt-svc",
@@ -60,19 +60,19 @@ pub const STEERING: &[&str] = &[
     "www-authenticate",
 ];
 
-/// Lower-case fields that may change with the time of the request, but not be lost.
+/// Fields that may change with the time of the request but must not be missing, in lower case.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
-/// The giver of the reference.
+/// Where the reference came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSource {
-    /// The origin: its changes are noise, and it knows which tags are strong.
+    /// The origin. Its changes are noise, and its tags show which tags are strong.
     Origin,
-    /// A proxy: it must not change steering fields, and may have weakened a tag.
+    /// A proxy. It must not change fields that control caches, but it may have weakened a tag.
     Proxy,
 }
 
-/// A difference of fields, with the lower-case name.
+/// A difference between fields. The name of the field is in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Only the reference has the field.
@@ -117,7 +117,7 @@ fn names(headers: &Headers) -> BTreeSet<String> {
     headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect()
 }
 
-/// Field lines joined by commas (RFC 9110 §5.3).
+/// All lines of a field, joined by commas (RFC 9110 §5.3).
 fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     let mut values = headers.get_all(name);
     let first = values.next().unwrap_or_default();
@@ -125,20 +125,20 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     if !rest.is_empty() {
         return Cow::Owned([&[first][..], &rest].concat().join(&b", "[..]));
     }
-    // A transformation makes a strong tag weak; the body is compared itself.
+    // A transformation makes a strong tag weak. That is allowed, because the body is compared too.
     let weak = first.strip_prefix(b"W/").filter(|_| name.eq_ignore_ascii_case("etag"));
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
-/// Whether the value is a weak tag. A transformation may weaken a strong tag, never strengthen a
-/// weak one (RFC 9110 §8.8.1). The origin itself may use a weak tag for its coded form and a strong
-/// one without.
+/// Whether the value is a weak tag. A transformation may weaken a strong tag but must not
+/// strengthen a weak one (RFC 9110 §8.8.1). The origin itself may send a weak tag with its coded
+/// body and a strong tag with its plain body.
 fn is_weak(headers: &Headers, name: &str) -> bool {
     headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
 }
 
-/// The first difference that matters, in name order. `ignored` names fields whose value may differ;
-/// their loss or addition still counts. Does not allocate for equal fields.
+/// The first difference that matters, in the order of names. `ignored` names fields whose values
+/// may differ. A missing or added field still counts. Equal fields cause no allocation.
 pub fn difference(
     reference: &Headers,
     source: ReferenceSource,
@@ -169,14 +169,14 @@ pub fn difference(
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
-/// A 304 must repeat these fields of the 200. A cache that makes a 304 omits others (RFC 9110
-/// §15.4.5).
+/// Fields of the 200 answer that a 304 must repeat. A cache may omit other fields from its own 304
+/// (RFC 9110 §15.4.5).
 const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
-/// A 304 may repeat these fields, and need not.
+/// Fields that a 304 may repeat or omit.
 const CONFIRMED: [&str; 4] =
     ["content-disposition", "content-language", "content-type", "last-modified"];
 
-/// The fields of two 304s that both must have: reference first.
+/// The fields of two 304 answers that must agree: of the reference first, then of the answer.
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
     expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
@@ -184,21 +184,21 @@ pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     (expected, own)
 }
 
-/// Lower-case fields that name the version (RFC 9110 §8.8).
+/// Fields that identify the version, in lower case (RFC 9110 §8.8).
 pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 
-/// Whether the validators name two versions.
+/// Whether the validators of two answers name different versions.
 pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) -> bool) -> bool {
     VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
 }
 
-/// Digest of the validators.
+/// Digest of the validators of an answer.
 pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
-/// Fields with different values in two answers of one server to one request. A missing field is a
-/// fault, not noise.
+/// Fields whose values differ in two answers of one server to the same request. A missing field is
+/// a fault and not noise.
 pub fn noise<'a>(
     first: &'a Headers,
     second: &'a Headers,

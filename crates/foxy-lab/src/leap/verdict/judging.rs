@@ -1,5 +1,5 @@
-//! Judges the answers to a request beside each other, and keeps what later judgements need: the
-//! counts, earlier references and the noise. Excuses what may be the origin's doing.
+//! Judges the answers to a request and updates the counts, the earlier references and the noise.
+//! Answers that the origin may have caused get no verdict.
 
 use super::fields::VALIDATORS;
 use super::noise::Noise;
@@ -18,16 +18,16 @@ pub struct Judging {
     pub context: Rc<RunContext>,
     pub report: LeapReport,
     past: Past,
-    /// For the log; asking anew is a system call.
+    /// Process number for the log. It is stored because reading it is a system call.
     process: u64,
 }
 
 impl Judging {
-    /// Must run inside the runtime of the run.
+    /// Must be called inside the runtime of the run.
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let context = Rc::new(RunContext::new(run)?);
         let driver = Rc::clone(&context);
-        // Ends with the runtime: the kernel does not take a timer back.
+        // Runs until the runtime ends.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
         let process = u64::from(std::process::id());
         Ok(Self { report: LeapReport::new(run), past: Past::default(), process, context })
@@ -42,7 +42,7 @@ impl Judging {
         report
     }
 
-    /// Learns noise: asks every path twice, all at once.
+    /// Learns which fields are noise: sends the probe twice on every path, all at the same time.
     pub async fn learn(&mut self, probe: &Asked) {
         if let Some(wanted) = &self.context.run.wanted {
             wanted.note(&probe.authority, &probe.path);
@@ -66,7 +66,7 @@ impl Judging {
         }
     }
 
-    /// Judges, counts and logs the answers to a request that has ended on all paths.
+    /// Judges, counts and logs the answers to a request after all paths have answered.
     pub fn take(&mut self, group: &RequestGroup, log: &mut dyn FnMut(&Line)) {
         let run = &self.context.run;
         if let (Some(direct), Some(again)) = (direct(&run.paths), &group.again)
@@ -90,7 +90,7 @@ impl Judging {
     }
 }
 
-/// A request with its answers and the reference that they are judged by.
+/// A request with its answers and its reference.
 struct Case<'a> {
     run: &'a LeapRun,
     group: &'a RequestGroup,
@@ -121,7 +121,7 @@ impl Case<'_> {
         self.excuse(path, &finding).map_or(Ok(finding), Err)
     }
 
-    /// The reason why a finding is not the path's fault, if there is one.
+    /// Why the path is not to blame for this finding. Returns `None` if the path is to blame.
     fn excuse(&self, path: usize, finding: &Finding) -> Option<Unjudged> {
         let outcome = &self.group.copies[path].outcome;
         let answer = match outcome {
@@ -153,8 +153,9 @@ impl Case<'_> {
         origin.is_some_and(|&origin| failure.may_follow(origin))
     }
 
-    /// Whether another program at another address gave the same answer: then both have it from the
-    /// origin. Paths set up alike do not count, as they err alike.
+    /// Whether another program at another address gave the same answer. Then both probably received
+    /// it from the origin. Equally configured paths do not count, because they make the same
+    /// mistakes.
     fn is_seen_elsewhere(&self, path: usize) -> bool {
         let (run, copies) = (self.run, &self.group.copies);
         let print = |path: usize| copies[path].outcome.as_ref().ok().map(|a| a.fingerprint());
@@ -166,7 +167,7 @@ impl Case<'_> {
         })
     }
 
-    /// The reference's version; without validators if they are noise.
+    /// The version of the reference. The validators are left out if they are noise.
     fn version(&self) -> Option<Version> {
         let right = self.reference.as_ref().ok()?;
         let are_noise = VALIDATORS.iter().any(|name| self.is_noise(right.path, name));

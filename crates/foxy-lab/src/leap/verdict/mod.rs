@@ -1,4 +1,5 @@
-//! The verdict on a proxy's answer beside the reference (R112). Pure: no socket, no clock.
+//! Compares a proxy's answer with the reference and gives a verdict (R112). Uses no socket or
+//! clock.
 
 pub mod fields;
 pub(crate) mod judging;
@@ -16,27 +17,29 @@ use reference::Reference;
 use std::fmt;
 
 named! {
-    /// The verdict on an answer. Names follow the paper's log (002, Fig 3), with three additions.
+    /// The verdict on an answer. The names are those of the paper's log (002, Fig 3), plus three
+    /// more.
     pub enum Verdict {
-        /// Matches the reference.
+        /// The answer matches the reference.
         Ok = "OK",
-        /// The status differs.
+        /// The status code differs from the reference.
         StatusCodeMismatch = "STATUS_CODE_MISMATCH",
-        /// A field is missing or differs, a steering field was added, or the end is ambiguous.
+        /// A field is missing or differs, a field that controls caches was added, or the end is
+        /// ambiguous.
         HeaderMismatch = "HEADER_MISMATCH",
-        /// The body differs.
+        /// The body differs from the reference.
         BodyMismatch = "BODY_MISMATCH",
-        /// No connection, a truncated answer, or no HTTP.
+        /// No connection, a truncated answer, or bytes that are not HTTP.
         Incomplete = "INCOMPLETE",
-        /// Not whole within the time limit.
+        /// The answer was not complete within the time limit.
         Timeout = "TIMEOUT",
-        /// An earlier answer of the reference.
+        /// The answer equals an earlier answer of the reference.
         Stale = "STALE",
     }
 }
 
 impl Verdict {
-    /// The verdict of this name.
+    /// The verdict with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.name() == name)
     }
@@ -51,12 +54,12 @@ pub struct Fingerprint {
     pub digest: u128,
 }
 
-/// Fingerprint and version of an answer.
+/// Fingerprint and validators of an answer. Together they identify a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// Status and body.
     pub print: Fingerprint,
-    /// Digest of the validators; `None` if they are noise.
+    /// Digest of the validators. `None` if the validators are noise.
     pub validators: Option<u64>,
 }
 
@@ -69,8 +72,8 @@ pub struct Finding {
     pub detail: Detail,
 }
 
-/// Judges an outcome; `None` if there is no reference for it. `ignored` names fields that may
-/// differ. The gravest fault counts: stale, status, body, fields.
+/// Judges an outcome. Returns an error if there is no reference. `ignored` names fields that may
+/// differ. The worst fault decides, in this order: stale, status, body, fields.
 pub fn judge(
     outcome: &Result<Answer, PathFailure>,
     reference: Result<&Reference<'_>, Unjudged>,
@@ -132,7 +135,7 @@ pub fn judge(
     }
 }
 
-/// Whether both have a Last-Modified date and the answer's is earlier.
+/// Whether both answers have a Last-Modified date and the date of `answer` is earlier.
 fn is_older(answer: &Answer, right: &Answer) -> bool {
     let changed = |answer: &Answer| {
         answer
@@ -146,17 +149,17 @@ fn is_older(answer: &Answer, right: &Answer) -> bool {
 named! {
     /// Why an answer has no verdict.
     pub enum Unjudged {
-        /// The origin gave no whole answer, or no majority of addresses agrees.
+        /// The origin sent no complete answer, or no majority of addresses agrees.
         NoReference = "no_reference",
         /// Both the path and the origin failed.
         OriginFailed = "origin_failed",
-        /// The origin answered differently when asked again.
+        /// The origin gave two different answers to the same request.
         OriginVaries = "origin_varies",
-        /// Another proxy has the same answer, which the origin may have given earlier.
+        /// Another proxy gave the same answer, so the origin may have sent this answer earlier.
         SeenElsewhere = "seen_elsewhere",
-        /// An unsafe method: each copy was a separate request.
+        /// The method is unsafe. Each copy changed something at the origin, so answers may differ.
         NotRepeated = "not_repeated",
-        /// A cache may answer differently: condition, range or `only-if-cached`.
+        /// A cache may answer differently because of a condition, a range or `only-if-cached`.
         MayDiffer = "may_differ",
     }
 }
@@ -166,16 +169,16 @@ pub enum Detail {
     None,
     Failed(PathFailure),
     NotHttp(DecodeError),
-    /// Status of the reference, then of the answer.
+    /// Status of the reference, then status of the answer.
     Status(u16, u16),
     Field(Difference),
-    /// Body length of the reference, then of the answer.
+    /// Body length of the reference, then body length of the answer.
     Body(u64, u64),
-    /// The body belongs to this other URL.
+    /// The body belongs to another URL, which is named here.
     BodyOf(String),
     BrokenCoding,
     AmbiguousFraming,
-    /// Equals an earlier answer of the reference.
+    /// The answer equals an earlier reference.
     SeenBefore,
     OlderThanReference,
 }

@@ -1,4 +1,4 @@
-//! Noise: fields that change by themselves, so that another value means nothing.
+//! Noise: fields that change on every answer, so that a different value is no fault.
 
 use super::fields::{self, ReferenceSource};
 use crate::leap::{Answer, Asked, Manner};
@@ -9,11 +9,11 @@ const REQUESTS: usize = 4096;
 
 #[derive(Debug)]
 pub struct Noise {
-    /// Fields by path, from the probe: those that a server varies in all answers.
+    /// For each path, the fields that its server varied in the answers to the probe.
     by_path: Vec<BTreeSet<String>>,
-    /// Fields by the digest of the request's key: those that the origin varied when asked again.
+    /// For each request key's digest, the fields that differed between two answers of the origin.
     by_request: HashMap<u128, BTreeSet<String>>,
-    /// Keys of `by_request`, oldest first.
+    /// Keys of `by_request`, oldest first. The oldest is removed when there are too many.
     order: VecDeque<u128>,
 }
 
@@ -26,14 +26,14 @@ impl Noise {
         }
     }
 
-    /// Learns from two answers of one path to the probe, if their bodies are equal.
+    /// Learns from two answers of one path to the probe. Only answers with equal bodies count.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
         let source =
             if manner == Manner::Direct { ReferenceSource::Origin } else { ReferenceSource::Proxy };
         self.by_path[path].extend(noise(first, second, source));
     }
 
-    /// Learns from two origin answers to one request, if their bodies are equal.
+    /// Learns from two answers of the origin to one request. Only answers with equal bodies count.
     pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
         let found = noise(first, second, ReferenceSource::Origin);
         if found.is_empty() {
@@ -51,7 +51,7 @@ impl Noise {
         self.by_request.entry(request).or_default().extend(found);
     }
 
-    /// Whether a field may differ between two paths in answers to this request.
+    /// Whether a field is noise between two paths in answers to this request.
     pub fn covers(&self, one: usize, other: usize, asked: &Asked, name: &str) -> bool {
         let of_request =
             || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));

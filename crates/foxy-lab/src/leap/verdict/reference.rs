@@ -1,5 +1,5 @@
-//! The reference: the answer by which the others are judged, and what it was before. The past shows
-//! stale answers and swapped bodies.
+//! Chooses the reference: the answer by which the other answers are judged. Stores earlier
+//! references of each URL, which reveal stale answers and swapped bodies.
 
 use super::fields::ReferenceSource;
 use super::noise::Noise;
@@ -11,7 +11,7 @@ use crate::leap::{Answer, Asked, LeapRun, Manner, Message, Path};
 use crate::wire::REQUEST_ID;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The answer that counts as right.
+/// The answer that counts as correct.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
     pub asked: &'a Message,
@@ -19,15 +19,16 @@ pub struct Reference<'a> {
     pub path: usize,
     pub answer: &'a Answer,
     pub source: ReferenceSource,
-    /// Whether the fields count too.
+    /// Whether header fields are compared too.
     pub fields: bool,
-    /// Whether every copy of the request must get the same answer, whenever it is sent.
+    /// Whether every copy of the request must receive the same answer, whenever the copy is sent.
     pub steady: bool,
-    /// Earlier references for the URL, the newest last.
+    /// Earlier references for the URL, newest last.
     pub earlier: &'a [Version],
 }
 
-/// Whether an answer differs from the origin's own, so that the origin must be asked again.
+/// Whether an answer differs from the origin's answer. If so, a second request to the origin is
+/// needed.
 pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Noise) -> bool {
     let Ok(right) = &copies[direct].outcome else { return false };
     copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
@@ -41,8 +42,8 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
     })
 }
 
-/// The origin's own answer, if it repeats it when asked again. Without an origin, the answer of
-/// more than half of the answering addresses.
+/// Returns the origin's answer, unless its second answer differs. Without a direct path, returns
+/// the answer of more than half of the addresses that answered.
 pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
@@ -74,8 +75,9 @@ pub fn reference<'a>(
     Ok(Reference { asked, path, answer, source, fields, steady, earlier })
 }
 
-/// Whether all copies have one answer. True behind a Collector, ours or one named in `Via`, and for
-/// the verifying origin, whose answer depends on the request alone.
+/// Whether all copies must receive the same answer. This is true behind a Collector, which this
+/// program runs or a `Via` field names. It is also true for the verifying origin, whose answer
+/// depends only on the request.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()
@@ -111,7 +113,7 @@ fn majority<'a>(
 const URLS: usize = 1 << 16;
 const ANSWERS: usize = 4;
 
-/// Earlier references; the oldest URL is forgotten first.
+/// Earlier references by URL. If there are too many URLs, the oldest is removed first.
 #[derive(Debug, Default)]
 pub struct Past {
     by_url: HashMap<String, Vec<Version>>,
@@ -124,7 +126,7 @@ impl Past {
         self.by_url.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Another URL whose reference had this body.
+    /// Another URL whose reference had this body. If there is one, the proxy mixed up two URLs.
     pub fn owner(&self, digest: u128, key: &str) -> Option<&str> {
         self.url_of.get(&digest).map(String::as_str).filter(|owner| *owner != key)
     }

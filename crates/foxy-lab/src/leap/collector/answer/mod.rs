@@ -1,5 +1,5 @@
-//! An answer shared by its readers. One exchange with the origin writes it; each request reads it
-//! at its own pace. No IO except through the spool.
+//! An answer that several requests share. One exchange with the origin writes the answer; each
+//! request reads at its own speed.
 
 pub mod spool;
 #[cfg(test)]
@@ -21,12 +21,12 @@ pub struct Start {
     pub length: BodyLength,
     /// The request fields named by `Vary`, with the request's values.
     pub depends: Vec<(String, Vec<u8>)>,
-    /// From the start of the exchange, connecting included.
+    /// Time from the start of the exchange to the first byte, including the time to connect.
     pub first_byte: Duration,
     pub at: Instant,
     pub origin: Option<IpAddr>,
     pub failure: Option<Failure>,
-    /// The origin confirmed an older answer, whose body this answer repeats.
+    /// Whether the origin confirmed an older answer. Then this answer repeats the older body.
     pub confirms: bool,
 }
 
@@ -41,7 +41,8 @@ pub struct End {
 pub enum Initiator {
     Waiting,
     At(u64),
-    /// Has all of it, left, or stalled: followers no longer wait.
+    /// The initiator has the whole answer, left, or stopped reading. Followers no longer wait for
+    /// it.
     Left,
 }
 
@@ -66,7 +67,7 @@ pub struct AnswerProgress {
     pub marks: Marks,
     pub end: Option<End>,
     pub initiator: Initiator,
-    /// Duration of the whole answer for the initiator's client, from the end of its name lookup.
+    /// Time from the end of the name look-up until the initiator had the whole answer.
     pub whole: Option<Duration>,
 }
 
@@ -121,8 +122,8 @@ impl SharedAnswer {
         Ok(())
     }
 
-    /// Takes over the whole body of an older answer that the origin confirmed. The transfer costs
-    /// what it cost then (seed 002, §3.3).
+    /// Uses the whole body of an older answer that the origin confirmed. The transfer takes as long
+    /// as the original transfer (seed 002, §3.3).
     pub fn take_over(&self, start: Start, older: &Self) {
         let (body, marks, end) =
             older.see(|older| (Rc::clone(&older.body), older.marks.clone(), older.end));
@@ -147,12 +148,12 @@ pub struct Mark {
     pub at: Duration,
 }
 
-/// The arrival times of one body. Beyond `MOST` marks, neighbours merge: some bytes are then
-/// replayed later than they came (by at most 1/64 of the transfer), none earlier.
+/// The arrival times of one body. After `MOST` marks, neighbouring marks merge. Then some bytes are
+/// replayed late, by at most 1/64 of the transfer time, and none early.
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,
-    /// Pieces that come within this time share a mark.
+    /// Pieces that arrive within this time share a mark.
     grain: Duration,
     begun: Duration,
 }
@@ -164,7 +165,8 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Records that bytes up to `end` have come at `at`. Neither argument ever falls.
+    /// Records that the bytes up to `end` arrived by `at`. Neither argument may decrease between
+    /// calls.
     pub fn add(&mut self, end: u64, at: Duration) {
         if let Some(last) = self.marks.last_mut()
             && at.saturating_sub(self.begun) <= self.grain

@@ -1,4 +1,4 @@
-//! Storage of bodies in blocks: in memory up to a limit, then in a given file. Knows no HTTP.
+//! Stores bodies in blocks: in memory up to a limit, then in a file.
 
 use crate::leap::collector::SpoolFile;
 use crate::leap::collector::failure::Failure;
@@ -96,13 +96,13 @@ impl Spool {
 
 #[derive(Debug)]
 enum Block {
-    /// The flag says whether the bytes count against the memory limit. A block being written does
-    /// not count.
+    /// The flag says whether the bytes count towards the memory limit. A block that is being
+    /// written to the file does not count.
     Memory(Bytes, bool),
     File(u32),
 }
 
-/// A body stored in whole blocks, except the last. Dropping it frees the blocks.
+/// A body in blocks of full size, except the last. Dropping the body frees its blocks.
 #[derive(Debug)]
 pub struct Body {
     spool: Rc<Spool>,
@@ -125,8 +125,8 @@ impl Body {
         self.held.borrow().length
     }
 
-    /// Appends bytes. `evict` frees room, or returns false if there is none. Only one caller may
-    /// append.
+    /// Appends bytes. `evict` frees memory, or returns false if nothing is left to evict. Only one
+    /// caller may append.
     pub async fn add(&self, mut data: Bytes, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         while !data.is_empty() {
             let whole = {
@@ -147,7 +147,7 @@ impl Body {
         if self.held.borrow().tail.is_empty() { Ok(()) } else { self.settle(evict).await }
     }
 
-    /// Moves the tail into a block; the bytes stay readable all the while.
+    /// Moves the last, incomplete part into a block. Its bytes stay readable during the move.
     async fn settle(&self, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         let bytes = Bytes::copy_from_slice(&self.held.borrow().tail);
         let number = loop {
@@ -177,7 +177,7 @@ impl Body {
         Ok(())
     }
 
-    /// Reads from `position`, at most up to `end`. Both must be within the body.
+    /// Reads from `position` to `end` at most. Both must be within the body.
     pub async fn read(&self, position: u64, end: u64) -> Result<Bytes, Failure> {
         let place = usize::try_from(position / BLOCK as u64).unwrap_or(usize::MAX);
         let within = (position % BLOCK as u64) as usize;

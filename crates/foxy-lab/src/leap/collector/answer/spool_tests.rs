@@ -1,4 +1,4 @@
-//! Bodies in memory and in a file: intact, bounded, and on a full disk.
+//! Tests of bodies in memory and in a file: no damage, within the limit, and on a full disk.
 
 use super::spool::{BLOCK, BlockFile, Body, Spool};
 use crate::leap::collector::failure::Failure;
@@ -63,7 +63,7 @@ fn without_room_a_body_is_refused_unless_something_goes() {
     });
 }
 
-/// A disk that takes no more.
+/// A disk without free space.
 struct Full;
 
 impl BlockFile for Full {

@@ -1,10 +1,10 @@
-//! Conditional requests (RFC 9110 §13): whether a stored answer becomes a 304, and its fields.
-//! Pure.
+//! Conditional requests (RFC 9110 §13): decides whether a stored answer is sent as a 304, and with
+//! which fields.
 
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;
 
-/// Whether the client's copy is current: weak comparison of tags, else of dates.
+/// Whether the client's copy is current: compares tags weakly, or dates if the request has no tags.
 pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -> bool {
     if !matches!(method, Method::Get | Method::Head) || answer.status != 200 {
         return false;
@@ -58,8 +58,8 @@ pub fn has_validator(headers: &Headers) -> bool {
     headers.contains("etag") || headers.contains("last-modified")
 }
 
-/// Updates an answer by a 304 (RFC 9111 §3.2): fields of the 304 replace stored fields, except
-/// those that describe the body.
+/// Updates a stored head with a 304 (RFC 9111 §3.2). Fields of the 304 replace stored fields,
+/// except fields that describe the body.
 pub fn confirmed(answer: &ResponseHead, confirmation: &ResponseHead) -> ResponseHead {
     let mut head = answer.clone();
     head.headers.remove("age");

@@ -1,18 +1,18 @@
-//! Lifetime of stored answers (R114): as the origin allows, but at least three minutes, so that
-//! even uncachable answers are the same for all proxies. Pure.
+//! How long answers are stored (R114): as long as the origin allows, but at least three minutes. So
+//! even uncacheable answers are the same for all proxies.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
 use std::time::{Duration, SystemTime};
 
-/// Minimum retention of an answer, whatever its fields say (seed 002, §2.3).
+/// Shortest time for which an answer is stored, whatever its fields say (seed 002, §2.3).
 pub const AT_LEAST: Duration = Duration::from_secs(180);
 const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     pub fresh: Duration,
-    /// Whether the origin is asked again after `fresh`; otherwise the answer is forgotten.
+    /// Whether to revalidate with the origin after `fresh`. Otherwise the answer is deleted.
     pub validated: bool,
 }
 
@@ -37,13 +37,13 @@ fn is_cachable(request: &RequestHead, answer: &ResponseHead) -> bool {
             .any(|name| answer.headers.tokens("cache-control").any(|token| is_named(token, name)))
 }
 
-/// Whether a directive has this name, with or without an argument (`private="x"`).
+/// Whether a directive has this name, with or without an argument such as `private="x"`.
 fn is_named(token: &[u8], name: &str) -> bool {
     let end = token.iter().position(|&byte| byte == b'=').unwrap_or(token.len());
     token[..end].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Freshness lifetime (RFC 9111 §4.2.1) less the current age.
+/// Freshness lifetime minus current age (RFC 9111 §4.2.1).
 fn allowed(headers: &Headers) -> Option<Duration> {
     let seconds = |name: &str| {
         let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;

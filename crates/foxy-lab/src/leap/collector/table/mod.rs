@@ -1,10 +1,9 @@
-//! What the Collector knows, and what it does with a request: answer from an answer, join the
-//! exchange that is under way, ask the origin whether an answer still holds, or ask it for one.
-//! Pure: it takes `now`, and what it holds is the caller's.
+//! The Collector's table of answers. For each request, it decides to use a stored answer, join a
+//! running fetch, revalidate, or start a fetch.
 //!
-//! A slot begins under way ([`Table::find`] makes it), learns which fields its answer depends on
-//! ([`Table::head`]), and stands from its end on ([`Table::stands`]) until its lifetime is over;
-//! then it is forgotten, or kept to be asked about.
+//! [`Table::find`] makes a slot for a running fetch. [`Table::head`] records the `Vary` fields of
+//! its answer, and [`Table::stands`] marks it complete. After its lifetime, it is deleted or kept
+//! for revalidation.
 
 pub mod condition;
 pub mod lifetime;
@@ -25,7 +24,7 @@ pub struct Slot(u64);
 pub enum Decision<T> {
     Answer(T),
     Fetch(Slot, T),
-    /// Ask the origin whether the last answer still holds. The new slot takes whatever comes.
+    /// Revalidate the last answer (third value) with the origin. The new slot receives the result.
     Validate(Slot, T, T),
 }
 
@@ -33,11 +32,11 @@ pub enum Decision<T> {
 struct Known<T> {
     answer: T,
     key: u128,
-    /// The fields named by `Vary`, with the request's values; empty before the head.
+    /// The request fields named by `Vary`, with the request's values. Empty until the head arrives.
     depends: Vec<(String, Vec<u8>)>,
-    /// When the origin last answered, and the resulting lifetime; `None` while in progress.
+    /// When the origin last confirmed the answer, and its lifetime. `None` while the fetch runs.
     stands: Option<(Instant, Lifetime)>,
-    /// Bytes of memory without the body.
+    /// Bytes of memory, without the body.
     weight: usize,
     used: u64,
 }
@@ -55,7 +54,7 @@ pub struct Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// `most`: memory limit of all slots in bytes, bodies excluded.
+    /// `most` limits the memory of all slots in bytes, without bodies.
     pub fn new(most: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -69,7 +68,7 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Decides about a request. `make` creates the answer of a new slot.
+    /// Decides what to do with a request. `make` creates the answer of a new slot.
     pub fn find(
         &mut self,
         asked: &RequestKey,
@@ -115,7 +114,7 @@ impl<T: Clone> Table<T> {
         slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
     }
 
-    /// Strict requests need an answer that the origin gave within the last three minutes.
+    /// A strict request needs an answer from the last three minutes.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
             let fresh =
@@ -139,8 +138,8 @@ impl<T: Clone> Table<T> {
         known.answer.clone()
     }
 
-    /// Records the head of a slot's answer. If it is a whole answer to a conditional request,
-    /// unconditional requests share it too.
+    /// Records the head of a slot's answer. A whole answer to a conditional request also serves
+    /// requests without a condition.
     pub fn head(
         &mut self,
         slot: Slot,
@@ -158,8 +157,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Marks a slot as complete. Drops older answers to the same request, then the least recently
-    /// used ones beyond the limit.
+    /// Marks a slot as complete. Drops older answers to the same request. Then drops the least
+    /// recently used slots until the rest fits the limit.
     pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         (known.stands, known.weight) = (Some((now, lifetime)), weight);
@@ -180,7 +179,7 @@ impl<T: Clone> Table<T> {
         while self.weight > self.most && self.evict() {}
     }
 
-    /// Removes a slot. Readers of its answer keep the answer.
+    /// Removes a slot. Requests that already read its answer can finish.
     pub fn remove(&mut self, slot: Slot) {
         let Some(known) = self.slots.remove(&slot) else { return };
         self.leave(known.key, slot);
@@ -236,8 +235,8 @@ fn value(fields: &Headers, name: &str) -> Vec<u8> {
     fields.get_all(name).collect::<Vec<_>>().join(&b',')
 }
 
-/// Whether an answer matches these fields by its `Vary`. `Vary: *` cannot be compared, so such an
-/// answer is shared (R114).
+/// Whether an answer matches these request fields by its `Vary`. `Vary: *` names no field to
+/// compare, so every request may share such an answer (R114).
 pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
     depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)
 }

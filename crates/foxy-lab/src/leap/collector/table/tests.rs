@@ -1,4 +1,4 @@
-//! The table's decisions, in virtual time.
+//! Tests of the table's decisions, in virtual time.
 
 use super::lifetime::{AT_LEAST, Lifetime};
 use super::{Decision, Slot, Table};
@@ -36,7 +36,7 @@ fn fetch(decision: Decision<&'static str>) -> Slot {
     }
 }
 
-/// A table in which `a` stands since 0 s.
+/// A table with the complete answer `a`, stored at 0 s.
 fn standing(lifetime: Lifetime) -> Table<&'static str> {
     let mut table = Table::new(1000);
     let slot = fetch(find(&mut table, &PLAIN, at(0), "a"));

@@ -1,4 +1,4 @@
-//! Collectors between origins and proxies of this process: sharing, costs, trouble.
+//! Tests of Collectors between origins and proxies in one process: sharing, delays and failures.
 
 mod http2;
 mod http2_origins;
@@ -15,10 +15,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Any free port of this machine.
+/// A free port on the loopback address.
 pub const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// An origin on a thread for each connection, of one request each.
+/// A test origin with one thread per connection. Each connection serves one request.
 pub struct Origin {
     pub address: SocketAddr,
     pub asked: Arc<AtomicUsize>,
@@ -26,8 +26,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// One that does with each connection what `act` does, once the request's head and body have
-    /// come.
+    /// An origin that calls `act` for each connection after the whole request was read.
     pub fn new(act: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(HERE).expect("bound");
         let address = listener.local_addr().expect("an address");
@@ -48,7 +47,8 @@ impl Origin {
         Self { address, asked, requests }
     }
 
-    /// One that answers 200 with these fields and the request's number in the order of arrival.
+    /// An origin that answers 200 with these fields. The body is the number of the request, counted
+    /// from zero.
     pub fn numbering(fields: &'static str) -> Self {
         let count = AtomicUsize::new(0);
         Self::new(move |_, client| {
@@ -82,18 +82,18 @@ fn request(client: &mut TcpStream) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Sends what the other side may not want any more.
+/// Sends bytes. The client may already have left, so a failed write is ignored.
 pub fn give(client: &mut TcpStream, bytes: &[u8]) {
     let _gone_already = client.write_all(bytes);
 }
 
-/// An answer with a length.
+/// An HTTP/1 answer with a `Content-Length` field.
 pub fn whole(status: u16, fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Said\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
         .into_bytes()
 }
 
-/// A Collector with a place for each of so many proxies.
+/// A Collector with one listener for each of `proxies` proxies.
 pub fn collector(proxies: usize, set: impl FnOnce(&mut CollectorOptions)) -> Collector {
     let listen = |number| Listen { name: Some(format!("p{number}")), address: HERE };
     let mut options = CollectorOptions::new((0..proxies).map(listen).collect());
@@ -102,7 +102,7 @@ pub fn collector(proxies: usize, set: impl FnOnce(&mut CollectorOptions)) -> Col
     Collector::start(options).expect("started")
 }
 
-/// What came back.
+/// The answer that the test received.
 #[derive(Clone, Debug, Default)]
 pub struct Got {
     pub status: u16,
@@ -110,7 +110,7 @@ pub struct Got {
     pub body: Vec<u8>,
     /// Whether the connection was reset rather than closed.
     pub reset: bool,
-    /// From the request to the last byte.
+    /// Time from the request to the last byte.
     pub last: Duration,
 }
 
@@ -128,14 +128,14 @@ impl Got {
     }
 }
 
-/// Sends this on a connection of its own, and reads to its end.
+/// Sends the text on a new connection and reads until the connection ends.
 pub fn send(to: SocketAddr, text: &str) -> Got {
     let stream = TcpStream::connect(to).expect("connected");
     stream.set_nodelay(true).expect("set");
     exchange(stream, text)
 }
 
-/// Sends this on a connection, and reads to its end.
+/// Sends the text on this connection and reads until the connection ends.
 pub fn exchange(mut stream: impl Read + Write, text: &str) -> Got {
     let (mut got, begun) = (Got::default(), clock::monotonic());
     stream.write_all(text.as_bytes()).expect("sent");
@@ -161,12 +161,12 @@ pub fn exchange(mut stream: impl Read + Write, text: &str) -> Got {
     got
 }
 
-/// A GET of this URL with these further lines.
+/// Sends a GET request for this URL with these additional header lines.
 pub fn get(to: SocketAddr, url: &str, lines: &str) -> Got {
     send(to, &format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n"))
 }
 
-/// Asks on every place of the Collector at once.
+/// Sends a request to every listener of the Collector at the same time.
 pub fn all_at_once(collector: &Collector, ask: impl Fn(SocketAddr) -> Got + Sync) -> Vec<Got> {
     std::thread::scope(|scope| {
         let ask = &ask;
@@ -176,7 +176,7 @@ pub fn all_at_once(collector: &Collector, ask: impl Fn(SocketAddr) -> Got + Sync
     })
 }
 
-/// The lines that a Collector logs.
+/// Collects the lines that the Collector logs.
 pub fn logged(options: &mut CollectorOptions) -> Arc<Mutex<Vec<CollectorLine>>> {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&lines);

@@ -1,4 +1,5 @@
-//! A hit costs what the miss cost (R116–R119), as a proxy sees it.
+//! A proxy measures a hit in the Collector and the miss before. Both must take the same time
+//! (R116–R119).
 
 use super::*;
 use crate::leap::collector::answer::spool;
@@ -7,22 +8,22 @@ use foxy_base::Random;
 use foxy_report::statistics::distribution_distance;
 use std::rc::Rc;
 
-/// What a miss and its hit took, and the same twice from the origin itself, in milliseconds.
+/// Times in milliseconds of a miss, of its hit, and of two requests sent directly to the origin.
 struct Pair {
     miss: f64,
     hit: f64,
     itself: [f64; 2],
 }
 
-/// R116's bar.
+/// Largest allowed difference of a hit from its miss, in milliseconds (R116).
 const BAR_MS: f64 = 2.0;
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Holds the bar against what was measured, beyond what the origin itself differs by from one time
-/// to the next: this machine has other work. For the same reason the best of some rounds counts.
+/// Checks that hits and misses differ by no more than the limit plus the variation of the origin
+/// itself. Other work on this machine disturbs the times, so the best of several rounds counts.
 fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -49,8 +50,8 @@ fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
     );
 }
 
-/// An origin that takes as long as the path says: `/FIRST/GAP/PIECES`, in milliseconds, the pieces
-/// of 1,000 bytes.
+/// An origin with delays from the path `/FIRST/GAP/PIECES`: the first delay and the gaps in
+/// milliseconds, then the number of pieces of 1,000 bytes.
 fn slow() -> Origin {
     Origin::new(|request, client| {
         let path = request.split(' ').nth(1).expect("a path");
@@ -75,8 +76,8 @@ fn slow() -> Origin {
     })
 }
 
-/// Pairs of the same request on two places, the second sent `later`; what is asked for differs from
-/// pair to pair.
+/// Sends pairs of equal requests to two listeners, the second one `later`. Each pair requests
+/// another URL.
 fn pairs(
     origin: &Origin,
     collector: &Collector,
@@ -136,7 +137,7 @@ fn a_request_during_the_fetch_takes_as_long_as_the_first() {
     }
 }
 
-/// An origin whose body takes 30 ms and whose confirmation takes 60 ms.
+/// An origin that needs 30 ms for its body and 60 ms for a confirmation (304).
 fn confirming() -> Origin {
     Origin::new(|request, client| {
         let fields = "ETag: \"1\"\r\nCache-Control: max-age=900\r\n";
@@ -156,8 +157,8 @@ fn confirming() -> Origin {
     })
 }
 
-/// What is held is asked about when its lifetime is over; that cannot be waited for here, so a
-/// reload asks.
+/// A stored answer is normally revalidated when its lifetime ends. The test cannot wait that long,
+/// so it sends a reload request.
 #[test]
 fn a_confirmed_answer_costs_the_new_first_byte_and_the_old_transfer() {
     let origin = confirming();
@@ -221,7 +222,7 @@ fn a_confirmed_answer_costs_the_new_first_byte_and_the_old_transfer() {
     assert_eq!(origin.count(), 2);
 }
 
-/// Bytes that have come, without waiting.
+/// Number of bytes that have arrived. Does not block.
 fn come(stream: &mut TcpStream) -> usize {
     stream.set_nonblocking(true).expect("set");
     let mut piece = vec![0; 64 << 10];
@@ -249,8 +250,8 @@ fn lesson_2_no_follower_has_a_byte_before_the_initiator_nor_ends_before_it() {
         }
         let mut followers: Vec<_> =
             collector.addresses()[1..].iter().map(|to| (ask(to), 0)).collect();
-        // What has been sent on this machine has come: whatever a follower has, the initiator has
-        // by then.
+        // On one machine, sent bytes have arrived. So the initiator already has every byte that a
+        // follower has.
         let mut at_initiator = 0;
         while followers
             .iter()

@@ -1,4 +1,5 @@
-//! TLS on both sides: tunnels and TLS from proxies, TLS to origins, their costs and failures.
+//! TLS on both sides of the Collector: tunnels and TLS from proxies, TLS to origins. Checks the
+//! added delays and the failures.
 
 use super::*;
 use crate::wire::tls::by_hand::{authority, origin, secure};
@@ -10,7 +11,7 @@ fn request(host: &str, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
 }
 
-/// Whether an answer is the object that was asked for, byte by byte.
+/// Whether the answer is the requested object, compared byte by byte.
 fn is_object(got: &Got, id: u64, size: usize) -> bool {
     let mut check = BodyCheck::new(BodyStream::new(id, 1), 0);
     check.take(&got.body);
@@ -59,8 +60,8 @@ fn a_tunnel_to_the_collector_means_the_origin_behind_it_and_carries_many_request
     assert_eq!(origin.requests(), 2);
 }
 
-/// The network costs one round trip for the connection, one for the handshake and one for the first
-/// byte: of the hit too.
+/// The added delay is three round trips: for the connection, the handshake and the first byte. A
+/// hit pays all three too.
 #[test]
 fn the_handshake_is_part_of_the_connection_that_a_hit_pays_for() {
     let (origin, trusted) = origin();

@@ -1,10 +1,10 @@
-//! One exchange with the origin for all proxies, whatever they ask for.
+//! All proxies share one exchange with the origin, whatever they request.
 
 use super::*;
 use crate::wire::REQUEST_ID;
 
-/// Eight proxies ask at once and once more after each other; the origin is asked once and all get
-/// the same.
+/// Eight proxies send a request at the same time and again one after the other. The origin must see
+/// one request, and all answers must be equal.
 fn shared(fields: &'static str, request: &str) {
     let origin = Origin::new(move |_, client| {
         std::thread::sleep(Duration::from_millis(20));
@@ -139,8 +139,8 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
     };
     let (short, whole) = ((304, String::new()), (200, "version 1".to_owned()));
     let (same, other) = ("If-None-Match: \"1\"\r\n", "If-None-Match: \"0\"\r\n");
-    // Not modified: one 304 for all that have the same copy, and whoever has none pays for all of
-    // it.
+    // Not modified: proxies with the same copy share one 304. A proxy without a copy pays for the
+    // whole body.
     assert_eq!(
         (ask(0, "/a", same), ask(1, "/a", same), origin.count()),
         (short.clone(), short.clone(), 1)
@@ -149,14 +149,14 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
         (ask(2, "/a", ""), ask(3, "/a", ""), origin.count()),
         (whole.clone(), whole.clone(), 2)
     );
-    // Modified: what came is for all.
+    // Modified: the new body answers every later request.
     assert_eq!(
         (ask(0, "/b", other), ask(1, "/b", other), ask(2, "/b", ""), origin.count()),
         (whole.clone(), whole.clone(), whole.clone(), 3)
     );
-    // A copy as good as what is held.
+    // The condition names the stored answer, so a stored 304 is enough.
     assert_eq!((ask(3, "/b", same), origin.count()), (short, 3));
-    // No condition at all.
+    // A request without a condition.
     assert_eq!((ask(0, "/c", ""), ask(1, "/c", ""), origin.count()), (whole.clone(), whole, 4));
 }
 

@@ -1,4 +1,4 @@
-//! Chunked answers of origins with trailers, which a Collector drops for all alike.
+//! Chunked answers with trailers. The Collector drops the trailers for every proxy.
 
 use super::*;
 
