@@ -1,34 +1,35 @@
 //! A checkpoint of the index on disk for a fast start (R38): a head page, then checksummed pages of
-//! entries. Its content is a hint that every read verifies. A complete checkpoint, written at
-//! closing, also says that nothing else is on disk.
+//! entries. Its content is only a hint, because every read verifies its record. A complete
+//! checkpoint, written at closing, also proves that no other record is on disk.
 
 use foxy_store::contract::Key;
 use foxy_store::layout::PAGE;
 use foxy_store::record::Secret;
 
-/// A record in a checkpoint.
+/// A record listed in a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub key: Key,
-    /// Number in the order of puts.
+    /// Sequence number of the put.
     pub sequence: u64,
     pub first_slot: u32,
     pub slots: u16,
-    /// Whether gets may return the record; else it is a leftover.
+    /// Whether gets may return the record. Otherwise it is a leftover: still on disk, but no longer
+    /// valid.
     pub live: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// Number of the checkpoint; it grows.
+    /// Number of the checkpoint; later checkpoints have higher numbers.
     pub number: u64,
-    /// Number of the store's opening that wrote the checkpoint.
+    /// Number of the store opening that wrote the checkpoint.
     pub opens: u64,
     /// Number of entry pages that follow.
     pub pages: u32,
-    /// Whether the checkpoint lists everything on disk.
+    /// Whether the checkpoint lists every record on disk.
     pub complete: bool,
-    /// Records up to this number are durable.
+    /// Records up to this sequence number are durable.
     pub durable: u64,
 }
 
@@ -51,7 +52,7 @@ impl CheckpointHead {
         page
     }
 
-    /// Decodes a head page; `None` when it is damaged or something else.
+    /// Decodes a head page; `None` if it is damaged or another kind of page.
     pub fn decode(page: &[u8], secret: &Secret) -> Option<Self> {
         let checksum = secret.checksum(page.get(8..PAGE)?);
         let sound = page[..8] == checksum.to_le_bytes() && page[8..16] == *b"foxyhead";
@@ -95,7 +96,7 @@ pub fn encode_page(
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Decodes page `place` of a checkpoint; `None` when it is damaged or another page.
+/// Decodes page `place` of a checkpoint; `None` if it is damaged or another page.
 pub fn decode_page<'a>(
     page: &'a [u8],
     checkpoint: u64,

@@ -1,5 +1,5 @@
-//! The records known to be on disk: live records in order of use, and leftovers that could be read
-//! back after a crash. Decisions about space and durability are elsewhere.
+//! The records known to be on disk: live records in order of use, and leftovers, which could still
+//! be read after a crash. Other modules decide about space and durability.
 
 use crate::pages::Run;
 use crate::policy::Policy;
@@ -15,8 +15,8 @@ pub type EntryId = u32;
 pub enum EntryState {
     /// The record that gets may return.
     Live,
-    /// A record that may still be whole on disk but must not be returned: evicted, forgotten, or
-    /// doubtful.
+    /// A record that must not be returned but may still be whole on disk. It was evicted or
+    /// forgotten, or it is doubtful.
     Leftover,
     /// A leftover that is overwritten, but not yet durably.
     Dying,
@@ -28,7 +28,7 @@ pub enum EntryState {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub key: Key,
-    /// Number in the order of puts.
+    /// Sequence number of the put.
     pub sequence: u64,
     pub first_slot: u32,
     pub slots: u16,
@@ -49,7 +49,7 @@ impl Entry {
         Self { buffered: true, ..self }
     }
 
-    /// An entry for unknown content of a slot that is unreadable or has a damaged header.
+    /// An entry for a slot with unknown content: the slot is unreadable or its header is damaged.
     pub fn doubt(slot: u32) -> Self {
         let mut name = [0xd0; 16];
         name[..4].copy_from_slice(&slot.to_le_bytes());
@@ -80,8 +80,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty index with an empty policy, which chooses the next victim. `mix` is a secret that
-    /// prevents chosen key collisions.
+    /// An empty index. Its policy chooses the next record to evict. `mix` is a secret, so that
+    /// outsiders cannot make keys collide.
     pub fn new(mix: u64, policy: Box<dyn Policy>) -> Self {
         Self {
             slab: Vec::new(),
@@ -117,7 +117,7 @@ impl Index {
         self.of_key(key).find(|&id| self.get(id).state == EntryState::Live)
     }
 
-    /// Adds an entry. A live entry must be the only one of its key.
+    /// Adds an entry. A live entry must be the only live entry of its key.
     pub fn insert(&mut self, entry: Entry) -> EntryId {
         let id = self.vacant.pop().unwrap_or_else(|| {
             self.slab.push(entry);
@@ -137,7 +137,7 @@ impl Index {
         id
     }
 
-    /// Changes the state of an entry; never to live.
+    /// Changes the state of an entry. The new state is never live.
     pub fn set_state(&mut self, id: EntryId, state: EntryState) {
         assert!(
             state != EntryState::Live && state != EntryState::Vacant,
@@ -184,13 +184,13 @@ impl Index {
         self.policy.coldest_first()
     }
 
-    /// Entries that begin in a range of slots.
+    /// Entries that start in a range of slots.
     pub fn beginning_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
     }
 
-    /// Live entries that overlap a range of slots. They do not overlap each other, so a backward
-    /// walk stops at the first entry that ends before the range.
+    /// Live entries that overlap a range of slots. Live entries do not overlap each other, so a
+    /// backward walk stops at the first entry that ends before the range.
     pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         let near = self.by_slot.range((from.saturating_sub(SLOTS_LIMIT), 0)..(to, 0)).rev();
         near.map(|&(_, id)| id)
@@ -198,7 +198,7 @@ impl Index {
             .take_while(move |&id| self.get(id).end_slot() > from)
     }
 
-    /// All places of the slab, for walks in steps.
+    /// All places of the slab, for walks in several steps.
     pub fn slab(&self) -> &[Entry] {
         &self.slab
     }

@@ -1,6 +1,6 @@
-//! Storage schemes besides foxy's own engine: Squid's (ufs, aufs, diskd, coss), those of the
-//! WebCoSM paper and of Squid-M, and their replacement policies. [`SCHEMES`] lists all schemes, the
-//! default engine of [`foxy_store`] included.
+//! Storage schemes other than foxy's own engine: Squid's schemes (ufs, aufs, diskd, coss), the
+//! schemes of the WebCoSM paper and of Squid-M, and their replacement policies. [`SCHEMES`] lists
+//! all schemes, including the default scheme of [`foxy_store`].
 
 mod checkpoint;
 mod index;

@@ -1,5 +1,5 @@
-//! An intrusive least-recently-used list over the slots of a slab: O(1), without allocation. The
-//! entries hold the links.
+//! A least-recently-used list over the places of a slab. The entries themselves store the links, so
+//! all operations are O(1) and allocate nothing.
 
 pub const NONE: u32 = u32::MAX;
 
@@ -59,7 +59,7 @@ impl Lru {
         std::iter::successors(self.coldest(), |&index| Self::hotter(store, index)).collect()
     }
 
-    /// Adds an entry as the hottest. It must not be in the list.
+    /// Adds an entry as the hottest, the most recently used. The entry must not be in the list.
     pub fn push(&mut self, store: &mut impl LinkStore, index: u32) {
         *store.links(index) = Links { colder: self.hottest, hotter: NONE };
         match self.hottest {

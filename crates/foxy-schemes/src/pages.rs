@@ -1,9 +1,9 @@
-//! The pages of the record space: live records on each page, and the cyclic search for the next
-//! free run (R22, R25).
+//! The pages of the record area: the number of live records on each page, and the cyclic search for
+//! the next free run of pages (R22, R25).
 
 use foxy_store::layout::PAGE;
 
-/// Number of live records on each page, one byte for each page.
+/// Number of live records on each page, one byte per page.
 #[derive(Debug)]
 pub struct Pages {
     uses: Vec<u8>,
@@ -13,7 +13,7 @@ pub struct Pages {
 
 const RETIRED: u8 = u8::MAX;
 
-/// Most pages searched, which bounds the time of a put.
+/// Most pages that a search visits. This bounds the time of a put.
 const MAX_SEARCHED_PAGES: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Pages {
         self.uses[page as usize] == RETIRED
     }
 
-    /// Counts a live record on the pages of `run`.
+    /// Counts one more live record on each page of `run`.
     pub fn occupy(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -63,7 +63,7 @@ impl Pages {
         }
     }
 
-    /// Removes a live record from the pages of `run`.
+    /// Counts one live record less on each page of `run`.
     pub fn release(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -72,7 +72,7 @@ impl Pages {
         }
     }
 
-    /// Retires pages for good.
+    /// Retires pages permanently.
     pub fn retire(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             self.retired += u32::from(*uses != RETIRED);
@@ -84,7 +84,7 @@ impl Pages {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// The next run, cyclically from the cursor, of `least` to `most` free pages outside `busy`;
+    /// The next run of `least` to `most` free pages outside `busy`, cyclically from the cursor.
     /// `None` if the search limit is reached.
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
@@ -126,8 +126,8 @@ impl Pages {
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// The next run of exactly `length` pages, cyclically from the cursor, without retired or busy
-    /// pages. It may hold live records.
+    /// The next run of exactly `length` pages without retired or busy pages, cyclically from the
+    /// cursor. The run may contain live records.
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);

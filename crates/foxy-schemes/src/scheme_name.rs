@@ -1,52 +1,52 @@
-//! The names of the schemes. [`crate::SCHEMES`] describes them: a new scheme needs its files and a
-//! row there.
+//! The names of the schemes. The table [`crate::SCHEMES`] describes them. A new scheme needs its
+//! own files and a row in that table.
 
 use crate::{SCHEMES, SchemeRow, SchemeSettings};
 use foxy_store::{Observer, Scheme};
 use std::fmt;
 use std::str::FromStr;
 
-/// A scheme's name, in settings and reports.
+/// The name of a scheme in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
-    /// As `Ufs`, with threads; opens nothing while their queue is long.
+    /// Like `Ufs`, with a pool of threads. Opens no files while the queue of the threads is long.
     Aufs,
-    /// A file for each size of records.
+    /// One file per record size.
     Buddy,
-    /// A ring of stripes, as Squid's coss.
+    /// A ring of stripes, like Squid's coss.
     Coss,
-    /// As `Ufs`, with another process; opens nothing while it is busy.
+    /// Like `Ufs`, with a separate process. Opens no files while that process is busy.
     Diskd,
-    /// As `Packetizer`, with gathered and sorted reads.
+    /// Like `Packetizer`, with reads collected and sorted.
     LazyReads,
-    /// As `LazyReads`, with writes gathered by origin server.
+    /// Like `LazyReads`, with writes grouped by origin server.
     LazyReadsLoc,
-    /// One file for each record, and a directory for each origin server.
+    /// One file per record, and one directory per origin server.
     MultipleDirs,
     /// Stores nothing.
     Null,
-    /// As `Stream`, with contiguous records gathered into pages.
+    /// Like `Stream`, with contiguous records collected into pages.
     Packetizer,
-    /// One file for each record, in one directory.
+    /// One file per record, all in one directory.
     SingleDirectory,
-    /// As `Ufs`, with a directory for the files of each origin server.
+    /// Like `Ufs`, with the files of an origin server in one directory.
     Squidl,
-    /// Small records in a mapped file, larger ones as `Ufs`.
+    /// Small records in a mapped file, larger records like `Ufs`.
     Squidm,
-    /// As `Squidm`, with small records gathered by origin server and kept within pages.
+    /// Like `Squidm`, with small records grouped by origin server and never split across pages.
     Squidmla,
-    /// One file, records in the next free slots.
+    /// One file; each record takes the next free slots.
     Stream,
-    /// One file, records gathered in a page buffer.
+    /// One file; records are collected in a page buffer.
     StreamPacketizer,
-    /// One file for each record, in two levels of directories, as Squid does.
+    /// One file per record, in two levels of directories, like Squid.
     Ufs,
     /// A log of segments.
     Webcosm,
 }
 
 impl SchemeName {
-    /// The row of the table.
+    /// The row of this scheme in the table.
     pub fn row(self) -> &'static SchemeRow {
         SCHEMES
             .iter()
@@ -54,7 +54,7 @@ impl SchemeName {
             .expect("every name has a row; a test holds this")
     }
 
-    /// Makes a scheme. It opens nothing before [`Scheme::start`].
+    /// Creates a scheme. It opens no file before [`Scheme::start`].
     pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.store.size);
         self.row().make(settings, observer)
@@ -67,7 +67,7 @@ impl fmt::Display for SchemeName {
     }
 }
 
-/// An unknown name.
+/// The text names no scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScheme(pub String);
 

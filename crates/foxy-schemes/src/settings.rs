@@ -1,30 +1,30 @@
-//! Settings that only some schemes read, besides the settings of every store.
+//! Settings that only some schemes use, in addition to the settings of every store.
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::slotted::BufferChoice;
 use foxy_store::{SettingsError, StoreSettings};
 use std::fmt;
 
-/// The spread of file numbers over two levels of directories.
+/// How file numbers are spread over two levels of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
-    /// As Squid 1.1: the first level is the number modulo 16, so neighbours lie in different
-    /// directories.
+    /// Like Squid 1.1: the first level is the number modulo 16, so consecutive numbers are in
+    /// different directories.
     RoundRobin,
-    /// As Squid since 1998: 256 consecutive numbers share a directory.
+    /// Like Squid since 1998: 256 consecutive numbers share a directory.
     #[default]
     Consecutive,
 }
 
-/// The time of evictions.
+/// When records are evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsReclaim {
-    /// When a put would pass the high watermark, down to the low one (R50).
+    /// When a put would exceed the high watermark, until the low watermark is reached (R50).
     #[default]
     AtOnce,
-    /// Every second above the low watermark, more the fuller the store is, as Squid's
-    /// `UFSSwapDir::maintain` (R70). The size stays a limit: Squid may pass it until the next
-    /// second, a put here evicts what it needs.
+    /// Every second while above the low watermark, more records the fuller the store is, like
+    /// Squid's `UFSSwapDir::maintain` (R70). The size stays a hard limit. Squid may exceed it until
+    /// the next second, but here a put evicts as much as it needs.
     EverySecond,
 }
 
@@ -35,44 +35,45 @@ pub struct SchemeSettings {
     pub store: StoreSettings,
     /// The replacement policy (R71, R74).
     pub policy: PolicyName,
-    /// The spread of files over directories in the scheme `ufs` (R18).
+    /// How files are spread over directories in the scheme `ufs` (R18).
     pub ufs_mapping: UfsMapping,
-    /// The time of evictions in the scheme `ufs` (R50, R70).
+    /// When records are evicted in the scheme `ufs` (R50, R70).
     pub ufs_reclaim: UfsReclaim,
-    /// Operations in flight at which the scheme `aufs` opens no more files (R63).
+    /// With this many operations in flight, the scheme `aufs` opens no more files (R63).
     pub aufs_queue: usize,
-    /// Operations in flight at which the scheme `diskd` opens no more files: Squid's Q1 (R64).
+    /// With this many operations in flight, the scheme `diskd` opens no more files: Squid's Q1
+    /// (R64).
     pub diskd_q1: usize,
-    /// Largest record, in slots of 512 bytes, that shares a file in the scheme `buddy` (R20, R21).
+    /// Largest record that shares a file in the scheme `buddy`, in slots of 512 bytes (R20, R21).
     pub buddy_threshold: u32,
-    /// Number of buffers of 64 KiB in which the scheme `lazy-reads-loc` gathers records by origin
-    /// server (R28).
+    /// Number of buffers, each of 64 KiB, in which the scheme `lazy-reads-loc` collects records by
+    /// origin server (R28).
     pub locality_buffers: u16,
-    /// The buffer to empty when a server needs one (R29).
+    /// Which buffer to empty when another server needs a buffer (R29).
     pub locality_choice: BufferChoice,
-    /// Bytes of the same origin server's next records that a read prefetches, in schemes that
-    /// gather records by origin server (R36); 0 for none. Memory holds at most sixteen times as
-    /// much.
+    /// Most bytes that a read prefetches from the following records of the same origin server
+    /// (R36). 0 disables prefetching. Only schemes that group records by origin server use it.
+    /// Memory stores at most sixteen times as much.
     pub prefetch: usize,
-    /// Percentage of used space at which eviction begins (R50).
+    /// Percentage of used space at which eviction starts (R50).
     pub high_watermark: u8,
     /// Percentage of used space at which eviction ends (R50).
     pub low_watermark: u8,
 }
 
 impl SchemeSettings {
-    /// Default settings for a store of `size` bytes.
+    /// Recommended settings for a store of `size` bytes.
     pub fn with_size(size: u64) -> Self {
         StoreSettings::with_size(size).into()
     }
 
-    /// An empty policy for this store.
+    /// Creates an empty policy for this store.
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
         self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })
     }
 
-    /// Checks that the settings fit together; returns the first that does not.
+    /// Checks that the settings fit together.
     ///
     /// # Errors
     /// The first setting that does not fit.
@@ -105,12 +106,12 @@ impl From<StoreSettings> for SchemeSettings {
     }
 }
 
-/// Contradictory settings.
+/// Why settings contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemeSettingsError {
-    /// The settings of every store.
+    /// A setting that every store has is invalid.
     Store(SettingsError),
-    /// Not `0 < low <= high <= 100`.
+    /// The watermarks are not `0 < low <= high <= 100`.
     Watermarks {
         /// The low watermark in percent.
         low: u8,

@@ -1,10 +1,10 @@
-//! The table of schemes: name, summary, control file, device and constructor.
+//! The table of schemes: name, summary, control file, device and constructor of each.
 
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
 use foxy_store::layout::MAX_STORE_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
 
-/// The device that a scheme is meant for; every other device works too.
+/// The device that a scheme was designed for. Every scheme also works with the other devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreferredDevice {
     /// The fastest device.
@@ -25,9 +25,10 @@ pub struct SchemeRow {
     pub text: &'static str,
     /// Short description.
     pub summary: &'static str,
-    /// The file in the store's folder that begins with the superblock, if the scheme has one.
+    /// The file in the store's folder that starts with the superblock, if the scheme has such a
+    /// file.
     pub control: Option<&'static str>,
-    /// The device when the user names none.
+    /// The device to use if the user names none.
     pub device: PreferredDevice,
     kind: Kind,
 }
@@ -207,23 +208,23 @@ impl SchemeRow {
         }
     }
 
-    /// Whether the scheme uses [`SchemeSettings::policy`]; the others have their own order.
+    /// Whether the scheme uses [`SchemeSettings::policy`]. The other schemes have a fixed order.
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Whether the store grows as it fills, so that any other size is as good. Of the other schemes
-    /// only webcosm keeps fitting records when its size changes.
+    /// Whether the store grows as it fills, so that its size can change freely. Among the other
+    /// schemes, only webcosm keeps its records when the size changes.
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
-    /// Whether the scheme can use a block device in place of its file.
+    /// Whether the scheme can use a block device instead of its file.
     pub fn takes_block_devices(&self) -> bool {
         self.name == SchemeName::Webcosm
     }
 
-    /// Bytes of the largest object in a store of `size` bytes.
+    /// Size in bytes of the largest object that fits in a store of `size` bytes.
     pub fn largest_object(&self, size: u64) -> u64 {
         match self.name {
             SchemeName::Null => 0,
@@ -232,7 +233,7 @@ impl SchemeRow {
         }
     }
 
-    /// Most bytes of disk that the scheme can use.
+    /// Most bytes of disk space that the scheme can use.
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,

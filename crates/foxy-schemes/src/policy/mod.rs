@@ -1,5 +1,5 @@
-//! Replacement policies (R71, R74): the trait, the table and the names. A policy knows entries by
-//! number and size only; it frees no space and reads no clock.
+//! Replacement policies (R71, R74): the trait, the table and the names. A policy knows only numbers
+//! and sizes of entries. It frees no space and reads no clock.
 
 mod list;
 mod ranked;
@@ -13,43 +13,44 @@ use std::str::FromStr;
 /// Decides which entry is evicted. The owner identifies entries by small dense numbers (places in
 /// its slab), so a policy needs only arrays. Calls cost amortised O(1) or O(log n).
 pub trait Policy: Send {
-    /// Whether an entry of `size` bytes is admitted. The owner asks before it inserts.
+    /// Whether the policy admits an entry of `size` bytes. The owner calls this before it inserts
+    /// an entry.
     fn admits(&self, _size: u64) -> bool {
         true
     }
 
-    /// Adds a new entry after a miss. `key_hash` is a well-mixed hash that outlives the number;
-    /// `size` is in bytes. The entry must not be present.
+    /// Adds a new entry after a miss. `key_hash` is a well-mixed hash that stays the same if the
+    /// key returns under another number. `size` is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
     /// Notes a hit on a present entry.
     fn touch(&mut self, entry: u32);
 
-    /// The next entry to evict; `None` if empty. The owner removes it and asks again while it needs
-    /// room. To refuse a new entry, a policy names it here.
+    /// The next entry to evict; `None` if there is no entry. The owner removes the entry and calls
+    /// again while it needs space. A policy can name a new entry here to refuse it.
     fn victim(&mut self) -> Option<u32>;
 
     /// Removes a present entry, for any reason.
     fn remove(&mut self, entry: u32);
 
     /// All entries, approximately in the order of eviction. Inserted in this order into a new
-    /// policy of the same kind, they stand much as before, without their hit counts.
+    /// policy of the same kind, they keep about the same ranks. Only their hit counts are lost.
     fn coldest_first(&mut self) -> Vec<u32>;
 
-    /// Memory in bytes.
+    /// Bytes of memory used.
     fn memory(&self) -> usize;
 }
 
-/// Parameters of policies; a policy may ignore some.
+/// Parameters of the policies. A policy ignores parameters that do not concern it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// Capacity in bytes, from which queues and segments take shares.
+    /// Capacity in bytes. Queues and segments receive shares of it.
     pub capacity: u64,
-    /// A policy with a threshold refuses larger entries, in bytes (R49).
+    /// A policy with a threshold refuses entries above this many bytes (R49).
     pub object_limit: u64,
 }
 
-/// A policy's name, in settings and reports.
+/// The name of a policy in settings and reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PolicyName {
     /// Least recently used.
@@ -59,17 +60,17 @@ pub enum PolicyName {
     LruThreshold,
     /// First in, first out.
     Fifo,
-    /// LRU kept in a heap, as Squid can.
+    /// LRU kept in a heap, a variant that Squid offers.
     HeapLru,
-    /// GreedyDual-Size with frequency, as Squid's.
+    /// GreedyDual-Size with frequency, as in Squid.
     Gdsf,
-    /// Least frequently used with dynamic aging, as Squid's.
+    /// Least frequently used with dynamic aging, as in Squid.
     Lfuda,
-    /// A small and a main queue, and a ghost queue.
+    /// S3-FIFO: a small queue, a main queue and a ghost queue of recently evicted entries.
     S3Fifo,
-    /// A queue, a bit for each entry, and a hand.
+    /// SIEVE: a queue, one bit per entry, and a hand that moves through the queue.
     Sieve,
-    /// A window, and admission by a frequency sketch.
+    /// W-TinyLFU: a window for new entries, then admission by approximate use counts.
     WTinyLfu,
 }
 
@@ -143,7 +144,7 @@ pub const POLICIES: &[PolicyRow] = &[
 ];
 
 impl PolicyName {
-    /// The row of the table.
+    /// The row of this policy in the table.
     pub fn row(self) -> &'static PolicyRow {
         POLICIES
             .iter()
@@ -151,7 +152,7 @@ impl PolicyName {
             .expect("every name has a row; a test holds this")
     }
 
-    /// Makes an empty policy.
+    /// Creates an empty policy.
     pub fn make(self, settings: &PolicySettings) -> Box<dyn Policy> {
         (self.row().make)(settings)
     }
@@ -163,7 +164,7 @@ impl fmt::Display for PolicyName {
     }
 }
 
-/// An unknown name.
+/// The text names no policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy(pub String);
 
@@ -185,7 +186,7 @@ impl FromStr for PolicyName {
     }
 }
 
-/// The value of an entry in an array, which grows as needed.
+/// The value of an entry in an array. The array grows if needed.
 fn slot_of<T: Clone + Default>(array: &mut Vec<T>, entry: u32) -> &mut T {
     let index = entry as usize;
     if array.len() <= index {

@@ -1,19 +1,19 @@
-//! Squid's heap policies (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al., HPL-1999-69): each
-//! entry has a key, the entry with the smallest key goes, and its key becomes the age from which
-//! new keys begin. Squid breaks ties by the seconds since the last use; here the order of uses
-//! does, because a policy has no clock.
+//! Squid's heap policies (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al., HPL-1999-69). Each
+//! entry has a key. The entry with the smallest key is evicted, and its key becomes the age to
+//! which new keys are added. Among equal keys, Squid evicts the entry used longest ago in seconds.
+//! This policy has no clock and uses the order of uses instead.
 
 use super::{Policy, slot_of};
 use std::cmp::Ordering;
 
 pub(super) struct Use {
-    /// Uses of the entry, its insertion included; `refcount` in Squid.
+    /// Number of uses of the entry, its insertion included; `refcount` in Squid.
     pub(super) frequency: u32,
-    /// Bytes, at least 1.
+    /// Size in bytes, at least 1.
     pub(super) size: u64,
-    /// The key of the last victim.
+    /// The key of the last evicted entry.
     pub(super) age: f64,
-    /// The number of this use.
+    /// The sequence number of this use.
     pub(super) number: u64,
 }
 
@@ -23,20 +23,20 @@ struct RankedSlot {
     frequency: u32,
 }
 
-/// Squid's `heap LRU`: the last use, without aging. It names the same victims as the list in
-/// O(log n), so it shows the cost of the heap.
+/// Squid's `heap LRU`: the key is the last use, without aging. It evicts the same entries as the
+/// list but needs O(log n), so it shows the cost of the heap.
 pub(super) fn lru_key(used: &Use) -> f64 {
     used.number as f64
 }
 
-/// GreedyDual-Size with frequency, Squid's `heap GDSF`: small popular objects stay, for the most
-/// hits at the price of fewer bytes.
+/// GreedyDual-Size with frequency, Squid's `heap GDSF`. Small popular objects stay: this gives the
+/// most hits but fewer bytes from the cache.
 pub(super) fn gdsf_key(used: &Use) -> f64 {
     used.age + f64::from(used.frequency) / used.size as f64
 }
 
-/// Least frequently used with dynamic aging, Squid's `heap LFUDA`: popular objects of any size
-/// stay, for more bytes and fewer hits.
+/// Least frequently used with dynamic aging, Squid's `heap LFUDA`. Popular objects of any size
+/// stay: this gives more bytes from the cache but fewer hits.
 pub(super) fn lfuda_key(used: &Use) -> f64 {
     used.age + f64::from(used.frequency)
 }
@@ -96,7 +96,7 @@ impl Policy for Ranked {
     }
 }
 
-/// An entry with its sort key. Among equal keys the entry used longer ago is smaller.
+/// An entry with its sort key. Among equal keys, the entry used longer ago is smaller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) key: f64,
@@ -114,12 +114,12 @@ impl Node {
     }
 }
 
-/// A binary heap that knows the place of each entry, so any entry can be moved or removed in O(log
+/// A binary heap that knows the place of each entry. So any entry can be moved or removed in O(log
 /// n).
 #[derive(Default)]
 pub(super) struct Heap {
     nodes: Vec<Node>,
-    /// The place of each entry; stale for entries outside the heap.
+    /// The place of each entry; outdated for entries that are not in the heap.
     places: Vec<u32>,
 }
 
@@ -154,7 +154,7 @@ impl Heap {
         nodes.iter().map(|node| node.entry).collect()
     }
 
-    /// Memory taken in bytes.
+    /// Bytes of memory used.
     pub(super) fn memory(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.places.capacity() * size_of::<u32>()
     }

@@ -1,7 +1,7 @@
-//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes. A small queue of a
-//! tenth of the space filters out entries used once. Entries of the main queue stay while their
-//! two-bit counter lasts. A ghost remembers entries that left the small queue; at their next miss
-//! they enter the main queue.
+//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes. A small queue, a
+//! tenth of the space, filters out entries that are used only once. Entries of the main queue stay
+//! while their two-bit counter is above zero. A ghost queue stores the hashes of entries that left
+//! the small queue. At their next miss they enter the main queue.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Maximum of a two-bit counter.
 const FREQUENCY_LIMIT: u8 = 3;
-/// Entries with more hits move from the small queue to the main one.
+/// Entries with more hits than this move from the small queue to the main queue.
 const PROMOTED_ABOVE: u8 = 1;
 
 #[derive(Clone, Default)]
@@ -30,7 +30,7 @@ pub(super) struct S3Fifo {
     small_target: u64,
     ghost: Ghost,
     entries: usize,
-    /// The last named victim: the ghost remembers only victims of the small queue.
+    /// The last entry named as victim. The ghost stores only victims of the small queue.
     named: Option<u32>,
 }
 
@@ -137,13 +137,13 @@ struct Gone {
     is_kept: bool,
 }
 
-/// The ghost queue: hashes of evicted entries. It stands for at most the bytes of the main queue
-/// and has at most as many places as the cache has entries, so its memory is bounded.
+/// The ghost queue: hashes of evicted entries. Their sizes add up to at most the bytes of the main
+/// queue. Their number is at most the number of cached entries, so the memory is bounded.
 struct Ghost {
     queue: VecDeque<Gone>,
     /// The number of the queue's first place.
     first: u64,
-    /// Hash and number of remembered entries.
+    /// Hash and queue number of each ghost entry.
     numbers: HashTable<(u64, u64)>,
     bytes: u64,
     limit: u64,
@@ -154,7 +154,7 @@ impl Ghost {
         Self { queue: VecDeque::new(), first: 0, numbers: HashTable::new(), bytes: 0, limit }
     }
 
-    /// Remembers an evicted entry; forgets the oldest beyond the byte limit and beyond `entries`.
+    /// Adds an evicted entry. Removes the oldest entries above the byte limit and above `entries`.
     fn push(&mut self, key_hash: u64, size: u64, entries: usize) {
         self.take(key_hash);
         self.bytes += size;
@@ -166,7 +166,7 @@ impl Ghost {
         }
     }
 
-    /// Forgets an entry; returns whether it was remembered.
+    /// Removes an entry and returns whether it was present.
     fn take(&mut self, key_hash: u64) -> bool {
         let Ok(found) = self.numbers.find_entry(key_hash, |&(hash, _)| hash == key_hash) else {
             return false;

@@ -1,7 +1,7 @@
-//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, a bit
-//! for each entry that a hit sets, and a hand. The hand moves from the oldest to the newest, clears
-//! bits, and stops at the first clear bit. The new entry is already in the queue when room is made,
-//! so the hand skips the newest.
+//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit
+//! per entry, and a hand. A hit sets the bit of its entry. The hand moves from the oldest entry to
+//! the newest, clears bits, and evicts the first entry with a clear bit. When space is needed, the
+//! new entry is already in the queue, so the hand skips the newest entry.
 
 use super::{Policy, slot_of};
 use crate::lru::{Links, Lru};
@@ -11,12 +11,12 @@ pub(super) struct Sieve {
     links: Vec<Links>,
     visited: Vec<bool>,
     order: Lru,
-    /// The entry at the hand; `None` is the oldest.
+    /// The entry at the hand; `None` means the oldest entry.
     hand: Option<u32>,
 }
 
 impl Sieve {
-    /// The next entry for the hand; `None` is back to the oldest.
+    /// The entry after `entry` for the hand; `None` means the oldest entry again.
     fn after(&mut self, entry: u32) -> Option<u32> {
         Lru::hotter(&mut self.links, entry).filter(|&next| !self.is_newest(next))
     }

@@ -1,9 +1,10 @@
-//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes. New entries live in a
-//! window of a hundredth of the space. An entry that leaves the window is a candidate: it stays
-//! only if the sketch counts more uses for it than for the victim of the rest, a segmented LRU with
-//! four fifths protected. A losing candidate is the next victim. A candidate that was not needed as
-//! victim until the next insertion stays, so an owner that evicts in batches judges fewer
-//! candidates.
+//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes. New entries enter a
+//! window, a hundredth of the space. The rest is a segmented LRU with four fifths protected.
+//!
+//! An entry that leaves the window is a candidate. It stays only if the sketch counts more uses for
+//! it than for the next victim of the rest. Otherwise the candidate is the next victim. If no
+//! victim is needed until the next insertion, the candidate stays. So an owner that evicts in
+//! batches compares fewer candidates.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};
@@ -84,7 +85,7 @@ impl WTinyLfu {
         self.push(entry, to);
     }
 
-    /// Moves the coldest entries of a segment on while it holds more than `target` bytes.
+    /// Moves the coldest entries to segment `to` while segment `from` has more than `target` bytes.
     fn overflow(&mut self, from: Segment, target: u64, to: Segment) {
         while self.bytes(from) > target
             && let Some(entry) = self.coldest(from)
@@ -160,16 +161,18 @@ const ROWS: usize = 4;
 const COUNTER_BITS: usize = 4;
 const COUNTER_LIMIT: u8 = 15;
 const COUNTERS_PER_WORD: usize = 64 / COUNTER_BITS;
-/// All bits of a word except the highest of each counter.
+/// A mask that halves all counters of a word: after a shift by one bit, it clears the highest bit
+/// of each counter.
 const HALVED: u64 = 0x7777_7777_7777_7777;
-/// Counters in a row for each entry, which keeps collisions rare.
+/// Counters per entry in each row. This many keep collisions rare.
 const COUNTERS_PER_ENTRY: usize = 4;
-/// Additions for each entry between two halvings.
+/// Additions per entry between two halvings.
 const SAMPLE_PER_ENTRY: u64 = 10;
 const MIN_ENTRIES: usize = 16;
 
-/// Approximate recent use counts of hashes: a count-min sketch with four rows of four-bit counters,
-/// halved after ten additions for each entry. It grows by doubling, which keeps every estimate.
+/// Approximate recent use counts of hashes: a count-min sketch with four rows of four-bit counters.
+/// After ten additions per entry, all counters are halved. The sketch grows by doubling, which
+/// preserves every estimate.
 pub(super) struct Sketch {
     rows: [Vec<u64>; ROWS],
     /// Largest number of entries so far.
@@ -184,7 +187,7 @@ impl Default for Sketch {
     }
 }
 
-/// The word and the shift of a hash's counter in a row.
+/// The word and the bit shift of a hash's counter in a row.
 fn counter(row: usize, words: usize, halves: [u32; ROWS]) -> (usize, usize) {
     let at = halves[row] as usize & (words * COUNTERS_PER_WORD - 1);
     (at / COUNTERS_PER_WORD, at % COUNTERS_PER_WORD * COUNTER_BITS)
@@ -222,7 +225,7 @@ impl Sketch {
         }
     }
 
-    /// Counted uses, 0 to 15; at least the uses since the counters were last cut.
+    /// Counted uses, 0 to 15. The estimate is at least the number of uses since the last halving.
     pub(super) fn frequency(&self, key_hash: u64) -> u8 {
         let halves = spread(key_hash);
         let counters = self.rows.iter().enumerate().map(|(row, words)| {

@@ -1,5 +1,5 @@
-//! Closing: gathered records are written, all data is made durable, then the index. The next
-//! opening believes only a complete index.
+//! Closes a store: writes collected records, makes all data durable, then writes the index. The
+//! next opening trusts only a complete index.
 
 use super::files::Access;
 use super::image::{self, ListedSlot};
@@ -16,7 +16,7 @@ const MAX_WRITE_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub enum Closing {
-    /// Earlier operations are ending.
+    /// Waits until earlier operations have finished.
     Draining,
     /// Data files are being made durable.
     SyncingData {
@@ -57,7 +57,7 @@ impl Slotted {
         self.flush_gathered(out);
     }
 
-    /// Continues once all earlier operations have ended.
+    /// Continues once all earlier operations have finished.
     pub(super) fn progress_close(&mut self, now: Instant, out: &mut Outbox) {
         let SlottedPhase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
         self.flush_all(now, out);
@@ -97,8 +97,8 @@ impl Slotted {
         }
     }
 
-    /// A data file is durable. If a sync failed, no index is written, and the store will begin
-    /// empty.
+    /// Processes the sync of a data file. If a sync fails, no index is written, so the next opening
+    /// starts with an empty store.
     pub(super) fn settled(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
         if let SlottedPhase::Closing {
             step: Closing::SyncingData { in_flight, has_failed }, ..
@@ -110,7 +110,7 @@ impl Slotted {
         }
     }
 
-    /// The image of all records; the coldest are left out when it is full.
+    /// The index image of all records. If the image is full, the coldest records are left out.
     fn image(&mut self) -> Vec<u8> {
         let all = self.entries.coldest_first();
         let listed: Vec<ListedSlot> = all

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 pub type EntryId = u32;
 
-/// Almost always one piece.
+/// The pieces of a record. Almost every record has one piece.
 pub type Pieces = SmallVec<[Piece; 1]>;
 
 #[derive(Debug)]
@@ -18,17 +18,17 @@ pub struct SlotEntry {
     pub key: Key,
     /// The origin server.
     pub site: Site,
-    /// Number in the order of puts.
+    /// Sequence number of the put.
     pub sequence: u64,
-    /// Bytes of head and body.
+    /// Length of head and body in bytes.
     pub content: u32,
-    /// Empty while the record waits in a locality buffer.
+    /// The record's place; empty while the record waits in a locality buffer.
     pub pieces: Pieces,
-    /// The content until it is on disk.
+    /// The content, until it is on disk.
     pub in_memory: Option<Record>,
-    /// Number of writes in flight with a part of the record.
+    /// Number of writes in flight that include a part of the record.
     pub writes: u32,
-    /// Whether a get may return it. Other entries go when no write carries them.
+    /// Whether a get may return the record. Other entries are removed once no write includes them.
     pub live: bool,
     vacant: bool,
     links: Links,
@@ -68,7 +68,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// `mix` is a secret that prevents chosen key collisions.
+    /// Creates an empty table. `mix` is a secret, so that outsiders cannot make keys collide.
     pub fn new(mix: u64) -> Self {
         Self {
             slab: Slab(Vec::new()),
@@ -94,7 +94,7 @@ impl Entries {
         &mut self.slab.0[id as usize]
     }
 
-    /// Adds a live entry as the hottest. Its key must have no other.
+    /// Adds a live entry as the hottest. No other live entry may have its key.
     pub fn insert(
         &mut self,
         NewEntry { key, site, sequence, content, in_memory }: NewEntry,
@@ -129,7 +129,7 @@ impl Entries {
         id
     }
 
-    /// Makes an entry unavailable to gets.
+    /// Hides an entry from gets.
     pub fn unlist(&mut self, id: EntryId) {
         let entry = &mut self.slab.0[id as usize];
         assert!(entry.live, "a record is dropped once");
@@ -143,7 +143,7 @@ impl Entries {
         }
     }
 
-    /// Frees the slab place of an entry that no write carries.
+    /// Frees the slab place of an entry that no write includes.
     pub fn vacate(&mut self, id: EntryId) -> Pieces {
         let entry = &mut self.slab.0[id as usize];
         assert!(

@@ -1,5 +1,5 @@
-//! The data files: opened at the first use, closed when they hold one record only, removed when
-//! abandoned.
+//! The data files. A file is opened at its first use and removed when abandoned. A file with a
+//! single record is closed after each use.
 
 use super::Slotted;
 use super::layout::FileKind;
@@ -28,7 +28,7 @@ pub enum Access {
 struct OpenFile {
     id: FileId,
     is_open: bool,
-    /// Whether its missing folder was created.
+    /// Whether the missing folder of the file was created.
     has_new_folder: bool,
     waiting: Vec<(Access, Job)>,
     in_flight: u32,
@@ -37,7 +37,7 @@ struct OpenFile {
 #[derive(Debug, Default)]
 pub struct Files {
     open: HashMap<u64, OpenFile>,
-    /// Files on disk.
+    /// Files that exist on disk.
     existing: HashSet<u64>,
     /// Files with unsynced writes.
     dirty: HashSet<u64>,
@@ -46,7 +46,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Notes a file that a closed store left behind.
+    /// Notes a file from an earlier run of the store.
     pub fn adopt(&mut self, file: u64) {
         self.existing.insert(file);
     }
@@ -55,7 +55,7 @@ impl Files {
         self.existing.contains(&file)
     }
 
-    /// Takes a file that needs a sync.
+    /// Removes and returns a file that needs a sync.
     pub fn take_dirty(&mut self) -> Option<u64> {
         let file = self.dirty.iter().next().copied()?;
         self.dirty.take(&file)
@@ -85,7 +85,8 @@ impl Slotted {
         }
     }
 
-    /// Performs an access on a data file, opening it if needed; `job` gets the completion.
+    /// Performs an access on a data file, and opens the file first if needed. `job` receives the
+    /// result.
     pub(super) fn access(&mut self, file: u64, access: Access, job: Job, out: &mut Outbox) {
         if let Some(open) = self.files.open.get_mut(&file) {
             if open.is_open {
@@ -121,7 +122,7 @@ impl Slotted {
         self.submit(op, Job::OpenData(file), out);
     }
 
-    /// Creates the folders `left`, last first, then the file.
+    /// Creates the folders in `left`, the last one first, then the file.
     pub(super) fn make_folders(&mut self, file: u64, mut left: Vec<StorePath>, out: &mut Outbox) {
         match left.pop() {
             Some(path) => self.submit(IoOp::MakeDir { path }, Job::MakeFolder(file, left), out),
@@ -147,7 +148,7 @@ impl Slotted {
         self.submit(op, job, out);
     }
 
-    /// Continues after an open. If it failed, all waiting accesses fail.
+    /// Continues after an open. If the open failed, all waiting accesses fail.
     pub(super) fn data_opened(
         &mut self,
         file: u64,
@@ -187,7 +188,7 @@ impl Slotted {
         }
     }
 
-    /// Ends an access; closes a file that will not be needed again.
+    /// Finishes an access, and closes a file that will not be needed again.
     pub(super) fn accessed(&mut self, file: u64, out: &mut Outbox) {
         let is_abandoned = !self.files.exists(file);
         let Some(open) = self.files.open.get_mut(&file) else { return };
@@ -207,8 +208,8 @@ impl Slotted {
         self.files.free_ids.push(id.0);
     }
 
-    /// Removes the files that the layout abandoned. Returns whether one of them was not on disk, so
-    /// its room is free at once.
+    /// Removes the files that the layout abandoned. Returns whether one of them did not exist on
+    /// disk, so that its space is free at once.
     pub(super) fn remove_abandoned(&mut self, out: &mut Outbox) -> bool {
         let mut gone_at_once = false;
         for file in self.layout.take_abandoned() {

@@ -1,4 +1,4 @@
-//! Puts: admission, eviction, placement and writes. A record is visible at once, from memory until
+//! Puts: admission, eviction, placement and writes. Gets find a new record at once: in memory until
 //! it is on disk.
 
 use super::entries::{EntryId, NewEntry, Pieces, SlotEntry};
@@ -13,10 +13,10 @@ use foxy_store::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Si
 use foxy_store::layout::SLOT;
 use foxy_store::record::{self, slots_for};
 
-/// The result of the search for room.
+/// The result of the search for space.
 enum Room {
     At(Pieces),
-    /// After the removal of an abandoned file.
+    /// After an abandoned file is removed.
     Later,
     Never,
 }
@@ -66,7 +66,8 @@ impl Slotted {
         })
     }
 
-    /// Evicts until the record fits under the high watermark, then on to the low one (R50).
+    /// Evicts until the record fits below the high watermark, then until the low watermark is
+    /// reached (R50).
     fn make_room(&mut self, slots: u32, out: &mut Outbox) {
         let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
         let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));
@@ -91,7 +92,7 @@ impl Slotted {
         true
     }
 
-    /// Places and writes records in order. Drops records without room.
+    /// Places and writes records in order. Records without space are dropped.
     pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
         for &id in records {
             let entry = self.entries.get(id);
@@ -142,7 +143,8 @@ impl Slotted {
         }
     }
 
-    /// Drops every record that starts in a piece. Returns false while one of them is being written.
+    /// Drops every record that starts in a piece. Returns false while one of these records is being
+    /// written.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
         let Piece { file, first, slots } = piece;
         let range = RecordStart::before(file, first)..RecordStart::before(file, first + slots);
@@ -156,7 +158,7 @@ impl Slotted {
         self.starts.range(range).next().is_none()
     }
 
-    /// Notes the start of a record, for layouts that clear pieces and for prefetching.
+    /// Notes where a record starts. Layouts that clear pieces need this, and prefetching.
     pub(super) fn note_start(&mut self, id: EntryId, pieces: &Pieces) {
         if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()
@@ -200,7 +202,7 @@ impl Slotted {
         self.access(file, Access::Write { offset, buffer }, job, out);
     }
 
-    /// Ends the write of a batch; a failed write drops its records.
+    /// Finishes the write of a batch. If the write failed, its records are dropped.
     pub(super) fn batch_written(
         &mut self,
         bytes: usize,
@@ -222,7 +224,7 @@ impl Slotted {
         }
     }
 
-    /// Writes records that waited for `flush_after`.
+    /// Writes records that have waited for `flush_after`.
     pub(super) fn flush_old(&mut self, now: Instant, out: &mut Outbox) {
         let then = now - self.settings.store.flush_after;
         if let Some(locality) = &mut self.locality {
@@ -234,14 +236,14 @@ impl Slotted {
         }
     }
 
-    /// Writes the gathered bytes, whatever their number.
+    /// Writes all collected bytes.
     pub(super) fn flush_gathered(&mut self, out: &mut Outbox) {
         if let Some(batch) = self.gather.flush() {
             self.write_batch(batch, out);
         }
     }
 
-    /// Writes a record again at the head after a hit, as coss does.
+    /// After a hit, writes the record again at the write position, like coss.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.store.waiting_bytes {
             let SlotEntry { key, site, .. } = *self.entries.get(id);

@@ -1,5 +1,5 @@
-//! The packetizer (R25) gathers contiguous writes and releases whole granules (pages, stripes).
-//! Without gathering (R22) every piece leaves at once.
+//! The packetizer (R25) collects contiguous writes and releases them as whole granules (pages or
+//! stripes). Without collecting (R22), every piece is written at once.
 
 use super::entries::EntryId;
 use super::layout::Piece;
@@ -10,7 +10,7 @@ use foxy_store::layout::SLOT;
 #[derive(Debug)]
 pub struct Batch {
     pub file: u64,
-    /// First slot.
+    /// Number of the first slot.
     pub first: u32,
     pub bytes: Vec<u8>,
     /// The records with bytes in this batch.
@@ -25,7 +25,7 @@ impl Batch {
 
 #[derive(Debug)]
 pub struct Gather {
-    /// Slots of a granule; 0 disables gathering.
+    /// Number of slots in a granule; 0 disables collecting.
     granule: u32,
     pending: Option<Batch>,
     since: Instant,
@@ -36,9 +36,9 @@ impl Gather {
         Self { granule, pending: None, since: Instant::ZERO }
     }
 
-    /// Adds a piece of a record and appends full batches to `out`. A record is listed once in every
-    /// batch with some of its bytes. Returns the number of new listings, the pending batch
-    /// included.
+    /// Adds a piece of a record and appends full batches to `out`. Each batch lists the records
+    /// that have bytes in it, each once. Returns the number of new listings, including the pending
+    /// batch.
     pub fn add(
         &mut self,
         piece: Piece,
@@ -92,7 +92,7 @@ impl Gather {
         self.pending.take()
     }
 
-    /// Arrival time of the oldest gathered bytes.
+    /// Arrival time of the oldest collected bytes.
     pub fn waiting_since(&self) -> Option<Instant> {
         self.pending.as_ref().map(|_| self.since)
     }
@@ -102,8 +102,8 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Adds pieces `(first slot, slots)` as records 0, 1, … and checks the batches `(first slot,
-    /// slots, records)`.
+    /// Adds pieces `(first slot, slots)` as records 0, 1, … and compares the batches with `(first
+    /// slot, slots, records)`.
     fn check(granule: u32, pieces: &[(u32, u32)], expected: &[(u32, u32, &[EntryId])]) {
         let mut gather = Gather::new(granule);
         let (mut out, mut listed) = (Vec::new(), 0);

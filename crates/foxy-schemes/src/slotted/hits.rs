@@ -1,5 +1,5 @@
-//! Gets: from memory while the record is there, else by verified reads, at once or in sorted
-//! batches.
+//! Gets. A record in memory is returned at once. Other records need verified reads, started at once
+//! or in sorted batches.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -36,7 +36,7 @@ struct Reading {
     left: usize,
     error: Option<IoError>,
     neighbours: Vec<Neighbour>,
-    /// Gets that wait for the neighbours of the record.
+    /// Gets for neighbouring records that this read prefetches.
     also: Vec<PendingGet>,
 }
 
@@ -75,7 +75,8 @@ impl Hits {
         self.coming.contains_key(&id)
     }
 
-    /// Lets a get wait for a read that prefetches its record; returns false without such a read.
+    /// Lets a get wait for a read that prefetches its record. Returns false if there is no such
+    /// read.
     fn join(&mut self, get: PendingGet) -> bool {
         let reading =
             self.coming.get(&get.wanted.entry).and_then(|number| self.reading.get_mut(number));
@@ -85,7 +86,7 @@ impl Hits {
         true
     }
 
-    /// Time when the waiting reads begin, however few they are.
+    /// When the waiting reads must start, even if they are few.
     pub fn deadline(&self) -> Option<Instant> {
         match self.order {
             ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => {
@@ -133,7 +134,7 @@ impl Slotted {
         }
     }
 
-    /// Begins the waiting reads in disk order.
+    /// Starts the waiting reads in disk order.
     pub(super) fn release_reads(&mut self, out: &mut Outbox) {
         let mut waiting = std::mem::take(&mut self.hits.waiting);
         waiting.sort_by_key(|get| {
@@ -144,7 +145,7 @@ impl Slotted {
         }
     }
 
-    /// Whether the record is still the requested one.
+    /// Whether the index still contains the requested record.
     pub(super) fn still_there(&self, wanted: &WantedHit) -> bool {
         let entry = self.entries.get(wanted.entry);
         entry.live && entry.key == wanted.key && entry.sequence == wanted.sequence
@@ -215,8 +216,8 @@ impl Slotted {
             .map_err(AbsentReason::from)
     }
 
-    /// Answers the record of a read, then the gets that waited for its neighbours. If the longer
-    /// read failed, reads the record alone.
+    /// Answers the get of a read, then the gets that waited for neighbouring records. If a read
+    /// with neighbours failed, the record is read again alone.
     fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
         let Reading { get, parts, error, neighbours, also, .. } = reading;
         let wanted = get.wanted;
@@ -243,7 +244,7 @@ impl Slotted {
         }
     }
 
-    /// Never returns a record that was replaced, removed or evicted meanwhile.
+    /// Answers a get. It never returns a record that was replaced, removed or evicted meanwhile.
     fn answer_read(
         &mut self,
         PendingGet { ticket, wanted }: PendingGet,

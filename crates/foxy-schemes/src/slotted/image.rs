@@ -1,5 +1,5 @@
-//! The index of a closed store as one checksummed image, coldest record first, valid for one
-//! opening. Input is not trusted.
+//! The index of a closed store as one checksummed image, coldest record first. An image is valid
+//! for one opening only. The decoder trusts no input.
 
 use super::entries::Pieces;
 use super::layout::Piece;
@@ -18,9 +18,9 @@ const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 pub struct ListedSlot {
     pub key: Key,
     pub site: Site,
-    /// Number in the order of puts.
+    /// Sequence number of the put.
     pub sequence: u64,
-    /// Bytes of head and body.
+    /// Length of head and body in bytes.
     pub content: u32,
     pub pieces: Pieces,
 }
@@ -31,7 +31,7 @@ impl ListedSlot {
     }
 }
 
-/// Encodes records into an image of whole pages for one generation of the store.
+/// Encodes records as an image of whole pages, for one generation of the store.
 pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
     let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
@@ -61,7 +61,7 @@ pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u
     image
 }
 
-/// Bytes that follow the head of an image of this generation; `None` when the head is wrong.
+/// Number of bytes after the head of an image of this generation; `None` if the head is wrong.
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;
     let sound = head[..8] == *MAGIC
@@ -70,7 +70,7 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     if sound { number(&head[16..24]) } else { None }
 }
 
-/// Decodes an image; `None` when anything is wrong.
+/// Decodes an image; `None` if any check fails.
 pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;

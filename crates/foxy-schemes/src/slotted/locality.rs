@@ -1,5 +1,5 @@
-//! Locality buffers (R28): records of one origin server wait together and leave together when their
-//! buffer is full or another server needs it (R29).
+//! Locality buffers (R28). The records of one origin server are collected in a buffer. They are
+//! written together once the buffer is full, or when another server needs the buffer (R29).
 
 use super::entries::EntryId;
 use foxy_base::{Instant, Random};
@@ -7,13 +7,13 @@ use foxy_store::contract::Site;
 use foxy_store::layout::SLOT;
 use std::collections::HashMap;
 
-/// The buffer to empty when a server needs one (R29); the paper does not say which.
+/// Which buffer to empty when another server needs a buffer (R29). The paper does not name a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferChoice {
-    /// The buffer without a new record for longest.
+    /// The buffer that has received no record for the longest time.
     #[default]
     LeastRecentlyUsed,
-    /// The buffer with most bytes.
+    /// The buffer with the most bytes.
     Fullest,
     /// A random buffer.
     Random,
@@ -52,7 +52,7 @@ impl Locality {
         }
     }
 
-    /// Adds a record and returns the records that leave now, in order.
+    /// Adds a record. Returns the records to write now, in order.
     pub fn add(&mut self, site: Site, record: EntryId, slots: u32, now: Instant) -> Vec<EntryId> {
         let bytes = slots as usize * SLOT;
         let mut leaving = Vec::new();
@@ -130,7 +130,7 @@ impl Locality {
         filled.map(|buffer| buffer.since).min()
     }
 
-    /// Takes the records of buffers filled since `then` or earlier.
+    /// Removes and returns the records of buffers filled at `then` or earlier.
     pub fn flush(&mut self, then: Instant) -> Vec<EntryId> {
         let mut leaving = Vec::new();
         for buffer in &mut self.buffers {

@@ -1,11 +1,11 @@
-//! The schemes of the seeds that keep many records in a file (R20–R28, R61): slots of 512 bytes, an
-//! index in memory, and a plan for the layout and the order of writes and reads. This file holds
-//! the state and the dispatch; `fill`, `hits`, `open` and `close` hold the operations.
+//! The schemes from the papers that keep many records in a file (R20–R28, R61): slots of 512 bytes
+//! and an index in memory. A plan sets the layout and the order of writes and reads. This file has
+//! the state and passes events on; `fill`, `hits`, `open` and `close` contain the operations.
 //!
-//! A get never returns wrong content: only a cleanly closed store is believed. Opening claims the
-//! store durably before it serves. After a crash the claim and the index on disk disagree, and the
-//! store begins empty under a new secret. The seeds' schemes thus never wait for a sync;
-//! `stream-packetizer` is the scheme that recovers.
+//! A get never returns wrong content, because only a cleanly closed store is trusted. An opening
+//! claims the store durably before it serves. After a crash, the claim and the index on disk
+//! disagree, and the store starts empty with a new secret. So these schemes never wait for a sync.
+//! The scheme `stream-packetizer` can recover after a crash.
 
 mod close;
 mod entries;
@@ -53,13 +53,13 @@ use prefetch::Prefetch;
 use std::collections::{BTreeSet, HashMap};
 use work::Job;
 
-/// The control file in the device.
+/// The control file: superblocks and the index of a closed store.
 const CONTROL: FileId = FileId(0);
-/// Pages of the control file before the index.
+/// Number of pages of the control file before the index.
 const SUPERBLOCKS: usize = 2;
-/// Divisor of a store's size for the index of a closed store.
+/// The index of a closed store may use one of this many parts of the store.
 const INDEX_SHARE: u64 = 32;
-/// Slots of the packetizer's page: 8 KiB, as on the paper's machine.
+/// Slots in a page of the packetizer: 8 KiB, as on the paper's machine.
 const PAGE_SLOTS: u32 = 16;
 /// Bytes of a locality buffer (R28).
 const SITE_BUFFER: usize = 64 << 10;
@@ -80,7 +80,7 @@ struct Unplaced {
     bytes: usize,
 }
 
-/// The first slot of a record.
+/// The place where a record starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordStart {
     file: u64,
@@ -89,13 +89,13 @@ struct RecordStart {
 }
 
 impl RecordStart {
-    /// Sorts before all records that start at this slot.
+    /// A value that sorts before all records that start at this slot.
     const fn before(file: u64, first: u32) -> Self {
         Self { file, first, id: 0 }
     }
 }
 
-/// The scheme. Made by [`crate::SchemeName::make`].
+/// The scheme, created by [`crate::SchemeName::make`].
 pub(crate) struct Slotted {
     plan: Plan,
     settings: SchemeSettings,
@@ -105,7 +105,7 @@ pub(crate) struct Slotted {
     secret: Secret,
     entries: Entries,
     layout: Box<dyn Layout>,
-    /// Starts of records, for layouts that clear pieces and for prefetching.
+    /// Starts of records. Layouts that clear pieces need them, and prefetching.
     starts: BTreeSet<RecordStart>,
     gather: Gather,
     locality: Option<Locality>,
@@ -113,9 +113,9 @@ pub(crate) struct Slotted {
     prefetch: Prefetch,
     files: Files,
     sequence: u64,
-    /// Bytes that are gathered, being written, or waiting for room.
+    /// Bytes that are being collected or written, or that wait for space.
     waiting: usize,
-    /// Records that wait for the removal of an abandoned file.
+    /// Records that wait until an abandoned file is removed.
     unplaced: Vec<Unplaced>,
     jobs: HashMap<IoId, Job>,
     next_io: u64,
@@ -126,7 +126,7 @@ fn slots_of(size: u64) -> u32 {
     u32::try_from(size.saturating_sub(control) / SLOT as u64).unwrap_or(u32::MAX)
 }
 
-/// Slots that can be gathered within half of `waiting_bytes`.
+/// Most slots to collect: half of `waiting_bytes`.
 fn most_gathered(settings: &SchemeSettings) -> u32 {
     u32::try_from(settings.store.waiting_bytes / 2 / SLOT).unwrap_or(u32::MAX).max(1)
 }
@@ -136,7 +136,7 @@ fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
-/// Number of locality buffers: as set, or as a quarter of the store has room for.
+/// Number of locality buffers: the setting, but no more than fit in a quarter of the store.
 pub fn locality_buffers(settings: &SchemeSettings) -> usize {
     let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
     usize::from(settings.locality_buffers).min(room).max(1)
@@ -181,7 +181,7 @@ impl Slotted {
         }
     }
 
-    /// The refusals of requests in a phase that does not serve.
+    /// The refusals of requests in a phase that serves no requests.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             SlottedPhase::Serving => None,
@@ -201,7 +201,7 @@ impl Slotted {
         statistics.index_bytes.set(memory as u64);
     }
 
-    /// Drops a record; its room returns once no write carries it.
+    /// Drops a record. Its space is free once no write includes it.
     fn drop_live(&mut self, id: EntryId, out: &mut Outbox) {
         if let Some(locality) = &mut self.locality
             && self.entries.get(id).pieces.is_empty()

@@ -1,5 +1,5 @@
-//! Opening: the control file, the index of the last closing, the data files; then the store is
-//! claimed durably.
+//! Opens a store: reads the control file and the index of the last close, checks the data files,
+//! then claims the store durably.
 
 use super::entries::NewEntry;
 use super::image::{self, ListedSlot};
@@ -19,27 +19,28 @@ use std::collections::VecDeque;
 const MAX_READ_BYTES: usize = 1 << 20;
 
 const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
-/// Attempts of the claim on a failing device.
+/// Attempts to claim the store on a failing device.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 #[derive(Debug)]
 pub enum Opening {
     Control,
     Creating,
-    /// The new file is being made durable, so that nothing is written to a file that may vanish.
+    /// The new file is being made durable. Otherwise records could be written to a file that
+    /// vanishes in a crash.
     Created,
     /// The superblocks of a file of `size` bytes are being read.
     Superblocks {
         size: u64,
     },
-    /// The index is being read; `length` is known after the first page.
+    /// The index is being read. `length` is known after the first page.
     Index {
         bytes: Vec<u8>,
         length: Option<usize>,
     },
     Directory,
-    /// The directory and its folders are being listed: `path` now, `next` later; `stale` files will
-    /// be removed.
+    /// The folders are being listed: `path` now, the folders in `next` later. The files in `stale`
+    /// will be removed.
     Listing {
         path: StorePath,
         next: Vec<StorePath>,
@@ -177,7 +178,7 @@ impl Slotted {
         }
     }
 
-    /// Begins an empty store; a new secret makes all old records unreadable.
+    /// Starts an empty store. A new secret makes all old records unreadable.
     fn begin_anew(&mut self, beginning: Beginning, out: &mut Outbox) {
         self.observer.begins(beginning);
         let old = self.superblock;
@@ -246,7 +247,7 @@ impl Slotted {
         self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
     }
 
-    /// Lists the next folder; after the last, removes stale files.
+    /// Lists the next folder. After the last folder, removes stale files.
     fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
         match next.pop() {
             Some(path) => {
@@ -257,8 +258,8 @@ impl Slotted {
         }
     }
 
-    /// Sorts an entry: folders are listed, files without a record are stale, foreign entries are
-    /// left alone.
+    /// Judges a folder entry. Folders are listed next, files without a record are stale, and
+    /// foreign entries stay untouched.
     fn judge_entry(
         &mut self,
         folder: &StorePath,
@@ -295,7 +296,7 @@ impl Slotted {
         }
     }
 
-    /// Invalidates the index on disk by a new generation.
+    /// Makes the index on disk invalid by raising the generation.
     fn claim(&mut self, out: &mut Outbox) {
         self.superblock.generation += 1;
         self.superblock.opens += 1;
@@ -304,7 +305,7 @@ impl Slotted {
         self.claim_durably(1, out);
     }
 
-    /// Writes and syncs both copies of the superblock, which overwrites the result of a failed
+    /// Writes and syncs both copies of the superblock. This overwrites the result of a failed
     /// attempt.
     fn claim_durably(&mut self, attempt: u32, out: &mut Outbox) {
         let steps = [OpenStep::Write(0), OpenStep::Sync, OpenStep::Write(1), OpenStep::Sync];

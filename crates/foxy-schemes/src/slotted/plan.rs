@@ -1,4 +1,4 @@
-//! The plans that define the slotted schemes: layout × write order × read order.
+//! The plans that define the slotted schemes: a layout, a write order and a read order.
 
 use super::layout::LayoutKind;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// The order of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOrder {
-    /// Each record in its own write, as it comes (R22).
+    /// Each record in its own write, in order of arrival (R22).
     Arrival,
-    /// Contiguous records gathered into whole pages (R25).
+    /// Contiguous records collected into whole pages (R25).
     Pages,
-    /// Records gathered into the layout's stripes (R61).
+    /// Records collected into the stripes of the layout (R61).
     Stripes,
-    /// Records gathered by origin server first, then into pages (R28).
+    /// Records grouped by origin server, then collected into pages (R28).
     Sites,
 }
 
@@ -20,7 +20,7 @@ pub enum WriteOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
     Eager,
-    /// Sorted batches of `count` reads, or fewer after `patience` (R26, R27).
+    /// Sorted batches of `count` reads, or fewer reads after the time `patience` (R26, R27).
     Batched {
         count: usize,
         patience: Duration,
@@ -30,13 +30,14 @@ pub enum ReadOrder {
 /// The effect of a hit on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHit {
-    /// The record counts as used; the least recently used record goes first.
+    /// Note the use. The least recently used record is evicted first.
     Touch,
-    /// The record is written again at the head; the record written longest ago goes first (R65).
+    /// Write the record again at the write position. The record written longest ago is evicted
+    /// first (R65).
     Rewrite,
 }
 
-/// A scheme of this kind.
+/// The definition of a slotted scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The name, in the table of schemes and in file names.
@@ -62,7 +63,7 @@ pub const STREAM: Plan = Plan {
     on_hit: OnHit::Touch,
 };
 
-/// STREAM-PACKETIZER as the paper has it.
+/// STREAM-PACKETIZER as described in the paper.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
 /// LAZY-READS.
@@ -75,11 +76,12 @@ pub const LAZY_READS_LOC: Plan =
 /// BUDDY.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
-/// SQUIDM of the work cited (R37): small records in a mapped file, whose pages are written as they
-/// fill.
+/// SQUIDM of the cited work (R37): small records in a mapped file, whose pages are written once
+/// they are full.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
-/// SQUIDMLA: the same, small records gathered by origin server and kept within pages.
+/// SQUIDMLA: like SQUIDM, but small records are grouped by origin server and never cross a page
+/// boundary.
 pub const SQUIDMLA: Plan = Plan {
     name: "squidmla",
     layout: LayoutKind::MappedAligned,

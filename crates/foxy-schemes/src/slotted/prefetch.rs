@@ -1,5 +1,5 @@
-//! Prefetching (R36): a read also brings the following records of the same origin server, which
-//! stay in a small memory until a get. The reads are in `hits`.
+//! Prefetching (R36): a read also fetches the following records of the same origin server. They
+//! stay in a small memory until a get needs them. The reads themselves are in `hits`.
 
 use super::entries::EntryId;
 use super::hits::WantedHit;
@@ -9,7 +9,7 @@ use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
 use std::collections::{BTreeMap, HashMap};
 
-/// The memory holds this many times the bytes of one read's prefetch.
+/// The memory has space for the prefetched bytes of this many reads.
 const KEPT_READS: usize = 16;
 
 #[derive(Debug)]
@@ -19,10 +19,10 @@ struct Kept {
     turn: u64,
 }
 
-/// Prefetched records without a get so far.
+/// Prefetched records that no get has requested yet.
 #[derive(Debug)]
 pub struct Prefetch {
-    /// Most prefetched bytes of one read; 0 disables prefetching.
+    /// Most bytes that a read prefetches; 0 disables prefetching.
     limit: usize,
     kept: HashMap<EntryId, Kept>,
     by_turn: BTreeMap<u64, EntryId>,
@@ -39,7 +39,7 @@ impl Prefetch {
         self.limit > 0
     }
 
-    /// Keeps a record; returns how many older records it displaced.
+    /// Stores a prefetched record. Returns how many older records it displaced.
     fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
         self.turns += 1;
         self.bytes += record.len();
@@ -76,7 +76,7 @@ pub struct Neighbour {
 }
 
 impl Slotted {
-    /// The records to prefetch: those of the same server that follow without a gap, within the
+    /// The records to prefetch: records of the same server that follow without a gap, within the
     /// limit.
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
@@ -105,7 +105,7 @@ impl Slotted {
         found
     }
 
-    /// Keeps the sound prefetched records, which are at the end of `bytes`.
+    /// Stores the valid prefetched records, which are at the end of `bytes`.
     pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
         let along: u32 = neighbours.iter().map(|neighbour| neighbour.slots).sum();
         let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);
@@ -124,7 +124,7 @@ impl Slotted {
         }
     }
 
-    /// Takes a prefetched record.
+    /// Removes and returns a prefetched record.
     pub(super) fn take_prefetched(&mut self, id: EntryId) -> Option<Record> {
         let kept = self.prefetch.take(id)?;
         assert_eq!(kept.sequence, self.entries.get(id).sequence, "what is dropped is forgotten");

@@ -1,4 +1,4 @@
-//! The operations in flight: their purpose, and the dispatch of their completions.
+//! The operations in flight: their purposes, and the function that passes results on.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -12,11 +12,12 @@ use foxy_store::contract::Outbox;
 pub enum Job {
     /// A step of opening the store.
     Open,
-    /// A step of closing it.
+    /// A step of closing the store.
     CloseStep,
     /// Opening or creating a data file.
     OpenData(u64),
-    /// Making a folder for a new data file; the remaining folders follow, last first.
+    /// Creating a folder for a new data file. The remaining folders are created afterwards, the
+    /// last one first.
     MakeFolder(u64, Vec<StorePath>),
     Read {
         file: u64,
@@ -34,7 +35,7 @@ pub enum Job {
     Close(FileId),
     /// Removing an abandoned data file.
     Remove(u64),
-    /// Removing a data file of an earlier incarnation.
+    /// Removing a data file from an earlier incarnation.
     RemoveStale,
 }
 
@@ -45,7 +46,7 @@ impl Slotted {
         out.submit(IoId(self.next_io), op);
     }
 
-    /// Fails an operation that never reached the device.
+    /// Reports the failure of an operation that never reached the device.
     pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
         match job {
             Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),
@@ -91,7 +92,7 @@ impl Slotted {
     }
 }
 
-/// The buffer of a complete read.
+/// The buffer of a read that returned all of its bytes.
 pub fn filled(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(buffer)) if count == buffer.len() => Ok(buffer),

@@ -1,5 +1,5 @@
-//! Removals, and puts of keys that may have an older record on disk. Each waits until the journal
-//! durably forgets the older records by a tombstone. One block and one sync serve all waiting
+//! Removals, and puts of keys that may have an older record on disk. Each request waits until the
+//! journal has a durable tombstone for the older records. One block and one sync serve all waiting
 //! requests (group commit).
 
 use super::StreamPacketizer;
@@ -17,7 +17,7 @@ use foxy_store::one_file::journal::{BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forg
 use foxy_store::one_file::superblock::Superblock;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// Most requests that wait for the journal.
+/// Most requests that may wait for the journal.
 const MAX_QUEUED: usize = 4096;
 
 impl StreamPacketizer {
@@ -35,7 +35,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Whether an older record of the key could be read back after a crash.
+    /// Whether an older record of the key could be readable after a crash.
     pub(super) fn may_have_older(&self, key: Key) -> bool {
         self.has_doubts() || self.forgetting.awaits(key) || self.index.of_key(key).next().is_some()
     }
@@ -98,8 +98,8 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
-    /// Moves the tombstones to the other half of the journal. If they would nearly fill it, refuses
-    /// the queue until enough leftovers are overwritten.
+    /// Writes the tombstones to the other half of the journal. If they would nearly fill it, the
+    /// queued requests are refused until enough leftovers are overwritten.
     fn rotate(&mut self, out: &mut Outbox) {
         let (superblock, tombstones) = self.next_half();
         let blocks = journal::blocks_for(tombstones.len());
@@ -114,8 +114,8 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Rotated(superblock, blocks), out);
     }
 
-    /// Ends a move. After a failure it is unknown which half the superblock on disk names, so
-    /// nothing more is appended.
+    /// Finishes a move to the other half. After a failure, the superblock on disk may name either
+    /// half, so the journal is no longer written.
     pub(super) fn rotated(
         &mut self,
         superblock: Superblock,
@@ -137,7 +137,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Ends a commit. The next commit overwrites a failed block.
+    /// Finishes a commit. After a failure, the next commit overwrites the failed block.
     pub(super) fn committed(
         &mut self,
         batch: Vec<ForgetRequest>,
@@ -195,13 +195,13 @@ impl StreamPacketizer {
         }
     }
 
-    /// Tickets of all that waits, which is given up.
+    /// Drops all waiting requests and returns their tickets.
     pub(super) fn take_waiting(&mut self) -> Vec<Ticket> {
         self.forgetting.waiting.clear();
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()
     }
 
-    /// Drops a key's tombstone once nothing on disk needs it.
+    /// Drops the tombstone of a key once no record on disk needs it.
     pub(super) fn release_tombstone(&mut self, key: Key) {
         if self.lifecycle.phase() != Phase::Scanning
             && !self.has_doubts()
@@ -211,7 +211,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Drops all tombstones that nothing on disk needs.
+    /// Drops all tombstones that no record on disk needs.
     pub(super) fn release_tombstones(&mut self) {
         if self.lifecycle.phase() != Phase::Scanning && !self.has_doubts() {
             let mut tombstones = std::mem::take(&mut self.forgetting.tombstones);
@@ -230,7 +230,7 @@ impl StreamPacketizer {
 pub struct ForgetRequest {
     pub ticket: Ticket,
     pub key: Key,
-    /// Highest forgotten sequence number.
+    /// The highest sequence number that is forgotten.
     pub up_to: u64,
     pub work: Work,
 }
@@ -248,24 +248,24 @@ pub enum Work {
 /// The forget journal in memory.
 #[derive(Debug, Default)]
 pub struct Forgetting {
-    /// Tombstones that leftovers on disk need.
+    /// Tombstones that are still needed because of leftovers on disk.
     pub(super) tombstones: HashMap<Key, u64>,
     /// Requests for the next commit.
     pub(super) queue: VecDeque<ForgetRequest>,
-    /// Number of waiting requests for each key, with those in the current commit.
+    /// Number of waiting requests for each key, including the current commit.
     pub(super) waiting: HashMap<Key, u32>,
     /// Sequence numbers of waiting puts.
     pub(super) sequences: BTreeSet<u64>,
     half: Option<Region>,
     pub(super) next_block: u32,
-    /// The error after which nothing can be appended.
+    /// The error after which the journal is no longer written.
     pub(super) broken: Option<IoError>,
     /// Whether the journal is too small for the tombstones.
     pub crowded: bool,
 }
 
 impl Forgetting {
-    /// Appends to this half from now on, after its existing blocks.
+    /// Selects the journal half for new blocks. They follow the blocks already in it.
     pub fn begin(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
@@ -307,7 +307,7 @@ impl Forgetting {
         self.sequences.first().copied()
     }
 
-    /// Removes a waiting request of a key.
+    /// Notes that a request of a key no longer waits.
     pub fn arrived(&mut self, key: Key) {
         if let Some(count) = self.waiting.get_mut(&key) {
             *count -= 1;

@@ -1,4 +1,4 @@
-//! Closing, and giving up when the store cannot be opened.
+//! Closes the store, and handles a store that cannot be opened.
 
 use super::StreamPacketizer;
 use super::pending::{LaneName, Pending};
@@ -10,7 +10,7 @@ use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::status::OpenStoreError;
 
 impl StreamPacketizer {
-    /// Closes the store; only a serving store has something to write.
+    /// Closes the store. Only a serving store has something to write.
     pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
         match self.lifecycle.phase() {
             Phase::Serving => {
@@ -27,7 +27,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues closing, once earlier work has ended.
+    /// Continues closing once all earlier work has finished.
     pub(super) fn progress_close(&mut self, _now: Instant, out: &mut Outbox) {
         self.flush(out);
         let busy = !self.writes.is_empty()
@@ -72,7 +72,7 @@ impl StreamPacketizer {
         self.reads_in_flight = 0;
     }
 
-    /// Makes the store unusable; the proxy works without it.
+    /// Marks the store as unusable. The proxy continues without it.
     pub(super) fn fail(&mut self, error: OpenStoreError, out: &mut Outbox) {
         self.lifecycle.fail(error);
         self.file.close(out);

@@ -1,4 +1,4 @@
-//! Reading the newest checkpoint at the opening (R38).
+//! Reads the newest checkpoint during the opening (R38).
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -16,7 +16,7 @@ pub struct Loading {
     best: Option<(usize, CheckpointHead)>,
     listed: Vec<Listed>,
     all_pages_sound: bool,
-    /// Whether the checkpoint lists everything on disk.
+    /// Whether the checkpoint lists every record on disk.
     pub complete: bool,
 }
 
@@ -88,8 +88,8 @@ impl StreamPacketizer {
         self.read_checkpoint_from(from + count, out);
     }
 
-    /// Ends the checkpoint's reading. It is complete only if it was written at the last closing and
-    /// is wholly sound.
+    /// Finishes reading the checkpoint. It is complete only if the last close wrote it and all of
+    /// its pages are valid.
     fn checkpoint_loaded(&mut self, out: &mut Outbox) {
         let loading = std::mem::take(&mut self.loading);
         let mut listed = loading.listed;

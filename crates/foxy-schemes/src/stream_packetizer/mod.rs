@@ -1,11 +1,11 @@
 //! STREAM-PACKETIZER (R22, R25): one preallocated file with records in 512-byte slots. Records are
-//! gathered in a page buffer, which is written in one piece to the next free run of pages,
-//! cyclically. This file holds the state and the dispatch; the other files hold the operations.
+//! collected in a page buffer. One write puts the buffer into the next free run of pages,
+//! cyclically. This file has the state and passes events on; the other files contain the
+//! operations.
 //!
-//! A get never returns wrong content: a record is buffered, and so written, only once every older
-//! record of its key that may still be on disk is durably forgotten. The index keeps leftovers
-//! until they are durably overwritten, so the scheme knows when that costs a sync. A put of a new
-//! key costs none.
+//! A get never returns wrong content. A record is buffered, and later written, only once all older
+//! records of its key on disk are durably forgotten. The index keeps leftovers until they are
+//! durably overwritten, so it shows whether a put needs a sync. A put of a new key needs none.
 
 mod forget;
 mod lifecycle;
@@ -43,10 +43,10 @@ use snapshot::Snapshot;
 use std::collections::HashMap;
 use window::{Window, WindowWrite};
 
-/// The store's file in its device.
+/// Name of the store's file.
 pub const FILE_NAME: &str = "stream-packetizer.foxy";
 
-/// The scheme. Made by [`crate::SchemeName::make`].
+/// The scheme, created by [`crate::SchemeName::make`].
 pub(crate) struct StreamPacketizer {
     settings: SchemeSettings,
     observer: Observer,
@@ -56,7 +56,7 @@ pub(crate) struct StreamPacketizer {
     index: Index,
     pages: Pages,
     sequence: u64,
-    /// Records up to this number are durable, or were never written.
+    /// Records up to this sequence number are durable, or were never written.
     durable: u64,
     sync_failures: SyncFailures,
     lanes: [IoSequence<After>; 2],
@@ -120,7 +120,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Whether records unknown to the index may be on disk.
+    /// Whether the disk may contain records that the index does not know.
     fn has_doubts(&self) -> bool {
         self.index.doubtful() > 0
     }
@@ -143,7 +143,7 @@ impl StreamPacketizer {
         statistics.retired_pages.set(u64::from(self.pages.retired()));
     }
 
-    /// Does the work that an event may have enabled.
+    /// Does the work that an event may have made possible.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
         self.pump_forgets(out);
         self.sweep(out);

@@ -1,5 +1,5 @@
-//! Opening: the file, its superblocks, the forget journal and the newest checkpoint; then this
-//! opening is made durable.
+//! Opens a store: the file, its superblocks, the forget journal and the newest checkpoint. Then
+//! this opening is made durable.
 
 use super::StreamPacketizer;
 use super::load::Loading;
@@ -20,10 +20,10 @@ use foxy_store::one_file::superblock::Superblock;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::status::OpenStoreError;
 
-/// Number of pages for records in a file of `file` bytes, for the opening and the check.
+/// Number of record pages in a file of `file` bytes, for the opening and the check.
 ///
 /// # Errors
-/// The file has no such page, or the superblock's size is impossible.
+/// If the file has no record page, or the superblock's size is impossible.
 pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
     if !(MINIMUM_SIZE..=MAX_STORE_BYTES).contains(&superblock.size) {
         return Err(OpenStoreError::ImpossibleSize(superblock.size));
@@ -45,10 +45,10 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins an empty store in the existing file; a new secret makes all old records unreadable.
-    /// Nothing is written before the file is durable, and nothing before the stamp, so a file of
-    /// foxy's is empty, whole and blank, or stamped. The journal gets a first block: a journal
-    /// without any is known to be lost.
+    /// Creates an empty store in the existing file. A new secret makes all old records unreadable.
+    /// The file is synced before the superblock is written, so every foxy file is empty, blank or
+    /// has a superblock. The journal's first block is written at once, because a journal without a
+    /// block counts as lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Formatting);
         let superblock = Superblock::fresh(
@@ -122,8 +122,8 @@ impl StreamPacketizer {
         self.file.read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// Continues after the journal. An unreadable journal may have forgotten any record, so the
-    /// store begins empty.
+    /// Processes the forget journal. If the journal is unreadable, any record may have been
+    /// forgotten, so the store is emptied.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let generation = self.file.superblock().journal_generation;
@@ -142,9 +142,9 @@ impl StreamPacketizer {
         }
     }
 
-    /// Moves the journal to its other half and makes this opening durable, before any other write.
-    /// The superblock as it was read comes first: it may not be durable, and the half that it does
-    /// not name is overwritten next.
+    /// Switches the journal to its other half and makes this opening durable, before any other
+    /// write. The old superblock is written again first, because it may not be durable. The next
+    /// step overwrites the half that it does not name.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Switching);
         let (superblock, tombstones) = self.next_half();
@@ -155,13 +155,13 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Switched(superblock), out);
     }
 
-    /// The superblock after the journal's next move, and the tombstones to move.
+    /// The superblock for the journal's next switch, and the tombstones to write there.
     pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
         let superblock = Superblock { durable: self.durable, ..self.file.next_superblock() };
         (superblock, self.forgetting.tombstones())
     }
 
-    /// Steps that write the tombstones to the superblock's half.
+    /// Steps that write the tombstones to the half named by the superblock.
     pub(super) fn compaction_steps(
         &self,
         superblock: &Superblock,
@@ -196,7 +196,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins to serve; drops unneeded tombstones.
+    /// Starts to serve, and drops tombstones that are no longer needed.
     pub(super) fn recovered(&mut self, now: Instant) {
         self.observer.statistics.recovered.add(u64::from(self.index.live()));
         self.loading = Loading::default();

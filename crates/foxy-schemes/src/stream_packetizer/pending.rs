@@ -1,5 +1,5 @@
-//! The operations in flight: their purpose, the dispatch of their completions, and gets. A get is
-//! answered from the buffers, or by one verified read of the record's pages.
+//! The operations in flight: their purposes, and the function that passes results on. Also gets: a
+//! get is answered from the buffers, or by one verified read of the record's pages.
 
 use super::StreamPacketizer;
 use super::phase::Phase;
@@ -15,16 +15,16 @@ use foxy_store::record;
 pub enum Pending {
     Journal,
     CheckpointHead(usize),
-    /// Pages of a checkpoint, from this page on.
+    /// Reads pages of a checkpoint, starting at this page.
     CheckpointPages(u32),
-    /// Record pages, for their headers.
+    /// Reads record pages to find headers.
     Scan(crate::pages::Run),
     Read(PendingRead),
     /// A write of a page buffer.
     Window,
-    /// A step of an IO sequence; a sync carries what it makes durable.
+    /// Performs a step of an IO sequence. For a sync, lists the state that becomes durable.
     Step(LaneName, Option<Synced>),
-    /// Pages with records that may not be durable, to be written again.
+    /// Reads pages whose records may not be durable, to write them again.
     Settle(crate::pages::Run),
 }
 
@@ -36,14 +36,14 @@ pub struct PendingRead {
     pub(super) entry: EntryId,
 }
 
-/// State that a successful sync makes durable.
+/// The state that a successful sync makes durable.
 pub struct Synced {
     pub(super) overwritten: Vec<EntryId>,
     pub(super) durable: u64,
     pub(super) failures_before: FailuresBefore,
 }
 
-/// Sequences of a lane run one after the other; the lanes are independent.
+/// A lane runs one sequence at a time. The lanes are independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneName {
     /// Superblock and journal.
@@ -104,7 +104,7 @@ impl StreamPacketizer {
         self.file.read(offset, run.bytes(), Pending::Read(pending), out);
     }
 
-    /// Answers a get. Never returns a record that was replaced, removed or evicted meanwhile.
+    /// Answers a get. It never returns a record that was replaced, removed or evicted meanwhile.
     pub(super) fn read_done(
         &mut self,
         pending: PendingRead,

@@ -1,4 +1,4 @@
-//! The phases of a store and their legal transitions.
+//! The phases of a store and the allowed changes between them.
 
 use foxy_store::one_file::lifecycle;
 use foxy_store::status::StoreStatus;
@@ -6,18 +6,18 @@ use foxy_store::status::StoreStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     New,
-    /// The file is being opened or created, and its superblocks read.
+    /// The file is opened or created, and its superblocks are read.
     Opening,
     ReadingJournal,
     ReadingCheckpoint,
-    /// The journal moves to its other half, and this opening becomes durable.
+    /// The journal switches to its other half, and this opening becomes durable.
     Switching,
-    /// A fresh superblock becomes durable: the store begins empty.
+    /// A new superblock becomes durable, for an empty store.
     Formatting,
-    /// Checkpointed records are served while headers are read.
+    /// Records from the checkpoint are served while the headers are read.
     Scanning,
     Serving,
-    /// The buffers and a last checkpoint are being written.
+    /// The buffers and a last checkpoint are written.
     Closing,
     Closed,
     Unusable,

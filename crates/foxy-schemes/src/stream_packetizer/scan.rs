@@ -1,6 +1,7 @@
-//! Recovery by scan (R39): every slot of the record space is checked for a header. The newest
-//! unforgotten record of a key is live; all others are leftovers. An unreadable slot or damaged
-//! header is a doubt: every put pays for a tombstone until the doubtful pages are overwritten.
+//! Recovery by scan (R39): every slot of the record area is checked for a header. The newest record
+//! of a key is live, unless it is forgotten. All other records are leftovers. An unreadable slot or
+//! damaged header is doubtful: it may contain any key. Every put then needs a tombstone, until the
+//! doubtful pages are overwritten.
 
 use super::StreamPacketizer;
 use super::pending::{LaneName, Pending};
@@ -30,11 +31,11 @@ pub struct Scan {
 
 const PAGES_AT_ONCE: u32 = 256;
 
-/// Reads in flight, which keep the disk busy while headers are decoded.
+/// Number of reads in flight. It keeps the disk busy while headers are decoded.
 const DEPTH: u32 = 2;
 
 impl Scan {
-    /// Starts a scan of the first `pages` pages of the record space.
+    /// Starts a scan of the first `pages` pages of the record area.
     pub fn begin(&mut self, pages: u32) {
         *self = Self { end: pages, ..Self::default() };
     }
@@ -139,7 +140,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Adopts a record. It is live if it is the newest of its key, not forgotten, and not
+    /// Adopts a record. The record is live if it is the newest of its key, not forgotten and not
     /// overwritten by a newer record.
     fn adopt(
         &mut self,
@@ -178,8 +179,8 @@ impl StreamPacketizer {
     }
 
     /// Writes the next unsettled records again. A record newer than the last successful sync is
-    /// readable, but an earlier process may have been told that it will never be durable; the data
-    /// under it would come back.
+    /// readable now. But if an earlier sync failed, the record may exist only in the system's
+    /// cache, and old data could return after a crash.
     fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
         match self.scan.unsettled.pop() {
             Some(run) => {
@@ -207,7 +208,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues after a rewrite; a failed rewrite is a doubt.
+    /// Continues after a rewrite. If the rewrite failed, the pages are doubtful.
     pub(super) fn settled(
         &mut self,
         run: Run,
@@ -223,7 +224,7 @@ impl StreamPacketizer {
         self.settle_next(now, out);
     }
 
-    /// Ends the scan; drops checkpointed records that it did not find.
+    /// Finishes the scan. Records of the checkpoint that the scan did not find are dropped.
     fn scan_done(&mut self, now: Instant, out: &mut Outbox) {
         let scan = std::mem::take(&mut self.scan);
         let count = EntryId::try_from(self.index.slab().len()).expect("fewer records than slots");

@@ -1,4 +1,4 @@
-//! Sequences of writes and syncs that must follow each other, and the effects of a durable sync.
+//! Runs writes and syncs in a fixed order, and applies the effects of each sync.
 
 use super::StreamPacketizer;
 use super::forget::ForgetRequest;
@@ -17,17 +17,17 @@ pub enum After {
     Formatted(Superblock),
     Switched(Superblock),
     Committed(Vec<ForgetRequest>),
-    /// The journal has moved to its other half, whose first blocks are used.
+    /// The journal has switched to its other half, where this many blocks are used.
     Rotated(Superblock, u32),
     CheckpointPiece,
     CheckpointDone,
     Swept,
     CloseSynced,
-    /// Pages that were not certainly durable were written again.
+    /// Pages whose records may not have been durable were written again.
     Settled(crate::pages::Run),
 }
 
-/// Number of overwritten leftovers that is worth a sync.
+/// With this many overwritten leftovers, a sync is worth its cost.
 const SWEEP_AT: usize = 2048;
 
 impl StreamPacketizer {
@@ -85,10 +85,10 @@ impl StreamPacketizer {
         self.next_step(lane, result, now, out);
     }
 
-    /// Applies the result of a sync. When a sync fails, the system drops writes that no later sync
-    /// makes durable, and another sync in flight may have been meant to cover them: that sync
-    /// counts as failed too. From then on, as before the end of recovery, nothing more is known to
-    /// be durable.
+    /// Applies the result of a sync. After a failed sync, the system may drop written pages, and no
+    /// later sync makes them durable. Another sync in flight may have been meant for those pages,
+    /// so it also counts as failed. From then on, and before the end of recovery, no record becomes
+    /// known as durable.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
         let result = self.sync_failures.judge(failures_before, result);
@@ -135,7 +135,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Records up to this number are completely written, or will not be written.
+    /// Records up to this sequence number are completely written, or will never be written.
     fn written_up_to(&self) -> u64 {
         let windows = self
             .window
@@ -147,7 +147,7 @@ impl StreamPacketizer {
         lowest.map_or(self.sequence, |lowest| lowest - 1)
     }
 
-    /// Removes durably overwritten leftovers, and the tombstones that only they needed.
+    /// Removes leftovers that are durably overwritten, and tombstones that only they needed.
     fn remove_overwritten(&mut self, entries: Vec<EntryId>) {
         let had_doubts = self.has_doubts();
         for id in entries {
@@ -167,7 +167,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Syncs when there are many overwritten leftovers, which bounds memory and journal.
+    /// Syncs if there are many overwritten leftovers. This bounds the memory and the journal.
     pub(super) fn sweep(&mut self, out: &mut Outbox) {
         let urgent = (self.forgetting.crowded || self.has_doubts()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;

@@ -1,6 +1,6 @@
-//! Writing checkpoints (R38): the index goes in consecutive pieces into the area that the last
-//! checkpoint does not use. The checkpoint at closing is complete: it lists everything on disk with
-//! leftovers, so no scan is needed.
+//! Writes checkpoints (R38). The index is written in consecutive pieces into the area that does not
+//! contain the last checkpoint. The checkpoint at closing is complete: it lists every record on
+//! disk, leftovers included, so the next opening needs no scan.
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
@@ -26,10 +26,10 @@ pub struct Snapshot {
 /// The source of entries.
 #[derive(Debug)]
 enum Source {
-    /// The slab from this place on. Records may come and go meanwhile, so the checkpoint is only a
+    /// The slab, starting at this place. Records may change meanwhile, so the checkpoint is only a
     /// hint.
     Slab(usize),
-    /// A fixed list of entries, from this place on.
+    /// A fixed list of entries, starting at this place.
     List(Vec<EntryId>, usize),
 }
 
@@ -50,7 +50,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Begins the complete checkpoint, coldest records first; returns false when it cannot be
+    /// Starts the complete checkpoint, coldest records first. Returns false if it cannot be
     /// complete.
     pub(super) fn begin_complete_checkpoint(&mut self, out: &mut Outbox) -> bool {
         let room = (self.layout.checkpoints[0].pages as usize - 1) * PAGE_ENTRIES;

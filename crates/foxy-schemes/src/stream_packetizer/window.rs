@@ -1,5 +1,5 @@
-//! Puts: admission, eviction, the page buffer and its writes. A record is visible once it is in the
-//! buffer.
+//! Puts: admission, eviction, the page buffer and its writes. Gets find a record as soon as it is
+//! in the buffer.
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -12,14 +12,14 @@ use foxy_store::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedRe
 use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
 use foxy_store::record::{self, slots_for};
 
-/// The page buffer and the free pages for its write.
+/// The page buffer, and the free pages reserved for its write.
 #[derive(Debug)]
 pub struct Window {
     run: Run,
     used_slots: u32,
     buffer: IoBuffer,
     records: Vec<EntryId>,
-    /// Time of the first record.
+    /// Arrival time of the first record.
     pub opened: Instant,
 }
 
@@ -44,17 +44,18 @@ impl WindowWrite {
     }
 }
 
-/// Most additional evictions of a put towards the low watermark, which bounds the time of a put.
+/// Most additional evictions of one put towards the low watermark. This bounds the time of a put.
 const MAX_EXTRA_EVICTIONS: u32 = 64;
 
-/// Doubtful pages overwritten at the opening; the cyclic writes reach all others.
+/// Most doubtful pages to overwrite during the opening. The normal cyclic writes overwrite all
+/// others later.
 const MAX_OVERWRITTEN_DOUBTS: usize = 256;
 
-/// Divisor of the record space for the largest record.
+/// The largest record may use one of this many parts of the record area.
 const RECORD_SHARE: u32 = 4;
 
 impl StreamPacketizer {
-    /// Stores a record at once (`Some`), or later through the journal (`None`).
+    /// Stores a record at once (`Some`), or later, after the journal has a tombstone (`None`).
     pub(super) fn put(
         &mut self,
         ticket: Ticket,
@@ -75,7 +76,7 @@ impl StreamPacketizer {
         }
         let limit = self.settings.store.waiting_bytes.max(2 * self.settings.store.page_buffer);
         if self.waiting > 0 && self.waiting + record.len() > limit {
-            // Records that wait for a full buffer would block new ones.
+            // Write the buffer now. Otherwise waiting records would block new records.
             self.flush(out);
             return Err(RefusedReason::Busy);
         }
@@ -88,7 +89,7 @@ impl StreamPacketizer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Puts a record into the page buffer. Older records of the key must not be readable after a
+    /// Puts a record into the page buffer. No older record of the key may be readable after a
     /// crash.
     pub(super) fn place(
         &mut self,
@@ -121,7 +122,8 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Evicts until the record fits under the high watermark, then more towards the low one (R50).
+    /// Evicts until the record fits below the high watermark, then more, towards the low watermark
+    /// (R50).
     fn make_room(&mut self, slots: u32) {
         let capacity = self.capacity_slots();
         let high = capacity * u64::from(self.settings.high_watermark) / 100;
@@ -154,13 +156,14 @@ impl StreamPacketizer {
         self.observer.statistics.evicted.add(1);
     }
 
-    /// Drops a record; it becomes a leftover, and its space is free.
+    /// Drops a record. It becomes a leftover, and its space is free.
     pub(super) fn drop_live(&mut self, id: EntryId) {
         self.pages.release(self.index.get(id).pages());
         self.index.set_state(id, EntryState::Leftover);
     }
 
-    /// Ensures room for a record in the window; opens a new window at the next free run if needed.
+    /// Ensures that the window has space for a record. If needed, opens a new window at the next
+    /// free run.
     fn ensure_window(
         &mut self,
         slots: u32,
@@ -200,7 +203,7 @@ impl StreamPacketizer {
         self.write_run(run, buffer, records, out);
     }
 
-    /// Overwrites doubtful pages, so that no unknown record is left on disk.
+    /// Overwrites doubtful pages, so that no unknown record remains on disk.
     pub(super) fn overwrite_doubts(&mut self, out: &mut Outbox) {
         let doubtful = self.index.slab().iter().filter(|entry| entry.doubtful);
         let mut pages: Vec<u32> = doubtful.map(|entry| entry.first_slot / SLOTS_PER_PAGE).collect();
@@ -233,7 +236,8 @@ impl StreamPacketizer {
         self.writes.push(WindowWrite { io, run, records, dying });
     }
 
-    /// Ends the write of a page buffer. A failed write drops its records and retires its pages.
+    /// Finishes the write of a page buffer. If the write failed, its records are dropped and its
+    /// pages retired.
     pub(super) fn window_done(&mut self, io: IoId, result: Result<(), IoError>) {
         let Some(place) = self.writes.iter().position(|write| write.io == io) else { return };
         let WindowWrite { run, records, dying, .. } = self.writes.swap_remove(place);

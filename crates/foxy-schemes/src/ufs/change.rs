@@ -1,6 +1,6 @@
-//! Puts and removals. Only one change of a key is in progress; later changes of the key wait in
-//! order. A put writes its file and becomes visible. It is answered at once if the key is new or
-//! there is no ledger, else after the ledger's sync.
+//! Puts and removals. Each key has at most one change in progress; later changes of the key wait in
+//! order. A put writes its file, and then gets find it. The put is answered at once if the key is
+//! new or there is no ledger. Otherwise it is answered after the ledger's sync.
 
 use super::index::{FileRecord, State, disk_bytes, file_bytes};
 use super::mapping::FileLocation;
@@ -16,7 +16,7 @@ use std::collections::hash_map::Entry;
 
 const MAX_CHANGES: usize = 1024;
 
-/// A put or removal before its work on the disk.
+/// A put or removal that has not started its disk work.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) ticket: Ticket,
@@ -31,7 +31,7 @@ impl Change {
         Self { ticket, key, record: None, site: Site(0) }
     }
 
-    /// Bytes that count as waiting: those of the future file.
+    /// Bytes that count as waiting: the size of the future file.
     fn weight(&self) -> usize {
         self.record.as_ref().map_or(0, |record| file_bytes(record.len()))
     }
@@ -101,7 +101,7 @@ impl Ufs {
         self.answer_when_settled(change.ticket, change.key, Answer::Removed, out);
     }
 
-    /// Answers a change and begins the next change of the key.
+    /// Answers a change and starts the next change of the key.
     pub(super) fn finish_change(
         &mut self,
         ticket: Ticket,
@@ -159,7 +159,7 @@ impl Ufs {
         }
     }
 
-    /// Retries puts that wait for room.
+    /// Retries puts that wait for space.
     pub(super) fn retry_waiting(&mut self, out: &mut Outbox) {
         for _ in 0..self.no_room.len() {
             if let Some(change) = self.no_room.pop_front() {
@@ -168,7 +168,7 @@ impl Ufs {
         }
     }
 
-    /// Refuses puts that wait for room.
+    /// Refuses puts that wait for space.
     pub(super) fn refuse_waiting(&mut self, reason: RefusedReason, out: &mut Outbox) {
         while let Some(change) = self.no_room.pop_front() {
             self.waiting_bytes -= change.weight();
@@ -209,7 +209,7 @@ impl Ufs {
         }
     }
 
-    /// Creates the next parent directory; after the last, creates the file again.
+    /// Creates the next parent directory. After the last directory, tries to create the file again.
     fn make_directory(&mut self, fill: Fill, out: &mut Outbox) {
         let next =
             fill.location.directory.chain().into_iter().nth(fill.directories_made.unwrap_or(0));
@@ -250,7 +250,7 @@ impl Ufs {
         self.answer_when_settled(fill.ticket, fill.key, Answer::Stored, out);
     }
 
-    /// Forgets the file, which may exist in whole or in part.
+    /// Drops the file of a failed put; it may exist in whole or in part.
     fn fill_failed(&mut self, fill: &Fill, error: IoError, out: &mut Outbox) {
         self.waiting_bytes -= file_bytes(fill.record.len());
         self.forget(fill.number, out);
@@ -261,15 +261,15 @@ impl Ufs {
         self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
     }
 
-    /// Undoes a put whose old record could not be forgotten durably: neither record may be found
-    /// from now on.
+    /// Undoes a put whose old record could not be forgotten durably. From now on, gets find neither
+    /// record.
     pub(super) fn undo_put(&mut self, key: Key, out: &mut Outbox) {
         if let Some(number) = self.index.find(key) {
             self.forget(number, out);
         }
     }
 
-    /// Removes a file from the index and unlinks it. With a ledger the next commit makes this
+    /// Removes a file from the index and deletes it. With a ledger, the next commit makes this
     /// durable.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
         let slot = self.index.slot(number);

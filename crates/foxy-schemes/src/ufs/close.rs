@@ -1,6 +1,6 @@
-//! Closing: pending operations end; then a store that recovers from a clean stop writes its
-//! snapshot (R69), and a store with a ledger commits it. Files are not synced: every get verifies
-//! the checksum.
+//! Closes a store after all pending operations. A store without a ledger then writes its snapshot
+//! (R69); a store with a ledger commits it. Files are not synced, because every get verifies the
+//! checksum.
 
 use super::snapshot::{self, ListedFile};
 use super::{SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
@@ -17,7 +17,7 @@ pub(super) enum Saving {
     Created {
         image: Vec<u8>,
     },
-    /// `length` bytes of the image, from `at` on.
+    /// `length` bytes of the image were written, starting at `at`.
     Written {
         image: Vec<u8>,
         at: usize,
@@ -47,7 +47,7 @@ impl Ufs {
         }
     }
 
-    /// Continues closing once nothing is in flight.
+    /// Continues closing once no operation is in flight.
     pub(super) fn finish_closing(&mut self, out: &mut Outbox) {
         let UfsPhase::Closing(ticket) = self.phase else { return };
         if !self.jobs.is_empty() || !self.busy.is_empty() {
@@ -76,7 +76,8 @@ impl Ufs {
         );
     }
 
-    /// Continues the snapshot. An incomplete snapshot is not believed: the store will begin empty.
+    /// Continues the snapshot. The next opening does not trust an incomplete snapshot and starts
+    /// with an empty store.
     pub(super) fn saving(&mut self, saving: Saving, done: &IoDone, out: &mut Outbox) {
         let UfsPhase::Saving(ticket) = self.phase else { return };
         match (saving, &done.result) {

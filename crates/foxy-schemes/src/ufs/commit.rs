@@ -1,6 +1,6 @@
-//! Commits of the ledger: blocks are written a few at a time, then one sync covers all. Changes
-//! that must be durable before their answer wait for their commit; other changes are committed
-//! after a while.
+//! Commits of the ledger: blocks are written a few at a time, then one sync covers all of them. A
+//! change that must be durable before its answer waits for its commit. Other changes are committed
+//! after a delay.
 
 use super::{LEDGER, MAX_ATTEMPTS, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoDone, IoError, IoOp, IoOutput};
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 const MAX_IN_FLIGHT: usize = 16;
 
-/// The commit in progress, and the answers that wait.
+/// The commit in progress, and the answers that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
     /// Blocks to write.
@@ -21,7 +21,8 @@ pub(super) struct Commit {
     /// Number of the current or last commit.
     round: u64,
     failures: u8,
-    /// Keys whose forgotten record could come back, with the commit that prevents it.
+    /// Keys whose forgotten record could still return, with the number of the commit that prevents
+    /// this.
     unsettled: HashMap<Key, u64>,
     waiting: Vec<WaitingAnswer>,
 }
@@ -36,20 +37,20 @@ struct WaitingAnswer {
 }
 
 impl Commit {
-    /// Notes a forgotten record; the next commit will cover it.
+    /// Notes a forgotten record. The next commit will include it.
     pub(super) fn unsettle(&mut self, key: Key) {
         self.unsettled.insert(key, self.round + 1);
     }
 
-    /// Whether commits failed so often that a closing store no longer waits.
+    /// Whether so many commits have failed that a closing store no longer waits for a commit.
     pub(super) const fn gives_up(&self) -> bool {
         self.failures >= MAX_ATTEMPTS
     }
 }
 
 impl Ufs {
-    /// Answers a change at once, or after the commit that keeps older records of the key from
-    /// coming back.
+    /// Answers a change at once, or after the commit that prevents older records of the key from
+    /// returning.
     pub(super) fn answer_when_settled(
         &mut self,
         ticket: Ticket,
@@ -152,7 +153,7 @@ impl Ufs {
         self.settle_opening(failed, out);
     }
 
-    /// Begins to serve once all doubts of the scan are durably forgotten.
+    /// Starts to serve once all doubtful files of the scan are durably forgotten.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
         if !matches!(self.phase, UfsPhase::Settling) {
             return;

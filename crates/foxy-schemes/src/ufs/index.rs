@@ -1,5 +1,5 @@
-//! The index of ufs: file numbers, their records, and the order of use. The slot of a record is its
-//! file number.
+//! The index of ufs: file numbers, their records, and the order of use. Each file number is also
+//! the index of its slot.
 
 use crate::SchemeSettings;
 use crate::policy::Policy;
@@ -17,7 +17,7 @@ pub(super) enum State {
     /// The file is being written.
     Filling,
     Live,
-    /// The file is being unlinked, or waits for that.
+    /// The file is being deleted, or waits for deletion.
     Dying,
 }
 
@@ -25,9 +25,9 @@ pub(super) enum State {
 pub(super) struct FileRecord {
     pub(super) key: Key,
     pub(super) sequence: u64,
-    /// The mapping's information about the file's location.
+    /// Extra data of the mapping to find the file's directory.
     pub(super) place: u64,
-    /// Bytes of head and body.
+    /// Length of head and body in bytes.
     pub(super) content: u32,
 }
 
@@ -47,19 +47,19 @@ pub(super) struct FileIndex {
     by_key: HashMap<Key, u32>,
     free: BTreeSet<u32>,
     policy: Box<dyn Policy>,
-    /// A secret that prevents chosen key collisions.
+    /// A secret, so that outsiders cannot make keys collide.
     mix: u64,
     used: u64,
     live: u64,
     limit: u32,
 }
 
-/// Bytes of disk for a file with this much content: whole pages.
+/// Bytes of disk space for a file with this much content, in whole pages.
 pub(super) const fn disk_bytes(content: usize) -> u64 {
     file_bytes(content).next_multiple_of(PAGE) as u64
 }
 
-/// Bytes of the file itself: whole slots.
+/// Bytes of the file itself, in whole slots.
 pub(super) const fn file_bytes(content: usize) -> usize {
     slots_for(content) as usize * SLOT
 }
@@ -91,12 +91,12 @@ impl FileIndex {
         self.by_key.get(&key).copied()
     }
 
-    /// Bytes of disk in use, dying files included.
+    /// Bytes of disk space in use, dying files included.
     pub(super) const fn used_bytes(&self) -> u64 {
         self.used
     }
 
-    /// Bytes of disk in use, without dying files.
+    /// Bytes of disk space in use, without dying files.
     pub(super) const fn live_bytes(&self) -> u64 {
         self.live
     }
@@ -106,7 +106,7 @@ impl FileIndex {
         self.free.is_empty() && self.numbers() >= self.limit
     }
 
-    /// The number above all that are or were in use.
+    /// The lowest number that was never used.
     pub(super) fn numbers(&self) -> u32 {
         u32::try_from(self.slab.len()).unwrap_or(u32::MAX)
     }
@@ -129,7 +129,7 @@ impl FileIndex {
             + self.policy.memory()
     }
 
-    /// Takes the lowest free number for a file about to be written.
+    /// Takes the lowest free number for a file that will be written.
     pub(super) fn take(&mut self, record: FileRecord) -> Option<u32> {
         let number = match self.free.pop_first() {
             Some(number) => number,
@@ -139,7 +139,7 @@ impl FileIndex {
         Some(number)
     }
 
-    /// Takes this number, as recovery finds it. Unused lower numbers become free.
+    /// Takes a given number during recovery. Unused lower numbers become free.
     pub(super) fn occupy(&mut self, number: u32, record: FileRecord) {
         while self.slab.len() <= number as usize {
             self.free.insert(u32::try_from(self.slab.len()).unwrap_or(u32::MAX));
@@ -151,7 +151,8 @@ impl FileIndex {
         self.slab[number as usize] = Slot { record, state: State::Filling };
     }
 
-    /// Makes a written file its key's record, the most recently used. The key must have no other.
+    /// Makes a written file the record of its key, as the most recently used. The key must have no
+    /// other record.
     pub(super) fn make_live(&mut self, number: u32) {
         let Slot { record, state } = &mut self.slab[number as usize];
         *state = State::Live;
@@ -161,7 +162,7 @@ impl FileIndex {
         self.policy.insert(number, hash, size);
     }
 
-    /// Ends a record or a half-written file. The number stays taken until the file is gone.
+    /// Ends a record or a half-written file. Its number stays in use until the file is deleted.
     pub(super) fn mark_dying(&mut self, number: u32) {
         let Slot { record, state } = &mut self.slab[number as usize];
         if *state == State::Live {
@@ -172,7 +173,7 @@ impl FileIndex {
         *state = State::Dying;
     }
 
-    /// Frees the number of a file that is gone.
+    /// Frees the number of a deleted file.
     pub(super) fn release(&mut self, number: u32) {
         let slot = &mut self.slab[number as usize];
         self.used -= disk_bytes(slot.record.content as usize);

@@ -1,9 +1,9 @@
-//! The ledger: for each file number, the lowest sequence number that still counts. A lower record
-//! was removed, replaced or evicted, even if its file comes back after a power failure. The ledger
-//! is bounded and never compacted. Entry 0 stands for every number without an entry; number n has
-//! entry n + 1.
+//! The ledger stores, for each file number, the lowest valid sequence number. A record with a lower
+//! number was removed, replaced or evicted, even if its file returns after a power failure. The
+//! ledger has a bounded size and is never compacted. Entry 0 applies to every number without an
+//! entry; number n has entry n + 1.
 //!
-//! The file has two superblock pages, then two pages for every block of numbers. The pages of a
+//! The file has two superblock pages, then two pages for every block of numbers. The two pages of a
 //! block are written in turn, so a torn write leaves the previous state.
 
 use foxy_device::IoBuffer;
@@ -17,7 +17,7 @@ pub(super) const NUMBERS: usize = (PAGE - HEADER) / 8;
 pub(super) const BLOCKS_AT: u64 = 2 * PAGE as u64;
 pub(super) const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// The lowest sequence number that counts, by file number.
+/// The lowest valid sequence number of each file number.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     blocks: Vec<Block>,
@@ -27,7 +27,7 @@ pub(super) struct Ledger {
 
 #[derive(Clone, Debug)]
 struct Block {
-    /// Number of durable writes; the next write goes to the other page.
+    /// Number of durable writes. The next write uses the other page.
     turns: u64,
     lowest: Box<[u64]>,
 }
@@ -43,8 +43,8 @@ pub(super) const fn bytes_for(numbers: u32) -> u64 {
 }
 
 impl Ledger {
-    /// Reads the blocks after the superblocks. A block without a sound page was never written (both
-    /// pages are zero), or is damaged: then nothing in it counts any more.
+    /// Reads the blocks after the superblocks. A block without a valid page was never written (both
+    /// pages are zero) or is damaged. In a damaged block, no record is valid.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
@@ -59,7 +59,7 @@ impl Ledger {
         }
     }
 
-    /// The lowest sequence number that counts for a file number.
+    /// The lowest valid sequence number of a file number.
     pub(super) fn lowest(&self, number: u32) -> u64 {
         let (block, place) = place_of(number);
         self.blocks.get(block as usize).map_or_else(|| self.beyond(), |block| block.lowest[place])
@@ -69,15 +69,15 @@ impl Ledger {
         self.blocks.first().map_or(0, |block| block.lowest[0])
     }
 
-    /// The highest sequence number of all undamaged blocks.
+    /// The highest sequence number in all undamaged blocks.
     pub(super) fn highest_mentioned(&self) -> u64 {
         let all = self.blocks.iter().flat_map(|block| block.lowest.iter().copied());
         all.filter(|&lowest| lowest != u64::MAX).max().unwrap_or(0)
     }
 
-    /// Sets all entries after the scan: a number counts from its live record's sequence number,
-    /// every other number from `next`. Files that the scan did not see may still come back after a
-    /// power failure.
+    /// Sets all entries after the scan. For a live record, the lowest valid number is its own
+    /// sequence number; for every other file number it is `next`. Files that the scan did not see
+    /// may still return after a power failure.
     pub(super) fn settle(&mut self, numbers: u32, next: u64, live: impl Fn(u32) -> Option<u64>) {
         let (last, _) = place_of(numbers);
         let blocks = self.blocks.len().max(last as usize + 1);
@@ -95,7 +95,7 @@ impl Ledger {
         self.blocks.capacity() * (size_of::<Block>() + NUMBERS * 8)
     }
 
-    /// Raises the lowest sequence number that counts; durable after the next commit.
+    /// Raises the lowest valid sequence number. This becomes durable with the next commit.
     pub(super) fn raise(&mut self, number: u32, lowest: u64) {
         let (block, place) = place_of(number);
         if self.blocks.len() <= block as usize {
@@ -109,25 +109,25 @@ impl Ledger {
         }
     }
 
-    /// Whether there are changes outside a commit.
+    /// Whether there are changes that no commit includes yet.
     pub(super) fn has_changed(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// Begins a commit of all changes; returns the blocks to write.
+    /// Starts a commit of all changes. Returns the blocks to write.
     pub(super) fn begin(&mut self) -> Vec<u32> {
         self.committing = std::mem::take(&mut self.changed);
         self.committing.iter().copied().collect()
     }
 
-    /// Offset and page of a block in the commit.
+    /// Offset and page of a block for the current commit.
     pub(super) fn page_of(&self, block: u32, secret: &Secret) -> (u64, IoBuffer) {
         self.page(block, self.blocks[block as usize].turns + 1, secret)
     }
 
-    /// The first block from `block` on that was read from a sound page, with its offset and that
-    /// page. Written to the same place and synced it is certainly durable; a torn write of the same
-    /// bytes does no harm.
+    /// The first block, from `block` on, that was read from a valid page, with its offset and that
+    /// page. A write to the same place and a sync make it durable for certain. A torn write of the
+    /// same bytes does no harm.
     pub(super) fn page_again(&self, block: u32, secret: &Secret) -> Option<(u32, u64, IoBuffer)> {
         let read =
             (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
@@ -154,7 +154,7 @@ impl Ledger {
         (offset, buffer)
     }
 
-    /// Ends a commit; the blocks of a failed commit must be written again.
+    /// Finishes a commit. After a failure, its blocks must be written again.
     pub(super) fn finish(&mut self, durable: bool) {
         for block in std::mem::take(&mut self.committing) {
             if durable {

@@ -1,5 +1,6 @@
-//! Opening a ufs that recovers from a clean stop only (R69). A snapshot of this generation is
-//! believed. The generation is raised durably before serving, so no snapshot is believed twice.
+//! Opens a ufs store without a ledger, which recovers only from a clean stop (R69). A snapshot of
+//! the current generation is trusted. The generation is raised durably before the store serves, so
+//! no snapshot is trusted twice.
 
 use super::index::disk_bytes;
 use super::scan::PUT_BITS;
@@ -13,21 +14,21 @@ use foxy_store::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 
 const MAX_READ_BYTES: usize = 1 << 20;
 
-/// The operation that opening waits for.
+/// The operation that the opening waits for.
 #[derive(Debug)]
 pub(super) enum LoadStage {
     Opened,
-    /// More of an image of `size` bytes.
+    /// More bytes of an image of `size` bytes.
     Read {
         size: usize,
         image: Vec<u8>,
     },
     Closed,
-    /// A step of making the new superblock durable: write, sync, write, sync.
+    /// A step to make the new superblock durable: write, sync, write, sync.
     Claimed(usize),
 }
 
-/// A step and the number of attempts to open.
+/// A step, and the number of attempts to open.
 #[derive(Debug)]
 pub(super) struct LoadStep {
     stage: LoadStage,
@@ -89,7 +90,7 @@ impl Ufs {
         self.load(tries, LoadStage::Closed, IoOp::Close { file: SNAPSHOT }, out);
     }
 
-    /// Adopts the plausible records of a snapshot.
+    /// Adopts the records of a snapshot whose values are possible.
     fn adopt(&mut self, listed: Vec<ListedFile>) {
         for ListedFile { number, record } in listed {
             let content = record.content as usize;
@@ -108,7 +109,7 @@ impl Ufs {
         statistics.recovered_from_checkpoint.set(self.index.records() as u64);
     }
 
-    /// Begins an empty store.
+    /// Starts an empty store.
     pub(super) fn begin_anew(&mut self, tries: u8, out: &mut Outbox) {
         self.renew();
         self.claim(tries, out);

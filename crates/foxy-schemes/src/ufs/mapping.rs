@@ -1,5 +1,5 @@
-//! The plans of the ufs schemes and the location of files: one directory for all, 16 directories of
-//! 256 each, or a directory for each origin server (R17-R19, R37).
+//! The plans of the ufs schemes and the locations of files: all in one directory, in 16 directories
+//! of 256 each, or in one directory per origin server (R17-R19, R37).
 
 use crate::{SchemeSettings, UfsMapping};
 use foxy_base::random::split_mix;
@@ -8,15 +8,15 @@ use foxy_store::contract::Site;
 
 /// Number of first-level directories.
 const FIRST_LEVEL: u32 = 16;
-/// Number of directories in each of them.
+/// Number of directories in each first-level directory.
 const SECOND_LEVEL: u32 = 256;
-/// The only directory of a store with one directory.
+/// The directory of a store that has only one.
 const SINGLE: &str = "files";
-/// The directory with the directories of origin servers.
+/// The directory that contains the directories of origin servers.
 const SITES: &str = "sites";
 
 impl UfsMapping {
-    /// The folder of a file, below the store's folder.
+    /// The folder of a file, relative to the store's folder.
     pub(crate) fn folder(self, number: u32) -> StorePath {
         self.directory(number).path()
     }
@@ -34,35 +34,35 @@ impl UfsMapping {
     }
 }
 
-/// The rule for the directory of a file.
+/// The rule that gives the directory of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
-    /// One directory for all (R17).
+    /// One directory for all files (R17).
     Single,
-    /// By file number (R18).
+    /// By file number, in two levels (R18).
     Levels(UfsMapping),
-    /// A directory for each origin server (R19); directories are never removed.
+    /// One directory per origin server (R19). Directories are never removed.
     Sites,
     /// By a hash of the origin server, in two levels (R37, Maltzahn's SQUIDL).
     HashedSites,
 }
 
-/// A directory with files.
+/// A directory that contains files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directory {
     Single,
-    /// First and second level.
+    /// First-level and second-level number.
     Levels(u32, u32),
     /// The directory of an origin server.
     Site(u64),
 }
 
-/// A directory with directories.
+/// A directory that contains directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Branch {
     /// A first-level directory.
     Level(u32),
-    /// The directory with all origin servers.
+    /// The directory that contains all origin servers.
     Sites,
 }
 
@@ -73,7 +73,7 @@ pub(super) enum TopEntry {
     Leaf(Directory),
 }
 
-/// The location of a file.
+/// The directory and number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileLocation {
     pub(super) directory: Directory,
@@ -87,7 +87,7 @@ impl FileLocation {
 }
 
 impl Mapping {
-    /// The information, besides its number, that locates a record's file.
+    /// The extra data, besides the file number, that locates a record's file.
     pub(super) fn place(self, site: Site) -> u64 {
         match self {
             Self::Single | Self::Levels(_) => 0,
@@ -111,7 +111,7 @@ impl Mapping {
         FileLocation { directory, number }
     }
 
-    /// The place of a found file, if this mapping allows its location.
+    /// The extra data for a file that was found, if this mapping allows its location.
     pub(super) fn place_of(self, location: FileLocation) -> Option<u64> {
         match (self, location.directory) {
             (Self::Single, Directory::Single) => Some(0),
@@ -136,7 +136,7 @@ impl Directory {
         }
     }
 
-    /// The directory's parents and itself, in order of creation.
+    /// The parent directories and this directory, in order of creation.
     pub(super) fn chain(self) -> Vec<StorePath> {
         let (parent, own) = (self.path().parent(), self.path());
         if parent == StorePath::root() { vec![own] } else { vec![parent, own] }
@@ -170,7 +170,7 @@ pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     }
 }
 
-/// The number of a file name.
+/// The file number that a file name gives.
 pub(super) fn number(name: &str) -> Option<u32> {
     u32::try_from(hexadecimal(name, 8)?).ok()
 }
@@ -185,7 +185,7 @@ fn hexadecimal(text: &str, digits: usize) -> Option<u64> {
     if ours { u64::from_str_radix(text, 16).ok() } else { None }
 }
 
-/// A scheme of this kind.
+/// The definition of a ufs scheme.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UfsPlan {
     mapping: Mapping,
@@ -197,7 +197,7 @@ impl UfsPlan {
         Self { mapping, max_operations: |_| usize::MAX }
     }
 
-    /// The mapping; two levels follow [`SchemeSettings::ufs_mapping`] (R18).
+    /// The mapping. For two levels, [`SchemeSettings::ufs_mapping`] gives the details (R18).
     pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
         match self.mapping {
             Mapping::Levels(_) => Mapping::Levels(settings.ufs_mapping),
@@ -205,8 +205,8 @@ impl UfsPlan {
         }
     }
 
-    /// The number of operations in flight up to which the scheme opens files. Above it, gets are
-    /// answered as absent and puts refused, both as busy.
+    /// Limit of operations in flight for opening files. Above it, gets and puts are refused as
+    /// busy.
     pub(super) fn max_operations(self, settings: &SchemeSettings) -> usize {
         (self.max_operations)(settings)
     }
@@ -216,13 +216,13 @@ impl UfsPlan {
 pub(crate) const SINGLE_DIRECTORY: UfsPlan = UfsPlan::new(Mapping::Single);
 /// Squid's ufs (R58).
 pub(crate) const UFS: UfsPlan = UfsPlan::new(Mapping::Levels(UfsMapping::Consecutive));
-/// A directory for each origin server (R19).
+/// One directory per origin server (R19).
 pub(crate) const MULTIPLE_DIRS: UfsPlan = UfsPlan::new(Mapping::Sites);
-/// Two levels, where files of one origin server share a directory (R37).
+/// Two levels of directories; files of one origin server share a directory (R37).
 pub(crate) const SQUIDL: UfsPlan = UfsPlan::new(Mapping::HashedSites);
-/// Squid's aufs, on a device of threads (R59, R63).
+/// Squid's aufs, on a device with threads (R59, R63).
 pub(crate) const AUFS: UfsPlan = UfsPlan { max_operations: |settings| settings.aufs_queue, ..UFS };
-/// Squid's diskd, on a device in a process of its own (R60, R64).
+/// Squid's diskd, on a device in a separate process (R60, R64).
 pub(crate) const DISKD: UfsPlan = UfsPlan { max_operations: |settings| settings.diskd_q1, ..UFS };
 
 #[cfg(test)]

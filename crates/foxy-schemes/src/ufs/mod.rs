@@ -1,12 +1,13 @@
-//! The schemes with one file for each record, at system-call level (R17-R19, R58-R60): Squid's ufs
-//! and its kin, which differ in their [`UfsPlan`]. The lowest free file number is taken first. A
-//! hit opens, reads and closes; a miss creates, writes and closes; a victim is unlinked. Foreign
-//! files are left alone and counted.
+//! The schemes with one file per record, using plain system calls (R17-R19, R58-R60): Squid's ufs
+//! and its variants, which differ in their [`UfsPlan`]. The lowest free file number is used first.
+//! A hit opens, reads and closes a file. A miss creates, writes and closes a file. An eviction
+//! deletes a file. Foreign files stay untouched and are counted.
 //!
-//! Every file carries its header (R39). With a ledger, opening scans the headers. Only forgetting
-//! must be durable: a put of a key with an old record, and every removal, is answered after a sync
-//! of the ledger. A put of a new key costs no sync. Without a ledger ([`Recovery::AfterCleanStop`])
-//! nothing is synced while serving, and only a clean stop is recovered from.
+//! Every file starts with its header (R39). With a ledger, an opening scans the headers, and only
+//! forgetting must be durable. So a removal, and a put of a key with an old record, is answered
+//! after a sync of the ledger. A put of a new key needs no sync. Without a ledger
+//! ([`Recovery::AfterCleanStop`]), the store never syncs while it serves and recovers only from a
+//! clean stop.
 
 mod change;
 mod close;
@@ -49,7 +50,7 @@ const LEDGER: FileId = FileId(0);
 /// The snapshot's file in the store's folder.
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
-/// Attempts of an operation that opening depends on.
+/// Attempts of an operation that the opening depends on.
 const MAX_ATTEMPTS: u8 = 3;
 
 /// Whether these schemes create an entry of this name in the store's folder.
@@ -57,7 +58,7 @@ pub(crate) fn owns(name: &str) -> bool {
     name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top_entry(name).is_some()
 }
 
-/// The meaning of a completion.
+/// The purpose of an operation in flight.
 #[derive(Debug)]
 enum UfsJob {
     Open(open::UfsOpenStep),
@@ -79,7 +80,7 @@ enum UfsJob {
 enum UfsPhase {
     Opening,
     Scanning,
-    /// The scan is done; records that it did not find are being forgotten.
+    /// The scan is finished. Records that it did not find are being forgotten.
     Settling,
     Serving,
     Closing(Ticket),
@@ -92,20 +93,20 @@ enum UfsPhase {
 pub(crate) struct Ufs {
     settings: SchemeSettings,
     mapping: Mapping,
-    /// Operations in flight at which no more files are opened.
+    /// With this many operations in flight, no more files are opened.
     max_operations: usize,
     observer: Observer,
     phase: UfsPhase,
     superblock: Superblock,
     secret: Secret,
-    /// A scan in progress: before serving with a ledger, while serving without.
+    /// A scan in progress. With a ledger it runs before serving, without a ledger while serving.
     scan: Option<DirectoryScan>,
     index: FileIndex,
     ledger: Ledger,
     commit: Commit,
     sequence: u64,
     now: Instant,
-    /// Time to commit ledger changes that nobody waits for.
+    /// When to commit ledger changes that no request waits for.
     commit_by: Option<Instant>,
     maintain_by: Option<Instant>,
     jobs: HashMap<IoId, UfsJob>,
@@ -113,7 +114,7 @@ pub(crate) struct Ufs {
     files: Vec<u32>,
     files_made: u32,
     gets: usize,
-    /// Changes in progress, one for each key, with the later changes that wait behind it.
+    /// Changes in progress, one per key, with the later changes that wait for it.
     busy: HashMap<Key, VecDeque<Change>>,
     no_room: VecDeque<Change>,
     waiting_bytes: usize,
@@ -121,7 +122,7 @@ pub(crate) struct Ufs {
     changes: usize,
     to_unlink: VecDeque<u32>,
     unlinking: usize,
-    /// Retried when room is needed.
+    /// Failed deletions. They are retried when space is needed.
     failed_unlinks: Vec<u32>,
 }
 
@@ -187,7 +188,7 @@ impl Ufs {
         self.submit(IoOp::Close { file }, UfsJob::CloseFile(file), out);
     }
 
-    /// Whether files of an earlier process may still take unaccounted room.
+    /// Whether files of an earlier process may still use space that is not counted.
     const fn sweeping(&self) -> bool {
         self.scan.is_some() && matches!(self.phase, UfsPhase::Serving)
     }
@@ -204,7 +205,7 @@ impl Ufs {
         statistics.index_bytes.set((self.index.memory() + self.ledger.memory()) as u64);
     }
 
-    /// The refusals of a phase that does not serve.
+    /// The refusals of requests in a phase that serves no requests.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             UfsPhase::Serving => None,
@@ -342,7 +343,7 @@ impl Ufs {
         }
     }
 
-    /// Answers a miss, and forgets a record whose file does not hold it.
+    /// Answers a miss. If the file does not contain the record, the record is forgotten.
     fn miss(&mut self, get: &Get, reason: AbsentReason, out: &mut Outbox) {
         self.gets -= 1;
         out.reply(get.ticket, Answer::Absent(reason));

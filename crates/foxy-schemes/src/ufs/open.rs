@@ -1,11 +1,12 @@
-//! Opening: the superblock is read, or created in a folder without any store. With a ledger, its
-//! blocks follow and then the scan. Without, the snapshot of the last clean stop follows; it is
-//! invalidated durably before serving. A foreign ledger or folder is never written to.
+//! Opens a store: reads the superblock, or creates it in a folder without a store. With a ledger,
+//! its blocks are read next, then the files are scanned. Without a ledger, the snapshot of the last
+//! clean stop is read, and made invalid durably before the store serves. A foreign ledger or folder
+//! is never written to.
 //!
-//! A ledger may have been read from the system's cache only, after a process was killed before its
-//! sync. It is written again to the same place and synced before anything else: only then may the
-//! other page be overwritten. A store last used without a ledger is not scanned by a store with
-//! one, nor the other way round: it begins empty with a new secret, so all old files are foreign.
+//! After a process was killed before its sync, the ledger may be readable only from the system's
+//! cache. So it is written again to the same place and synced first. Only then may the other page
+//! be overwritten. If the store was last used with the other recovery setting, it starts empty with
+//! a new secret, and all old files are foreign.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
 use super::{LEDGER, LEDGER_NAME, MAX_ATTEMPTS, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase, mapping};
@@ -20,7 +21,7 @@ use foxy_store::superblock::{Found, Superblock};
 
 const MAX_LEDGER_READ: usize = 128 * BLOCK_BYTES;
 
-/// The operation that opening waits for, and the attempt.
+/// The operation that the opening waits for, and the number of attempts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UfsOpenStep {
     awaited: Awaited,
@@ -37,7 +38,7 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// The superblock or the block before `block` is written again.
+    /// The superblock, or the block before `block`, is being written again.
     Again {
         block: u32,
         length: usize,
@@ -45,7 +46,8 @@ enum Awaited {
     Folder,
     SnapshotRemoved,
     Created,
-    /// The new file is made durable, so that nothing is written to a file that may vanish.
+    /// The new file is being made durable. Otherwise records could be written to a file that
+    /// vanishes in a crash.
     Kept,
     Written,
     Synced,
@@ -119,7 +121,7 @@ impl Ufs {
         self.submit(op, UfsJob::Open(UfsOpenStep { awaited, ..step }), out);
     }
 
-    /// Opens again from the start, up to the limit of attempts.
+    /// Starts the opening again, up to the limit of attempts.
     pub(super) fn open_again(&mut self, tries: u8, error: IoError, out: &mut Outbox) {
         if tries >= MAX_ATTEMPTS {
             return self.fail_for_good(OpenStoreError::Device(error));
@@ -196,7 +198,7 @@ impl Ufs {
         self.go(step, Awaited::Created, op, out);
     }
 
-    /// Writes the next sound block again; after the last, syncs.
+    /// Writes the next valid block again. After the last block, syncs.
     fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
             return self.go(step, Awaited::Synced, IoOp::Sync { file: LEDGER }, out);
@@ -205,7 +207,7 @@ impl Ufs {
         self.go(step, awaited, IoOp::Write { file: LEDGER, offset, buffer }, out);
     }
 
-    /// Continues with the books of the last process, if it used the same recovery.
+    /// Continues with the bookkeeping of the last process, if it used the same recovery setting.
     fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
             (Recovery::AfterCrash, 0) => {
@@ -223,7 +225,7 @@ impl Ufs {
         }
     }
 
-    /// Makes a new secret, so that no file in the folder is a record of this store.
+    /// Creates a new secret, so that no existing file in the folder is a record of this store.
     pub(super) fn renew(&mut self) {
         let old = self.superblock;
         let mut random = Random::new(
@@ -244,7 +246,7 @@ impl Ufs {
         self.go(step, Awaited::Written, op, out);
     }
 
-    /// Both copies of the superblock, which is constant while a ledger exists.
+    /// Both copies of the superblock. It does not change while a ledger exists.
     fn superblock(&self) -> IoBuffer {
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {

@@ -1,10 +1,10 @@
-//! Recovery (R39): all directories are listed and all file headers read, a few at a time. A file
-//! counts when its header is sound, its bytes are complete and the ledger does not exclude it; the
-//! newest record of a key wins. Content is not read here: every get verifies it.
+//! Recovery (R39): all directories are listed and all file headers read, a few at a time. A file is
+//! valid if its header is correct, its bytes are complete and the ledger does not exclude it. The
+//! newest record of a key wins. The scan does not read content, because every get verifies it.
 //!
-//! A store that recovers from a clean stop already knows its files, or has none. It lists the
-//! directories while it serves and unlinks files that are not its own. Until then puts wait,
-//! because the disk may still be full.
+//! A store without a ledger already knows its files, or has none. It lists the directories while it
+//! serves and deletes files that are not its own. Until the end of this scan puts may wait, because
+//! the disk may still be full.
 
 use super::index::{FileRecord, State, file_bytes};
 use super::mapping::{self, Branch, Directory, FileLocation, TopEntry};
@@ -17,7 +17,7 @@ use foxy_store::status::{OpenStoreError, StoreStatus};
 use std::collections::{HashSet, VecDeque};
 
 const MAX_IN_FLIGHT: usize = 16;
-/// Low bits of a sequence number that count puts; the high bits count openings of the store.
+/// The low bits of a sequence number count puts; the high bits count openings of the store.
 pub(super) const PUT_BITS: u32 = 40;
 
 /// A place to scan.
@@ -27,7 +27,7 @@ enum Place {
     Branch(Branch),
     Leaf(Directory),
     File(FileLocation),
-    /// A file at a wrong location, to be removed.
+    /// A file at a wrong location, which will be removed.
     Stray(FileLocation),
 }
 
@@ -50,7 +50,7 @@ pub(super) struct DirectoryScan {
     todo: VecDeque<Try>,
     running: usize,
     found: Vec<(FileLocation, Header)>,
-    /// The store's files that do not count, with their sizes.
+    /// Invalid files of the store, with their sizes.
     junk: Vec<(FileLocation, u64)>,
     highest: u64,
     foreign: u64,
@@ -70,14 +70,15 @@ impl DirectoryScan {
     }
 
     fn add(&mut self, place: Place) {
-        // Files come before directories, which keeps the list short.
+        // Visit files before directories. This keeps the list of places still to visit short.
         let file = matches!(place, Place::File(_) | Place::Stray(_));
         let entry = Try { place, tries: 1 };
         if file { self.todo.push_front(entry) } else { self.todo.push_back(entry) }
     }
 
-    /// Keeps one file for each number: the newest record, else the first other file. Other files,
-    /// which only a power failure can bring back, and files of `taken` numbers are removed.
+    /// Keeps one file per number: the newest record, or else the first other file. Further files,
+    /// which can return after a power failure, are removed. Files with `taken` numbers are removed,
+    /// too.
     fn drop_duplicates(&mut self, taken: impl Fn(u32) -> bool) {
         self.found.sort_unstable_by_key(|(_, header)| std::cmp::Reverse(header.sequence));
         let mut numbers = HashSet::new();
@@ -197,7 +198,8 @@ impl Ufs {
         }
     }
 
-    /// Ends a scan that failed: without it the used space is unknown.
+    /// Stops after a failed scan. Without the scan the used space is unknown, so the store is
+    /// unusable.
     fn scan_gives_up(&mut self, error: IoError, out: &mut Outbox) {
         self.scan = None;
         if matches!(self.phase, UfsPhase::Scanning | UfsPhase::Serving) {
@@ -258,7 +260,7 @@ impl Ufs {
         if counts { scan.found.push((location, header)) } else { scan.junk.push((location, size)) }
     }
 
-    /// Adopts the found records, oldest first, and forgets all other files.
+    /// Adopts the records that were found, oldest first, and forgets all other files.
     fn end_scan(&mut self, out: &mut Outbox) {
         let Some(mut scan) = self.scan.take() else { return };
         self.observer.statistics.foreign_files.set(scan.foreign);

@@ -1,5 +1,5 @@
-//! The index of a closed store as one checksummed image, like Squid's swap.state (R69): coldest
-//! record first, valid for one opening. Input is not trusted.
+//! The index of a closed store as one checksummed image, like Squid's swap.state (R69). It lists
+//! the coldest record first and is valid for one opening only. The decoder trusts no input.
 
 use super::index::FileRecord;
 use foxy_store::contract::Key;
@@ -19,7 +19,7 @@ pub(super) const fn bytes_for(records: u32) -> u64 {
     HEAD as u64 + records as u64 * ENTRY as u64
 }
 
-/// Encodes records into an image for one generation of the store.
+/// Encodes records as an image, for one generation of the store.
 pub(super) fn encode(
     records: impl Iterator<Item = ListedFile>,
     generation: u64,
@@ -42,7 +42,7 @@ pub(super) fn encode(
     image
 }
 
-/// Decodes an image; `None` when anything is wrong.
+/// Decodes an image; `None` if any check fails.
 pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedFile>> {
     let entries = image.get(HEAD..)?;
     let sound = number(&image[..8])? == secret.checksum(&image[8..])

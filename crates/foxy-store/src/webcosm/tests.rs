@@ -1,5 +1,5 @@
-//! The scheme over memory: turning over, reopening, replacing, limits. What goes wrong is the
-//! torture tests' matter.
+//! Tests the scheme on an in-memory device: full logs, reopening, replacing and limits. The torture
+//! tests cover failures.
 
 mod block_device;
 mod held;

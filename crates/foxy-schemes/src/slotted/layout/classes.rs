@@ -1,12 +1,12 @@
-//! BUDDY's layout (R20): each file holds records of one size, a record takes the first free place,
-//! and a record above the threshold has its own file. A file's room returns only when the file is
-//! empty, so a full store puts a record into a larger free place.
+//! The layout of BUDDY (R20). Each file stores records of one size, and a record takes the first
+//! free place. A record above the threshold has its own file. The space of a file becomes free only
+//! when the file is empty. So a full store may put a record into a larger free place.
 
 use super::budget::Budget;
 use super::{FileKind, Layout, Piece, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The low bits of a file number are the slots of its places; 0 for a file of one record.
+/// The low bits of a file number give the slots of each place; 0 for a file of a single record.
 const SIZE_BITS: u32 = 16;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Classes {
     threshold: u32,
     budget: Budget,
     next_serial: u64,
-    /// Files by slots of a place.
+    /// Files by number of slots in a place.
     classes: BTreeMap<u32, Class>,
 }
 
@@ -50,7 +50,7 @@ impl Classes {
         (self.next_serial << SIZE_BITS) + u64::from(size)
     }
 
-    /// Abandons empty files until there is room, or will be.
+    /// Abandons empty files until there is enough space, now or after their removal.
     fn make_room(&mut self, slots: u32) {
         while !self.budget.will_have_room(slots)
             && let Some(size) =

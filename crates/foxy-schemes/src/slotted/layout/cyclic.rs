@@ -1,5 +1,5 @@
-//! STREAM's layout (R22): one preallocated file. A record takes the next free slots, usually
-//! contiguous, from the end of the last record, and wraps around.
+//! The layout of STREAM (R22): one preallocated file. A record takes the next free slots after the
+//! last record, usually contiguous. At the end of the file, the search continues at the start.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
@@ -40,7 +40,7 @@ impl Cyclic {
         self.free = if used { self.free - piece.slots } else { self.free + piece.slots };
     }
 
-    /// The first free slot from `from` to the end of the file.
+    /// The first free slot between `from` and the end of the file.
     fn next_free(&self, from: u32) -> Option<u32> {
         let mut index = (from / BITS) as usize;
         let mut free = !*self.used.get(index)? & (u64::MAX << (from % BITS));
@@ -53,7 +53,7 @@ impl Cyclic {
         }
     }
 
-    /// Number of free slots from `first` on, at most `most`.
+    /// Number of consecutive free slots starting at `first`, at most `most`.
     fn run_length(&self, first: u32, most: u32) -> u32 {
         let end = first.saturating_add(most).min(self.slots);
         let mut slot = first;
@@ -76,7 +76,7 @@ impl Cyclic {
         self.free == self.slots
     }
 
-    /// Takes the next run of free slots within one page of `page` slots.
+    /// Takes the next run of free slots that lies within one page of `page` slots.
     pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
         let first = self
             .next_within(self.cursor, slots, page)

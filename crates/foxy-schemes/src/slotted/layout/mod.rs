@@ -1,4 +1,4 @@
-//! The layouts: the placement of records as slots of files, without IO.
+//! The layouts decide which slots of which files store a record. They do no IO.
 
 mod budget;
 mod classes;
@@ -13,7 +13,7 @@ pub use ring::Ring;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// File numbers are never reused.
+    /// The number of the file. File numbers are never reused.
     pub file: u64,
     pub first: u32,
     pub slots: u32,
@@ -22,29 +22,29 @@ pub struct Piece {
 /// The result of a placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The record goes into these pieces, in order. They are taken.
+    /// The record goes into these pieces, in order. The slots are now in use.
     At(Vec<Piece>),
-    /// The records in this piece must be dropped; then call [`Layout::cleared`].
+    /// First drop all records in this piece, then call [`Layout::cleared`].
     AfterClearing(Piece),
-    /// Some record must be dropped first.
+    /// First drop some other record.
     Full,
-    /// An abandoned file must be removed first.
+    /// First remove an abandoned file.
     AfterRemoving,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A file that stays open, preallocated to this many bytes; 0 for a growing file.
+    /// A file that stays open, preallocated to this many bytes; 0 for a file that grows.
     Shared(u64),
-    /// A file of one record, opened and removed with the record.
+    /// A file with a single record, opened and removed together with the record.
     Single,
 }
 
 pub trait Layout: Send {
     fn place(&mut self, slots: u32) -> Placement;
 
-    /// Reports that the piece was cleared; `clear` is false while a write to it is in flight.
-    /// Returns whether to ask again for a place.
+    /// Notes that the piece was cleared; `clear` is false while a write to the piece is in flight.
+    /// Returns whether the caller should try to place the record again.
     fn cleared(&mut self, clear: bool) -> bool {
         clear
     }
@@ -55,22 +55,22 @@ pub trait Layout: Send {
 
     fn free(&mut self, pieces: &[Piece]);
 
-    /// Returns each abandoned file once. The scheme removes them.
+    /// Returns abandoned files, each of them only once. The scheme removes them.
     fn take_abandoned(&mut self) -> Vec<u64> {
         Vec::new()
     }
 
     fn removed(&mut self, _file: u64) {}
 
-    /// Adopts the pieces of a record of a closed store; returns false when they cannot be right.
+    /// Adopts the pieces of a record from an earlier run. Returns false if they are impossible.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;
 
-    /// Reports the size of a file with adopted records; its other slots are free and take room.
+    /// Notes the size of a file with adopted records. Its other slots are free but use space.
     fn found(&mut self, _file: u64, _slots: u64) {}
 
     fn kind(&self, file: u64) -> FileKind;
 
-    /// The file's number in Squid's 16 × 256 folders (R18); `None` outside them.
+    /// The file's number in Squid's 16 × 256 folders (R18); `None` for a file outside them.
     fn folder_number(&self, _file: u64) -> Option<u32> {
         None
     }
@@ -83,7 +83,7 @@ pub trait Layout: Send {
 
     fn largest(&self) -> u64;
 
-    /// The free runs of a layout with one file, as first slot and length.
+    /// The runs of free slots in a layout with one file, each as first slot and length.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
@@ -93,20 +93,20 @@ pub trait Layout: Send {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutKind {
-    /// One file; the next free slots, cyclically (R22).
+    /// One file; a record takes the next free slots, cyclically (R22).
     Cyclic,
-    /// A file for each size, and a file for each larger record (R20).
+    /// One file per record size, and one file per larger record (R20).
     Classes,
-    /// One file as a ring of stripes (R61).
+    /// One file, used as a ring of stripes (R61).
     Ring,
-    /// A mapped file for small records, and a file in Squid's folders for each larger record (R37).
+    /// A mapped file for small records, and one file in Squid's folders per larger record (R37).
     Mapped,
-    /// As `Mapped`, with small records within a page.
+    /// Like `Mapped`, but a small record never crosses a page boundary.
     MappedAligned,
 }
 
 impl LayoutKind {
-    /// `threshold` is the largest record, in slots, that shares a file.
+    /// Creates the layout. `threshold` is the largest record, in slots, that shares a file.
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
         match self {
             Self::Cyclic => Box::new(Cyclic::new(slots)),

@@ -1,11 +1,11 @@
-//! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records follow each other
-//! in the current stripe. When a record does not fit, the next stripe becomes current and its old
-//! records are dropped.
+//! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records are written one
+//! after another in the current stripe. If a record does not fit, the next stripe becomes current
+//! and its old records are dropped.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Slots of a stripe in a large store: 1 MiB.
+/// Slots in a stripe of a large store: 1 MiB.
 const STRIPE: u32 = (1 << 20) / SLOT as u32;
 /// Least number of stripes.
 const MIN_STRIPES: u32 = 8;
@@ -16,7 +16,7 @@ pub struct Ring {
     stripes: u32,
     current: u32,
     used: u32,
-    /// Whether the next stripe is clear.
+    /// Whether the records of the next stripe are already dropped.
     cleared: bool,
 }
 
@@ -26,7 +26,7 @@ impl Ring {
         Self { stripe, stripes: slots / stripe, current: 0, used: 0, cleared: false }
     }
 
-    /// Slots of a stripe in a store of `slots` slots.
+    /// Slots in a stripe of a store with `slots` slots.
     pub fn stripe_of(slots: u32) -> u32 {
         Self::new(slots).stripe
     }
@@ -59,8 +59,8 @@ impl Layout for Ring {
 
     fn free(&mut self, _pieces: &[Piece]) {}
 
-    /// The records of a closed store stay in place. The ring continues behind the newest record,
-    /// which is adopted last.
+    /// Records from an earlier run stay in place. The newest record is adopted last, and the ring
+    /// continues after it.
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [Piece { file: 0, first, slots }] = *pieces else { return false };
         let stripe = first / self.stripe;

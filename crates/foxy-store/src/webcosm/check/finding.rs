@@ -1,14 +1,14 @@
-//! The findings of a check and what they mean for the cache.
+//! The findings of a check and their consequences for the cache.
 
 use foxy_device::IoError;
 use std::fmt;
 
-/// The weight of a finding.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A killed process or a power failure leaves this; the next opening handles it.
+    /// Normal after a killed process or a power failure. The next opening repairs it.
     Normal,
-    /// Durable bytes have changed.
+    /// Bytes that were durable have changed.
     Damage,
     /// The device could not read the bytes.
     Unread,
@@ -18,37 +18,37 @@ pub enum Level {
 pub enum Reason {
     /// One copy of the superblock is damaged.
     SuperblockDamaged,
-    /// One copy of the superblock is older: the writing of both was cut off between them.
+    /// One copy of the superblock is older, because the writing stopped between the two copies.
     SuperblockOlder,
     /// One copy of a journal block is damaged.
     JournalCopyDamaged,
-    /// The writing of the last journal block was cut off.
+    /// The writing of the last journal block was interrupted.
     JournalTorn,
-    /// A journal block that must be whole is damaged.
+    /// A journal block is damaged although its write was finished.
     JournalDamaged,
-    /// The marks of the journal contradict the size of the store.
+    /// The journal names segments that do not fit the size of the store.
     MarksImpossible,
-    /// A segment has lost its summary.
+    /// The summary of a segment is lost.
     SummaryLost,
-    /// A segment has no summary yet, and needs none.
+    /// A segment has no summary yet, and needs none: it was still being written.
     Unsealed,
     /// A summary lists a record at an impossible place.
     EntryImpossible,
-    /// There is no record of this place and incarnation.
+    /// The listed place contains no record with this position and incarnation.
     RecordNotThere,
     /// The header of a record is damaged.
     HeaderDamaged,
-    /// Head and body of a record do not have their checksum.
+    /// Head and body of a record do not match their checksum.
     ContentDamaged,
     /// A page of small records is damaged.
     PageDamaged,
-    /// Another record is in place of the listed one.
+    /// The listed place contains another record.
     OtherRecord,
     Unreadable(IoError),
 }
 
 impl Reason {
-    /// The name for programs.
+    /// The name of the reason in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SuperblockDamaged => "superblock-damaged",
@@ -69,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// The meaning for the cache when `misses` live records are concerned.
+    /// The consequence for the cache if `misses` live records are affected.
     pub fn meaning(self, misses: u64) -> String {
         match self {
             Self::SuperblockDamaged | Self::SuperblockOlder => {
@@ -123,17 +123,17 @@ impl fmt::Display for Reason {
 pub struct Finding {
     /// Byte offset in the file.
     pub at: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// The slot of its segment.
+    /// The slot of the affected segment.
     pub slot: Option<u32>,
     pub reason: Reason,
     pub level: Level,
-    /// Live records that are lost.
+    /// Number of live records that are lost.
     pub misses: u64,
 }
 
-/// The first findings. All are counted.
+/// The first findings. Later findings are only counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub kept: Vec<Finding>,

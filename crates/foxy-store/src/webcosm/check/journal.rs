@@ -1,4 +1,4 @@
-//! The active half of the forget journal.
+//! Checks the superblocks and the active half of the forget journal.
 
 use super::finding::{Level, Reason};
 use super::report::JournalReport;
@@ -26,7 +26,7 @@ impl Walk<'_> {
                     self.find(at, PAGE, Reason::SuperblockOlder, Level::Normal);
                 }
                 CopyState::Sound(_) => {}
-                // The second copy is written for the first time after the first is durable.
+                // A new store writes the second copy only after the first copy is durable.
                 CopyState::Blank if number == 1 => {
                     self.find(at, PAGE, Reason::SuperblockOlder, Level::Normal);
                 }
@@ -80,8 +80,9 @@ impl Walk<'_> {
         if whole || blank { JournalCopy::Stale } else { JournalCopy::Damaged }
     }
 
-    /// The last block, or the block after it, may be torn. All earlier blocks must be whole, and so
-    /// must the first: nothing is stored before it.
+    /// Judges both copies of a block. The last block, or the block after it, may be torn. All
+    /// earlier blocks must be whole. The first block must also be whole, because a store writes it
+    /// before any record.
     fn judge_block(&mut self, at: u64, pair: [JournalCopy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&JournalCopy::Sound) {
@@ -122,8 +123,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the journal is reliable. Otherwise an opening gives up everything, and no segment
-    /// counts.
+    /// Whether the journal is reliable. If not, an opening empties the store, so no segment is
+    /// valid.
     pub(super) fn known_tails(&mut self, journal: &JournalReport) -> bool {
         let lost = |reason| matches!(reason, Reason::JournalDamaged | Reason::Unreadable(_));
         if self.findings.kept.iter().any(|finding| lost(finding.reason)) {

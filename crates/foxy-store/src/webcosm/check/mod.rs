@@ -1,9 +1,10 @@
-//! Checks a store without opening it: its content, and whether every checksum holds. It reads
-//! through a function, writes nothing and trusts no byte.
+//! Checks a store without opening it: reports its content and verifies every checksum. The check
+//! reads through a function, writes nothing and trusts no byte.
 //!
-//! It shares the decoding of pages, stamps and summaries with an opening. It works out by itself,
-//! by docs/store-format.md, where the logs end, what an unsealed segment holds and which records
-//! are live. So it is a second opinion: an opening serves what the check calls live.
+//! The check shares only the decoding of pages, stamps and summaries with an opening. It follows
+//! docs/store-format.md to find the ends of the logs, the content of unsealed segments and the live
+//! records. So it is an independent second opinion: an opening serves exactly the records that the
+//! check calls live.
 
 mod finding;
 mod journal;
@@ -34,25 +35,25 @@ use reader::Reader;
 use std::fmt;
 use walk::Walk;
 
-/// What is checked.
+/// What to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckScope {
-    /// Whether every record is read, or only what an opening reads.
+    /// Whether to read every record, or only the data that an opening reads.
     pub records: bool,
-    /// The slot whose records are listed.
+    /// The slot whose records to list.
     pub listed: Option<u32>,
 }
 
 /// Why a store cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// An opening would refuse it, too.
+    /// An opening would also refuse the store.
     Unusable(OpenStoreError),
     Blank,
-    /// The file is blank, but the folder says that a store was begun there. The caller decides
-    /// this.
+    /// The file is blank, but other files in the folder show that a store was created there. The
+    /// caller detects this.
     ContentLost,
-    /// An opening begins the store anew.
+    /// Both superblocks are damaged. An opening would empty the store.
     BothDamaged,
     NoSuchSegment {
         slot: u32,
@@ -82,7 +83,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// The copies of the superblock of a file or device of any scheme, and the copy that counts.
+/// Both copies of the superblock, and the valid copy. Works for a file or device of any scheme.
 pub fn superblocks(
     medium: Medium,
     size: u64,
@@ -104,7 +105,7 @@ pub fn superblocks(
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// Whether all of a file, or both ends of a device, is blank.
+/// Whether the whole file, or both ends of the device, is blank.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {

@@ -2,8 +2,8 @@
 
 use foxy_device::IoError;
 
-/// Reads from a byte offset into a buffer. Returns the number of bytes, which is short only at the
-/// end of the file.
+/// Reads from a byte offset into a buffer and returns the number of bytes read. Fewer bytes mean
+/// the end of the file.
 pub type ReadBytes<'a> = dyn FnMut(u64, &mut [u8]) -> Result<usize, IoError> + 'a;
 
 pub struct Reader<'a> {
@@ -15,7 +15,7 @@ impl<'a> Reader<'a> {
         Self { read }
     }
 
-    /// Reads exactly `length` bytes. Fails with [`IoError::Device`] when the file ends before.
+    /// Reads exactly `length` bytes. Fails with [`IoError::Device`] if the file ends too early.
     pub fn exactly(&mut self, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
         let mut bytes = vec![0; length];
         let count = (self.read)(offset, &mut bytes)?;

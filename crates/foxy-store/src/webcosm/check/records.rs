@@ -1,4 +1,5 @@
-//! The records of a segment: which would be served, their disk space, and whether they are sound.
+//! Checks the records of a segment: whether a get would find them, their disk space, and whether
+//! their bytes are valid.
 
 use super::finding::{Finding, Level, Reason};
 use super::report::{RecordReport, SegmentReport, Standing};
@@ -10,7 +11,7 @@ use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, IndexEntry};
 use std::collections::BTreeMap;
 
-/// A record of a summary and its standing.
+/// A record listed in a summary, and whether it is live.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedRecord {
     listed: Listed,
@@ -24,8 +25,8 @@ impl JudgedRecord {
 }
 
 impl Walk<'_> {
-    /// Indexes the records of a segment, from the newest to the oldest. Returns them in the order
-    /// of writing.
+    /// Indexes the records of a segment, from the newest to the oldest. Returns them in writing
+    /// order.
     pub(super) fn learn(
         &mut self,
         visited: &VisitedSegment,
@@ -108,8 +109,8 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of disk by the step of a record: up to the next record, but no more than its pages.
-/// Records of one page share it.
+/// Bytes of disk space for each record, by the record's step. A record's space ends at the next
+/// record or with its last page. Records in one page share their space.
 fn space(records: &[Listed], content_pages: u32) -> BTreeMap<u32, u64> {
     let mut starts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for listed in records {

@@ -1,4 +1,4 @@
-//! The report of a check. Values only.
+//! The report of a check: plain values.
 
 use super::finding::Findings;
 use crate::contract::Key;
@@ -8,15 +8,15 @@ pub use crate::webcosm::format::geometry::{Geometry, LogName};
 #[derive(Clone, Debug)]
 pub struct Report {
     pub copies: [CopyState; 2],
-    /// The copy that counts.
+    /// The valid copy.
     pub superblock: Superblock,
     pub geometry: Geometry,
     pub journal: JournalReport,
-    /// All slots, in the order of the file.
+    /// All slots, in file order.
     pub segments: Vec<SegmentReport>,
-    /// Live records by the class of their extent.
+    /// Number of live records in each class of extent.
     pub classes: [ClassCount; 64],
-    /// The records of the requested segment, in the order of writing.
+    /// The records of the requested segment, in writing order.
     pub listed: Vec<RecordReport>,
     pub findings: Findings,
     pub verified_bytes: u64,
@@ -35,7 +35,7 @@ impl Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     pub records: u64,
-    /// Bytes of disk.
+    /// Bytes of disk space.
     pub bytes: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct JournalReport {
     pub blocks: u64,
     pub room: u64,
     pub tombstones: u64,
-    /// For each log, the first segment that counts.
+    /// For each log, the first valid segment.
     pub tails: [u32; 2],
     /// For each log, the first segment whose summary may not be durable.
     pub durable_ends: [u32; 2],
@@ -53,17 +53,17 @@ pub struct JournalReport {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentState {
-    /// Never written, or given up.
+    /// Never written, or discarded.
     #[default]
     Free,
     Sealed,
-    /// The writing of the segment was cut off.
+    /// The writing of the segment was interrupted.
     Unsealed,
-    /// The summary could not be written, or nothing was.
+    /// The segment has no summary, because the summary's write failed or nothing was written.
     Void,
-    /// The summary cannot be read.
+    /// The summary is unreadable.
     Lost,
-    /// Given up because a newer segment of its log is lost.
+    /// Discarded because a newer segment of its log is lost.
     GivenUp,
 }
 
@@ -86,28 +86,28 @@ pub struct SegmentReport {
     /// Byte offset in the file.
     pub at: u64,
     pub log: LogName,
-    /// The segment in the slot, if any that counts.
+    /// The valid segment in the slot, if any.
     pub sequence: Option<u32>,
     pub state: SegmentState,
     /// The incarnation that wrote the segment.
     pub incarnation: u64,
     pub summary_pages: u32,
     pub records: u64,
-    /// Bytes of disk.
+    /// Bytes of disk space.
     pub bytes: u64,
-    /// Records that would be served.
+    /// Number of records that a get would find.
     pub live_records: u64,
     pub live_bytes: u64,
     pub tombstones: u64,
 }
 
-/// Whether a record would be served.
+/// Whether a get would find the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Live,
-    /// A newer record has its tag.
+    /// A newer record has the same tag.
     Replaced,
-    /// A tombstone reaches it.
+    /// A tombstone covers the record.
     Forgotten,
 }
 
@@ -124,10 +124,10 @@ impl Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordReport {
     pub tag: u64,
-    /// Byte offset in the file; of a packed record, of its page.
+    /// Byte offset in the file. For a packed record, the offset of its page.
     pub at: u64,
     pub class: u8,
     pub standing: Standing,
-    /// The key and the bytes of head and body, if the record is sound.
+    /// The key and the lengths of head and body, if the record is valid.
     pub found: Option<(Key, u64, u64)>,
 }

@@ -1,5 +1,5 @@
-//! The records in the bytes of a segment: one by its place, or all of an unsealed segment. It
-//! trusts no byte without its checksum.
+//! Finds records in the bytes of a segment: a record at a known place, or all records of an
+//! unsealed segment. Bytes without a correct checksum are not trusted.
 
 use super::finding::Reason;
 use crate::contract::Key;
@@ -11,7 +11,7 @@ use crate::webcosm::format::packed;
 use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, Index, Tag};
 
-/// A sound record: key, bytes of the head, bytes of the body.
+/// A valid record: its key, the length of its head, the length of its body.
 pub type Whole = (Key, u64, u64);
 
 pub struct Scan<'a> {
@@ -27,7 +27,7 @@ impl Scan<'_> {
             .stamp(self.incarnation)
     }
 
-    /// The record that a summary lists, in the content of its segment.
+    /// The record that a summary lists, read from the content of its segment.
     pub fn listed(
         &self,
         content: &[u8],
@@ -85,8 +85,8 @@ impl Scan<'_> {
         Ok(((header.key, head as u64, body as u64), extent))
     }
 
-    /// All sound records of a segment without a summary, in the order of writing: the next opening
-    /// lists the same.
+    /// All valid records of a segment without a summary, in writing order. The next opening would
+    /// list the same records.
     pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
         let tag_of = |key: Key| index.tag(key.hash(salt));
         let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);

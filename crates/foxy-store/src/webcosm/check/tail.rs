@@ -1,4 +1,5 @@
-//! The newest segments of a log, from the first whose summary may not be durable.
+//! Finds the newest segments of a log, starting at the first segment whose summary may not be
+//! durable.
 
 use super::report::JournalReport;
 use super::walk::Walk;
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 /// The end of a log.
 pub struct Tail {
     pub next: u32,
-    /// Segments before `next` without content.
+    /// Empty segments before `next`.
     pub gaps: BTreeSet<u32>,
     /// Segments without a summary, with the incarnation that wrote them.
     pub unsealed: Vec<(u32, u64)>,
@@ -22,7 +23,7 @@ pub struct Tail {
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {
-    /// Reads the summary of a segment; `None` when it is not sound.
+    /// Reads the summary of a segment; `None` if it is invalid.
     pub(super) fn summary_of(&mut self, segment: Segment) -> Result<Option<Sealed>, IoError> {
         let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
         let last = Position::new(segment, pages - 1);
@@ -54,8 +55,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Searches from the first segment whose summary may not be durable. A sync covers at most one
-    /// group of segments, so nothing lies behind a longer gap.
+    /// Searches for the newest segments, starting at the first whose summary may not be durable.
+    /// One sync covers at most one group of segments, so no valid segment follows a longer gap.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
         let segments = self.geometry.segments_from(Segment { log, sequence: oldest });

@@ -1,5 +1,5 @@
-//! The check against the scheme: what it calls live is what an opening serves, a crash leaves no
-//! damage, damage is found, and no bytes make it fail.
+//! Compares the check with the scheme. An opening serves exactly the records that the check calls
+//! live. A crash leaves no damage, real damage is found, and no input makes the check fail.
 
 mod journal;
 
@@ -43,7 +43,7 @@ impl Store {
         Self { driver, observer }
     }
 
-    /// Puts, replaces and removes.
+    /// Puts, replaces and removes random records.
     fn work(&mut self, steps: u64, random: &mut Random) {
         for _ in 0..steps {
             let key = name(random.below(KEYS));
@@ -78,14 +78,14 @@ impl Store {
         all.iter().find(|measure| measure.name == "recovered").expect("a counter").value
     }
 
-    /// What each key gives.
+    /// The record of each key.
     fn served(mut self) -> Vec<Option<Record>> {
         let record = |answer| if let Answer::Found(record) = answer { Some(record) } else { None };
         (0..KEYS).map(|key| record(self.driver.get(name(key)))).collect()
     }
 }
 
-/// A store that was at work and closed, so that all of it is known to be durable.
+/// A store after some work and a clean close, so that all of it is durable.
 fn settled(seed: u64, steps: u64) -> Memory {
     let mut store = Store::open(Memory::default());
     store.work(steps, &mut Random::new(seed));
@@ -147,7 +147,7 @@ fn what_a_crash_leaves_is_no_damage() {
 
 #[test]
 fn a_flipped_bit_under_a_checksum_is_found_and_where_none_is_found_nothing_is_lost() {
-    // Its logs do not turn, so that every byte that is not zero counts.
+    // The logs have not wrapped around, so every non-zero byte matters.
     let device = settled(3, 150);
     let sound = bytes_of(&device);
     let report = look(&sound, ALL).expect("a store");
@@ -247,7 +247,7 @@ fn a_store_that_is_cut_or_blank_or_a_strangers_is_refused_and_never_a_panic() {
     assert!(matches!(no_such, Some(Refused::NoSuchSegment { slot: 1_000_000, .. })));
 }
 
-/// Makes the checksum of the page there fit again, whichever kind of page it is.
+/// Corrects the checksum of a page after a change, for any kind of page.
 fn reseal(bytes: &mut [u8], page: usize, secret: &Secret) {
     let page = &mut bytes[page * PAGE..][..PAGE];
     let checksum = if page.starts_with(b"FOXYSTOR") {

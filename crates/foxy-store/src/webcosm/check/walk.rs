@@ -1,5 +1,5 @@
-//! The walk through a store: superblocks, journal, then each log from the newest segment to the
-//! oldest. The record that is met first under a tag counts, as in an opening.
+//! Walks through a store: superblocks, journal, then each log from the newest segment to the
+//! oldest. As in an opening, the first record found for a tag is the valid record.
 
 use super::CheckScope;
 use super::finding::{Finding, Findings, Level, Reason};
@@ -31,15 +31,15 @@ pub struct Walk<'a> {
     segments: Vec<SegmentReport>,
 }
 
-/// A segment on the way.
+/// A segment visited by the walk.
 pub struct VisitedSegment {
     pub segment: Segment,
     pub incarnation: u64,
-    /// Pages before the summary.
+    /// Number of pages before the summary.
     pub content_pages: u32,
-    /// The summary, or what it would list.
+    /// The summary. For a segment without a summary, the summary that it would have.
     pub summary: Summary,
-    /// Whether its content may not be durable.
+    /// Whether the segment's content may not be durable.
     pub in_tail: bool,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds a finding that costs no record.
+    /// Adds a finding that loses no record.
     pub(super) fn find(&mut self, at: u64, length: usize, reason: Reason, level: Level) {
         let slot =
             at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
 
-    /// A tombstone holds for all records that are met from now on.
+    /// Applies a tombstone to all records found from now on.
     pub(super) fn forget(&mut self, tombstone: Tombstone) {
         match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),
@@ -83,7 +83,7 @@ impl<'a> Walk<'a> {
     pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
         let tail = self.tail(log, journal);
         let mut doubted = false;
-        // A log has no more segments than slots, whatever a journal says.
+        // The journal may be wrong: a log never has more segments than slots.
         let oldest =
             tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
         for sequence in (oldest..tail.next).rev() {
@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
         (self.geometry.offset(self.geometry.slot(segment), 0), length)
     }
 
-    /// Indexes the records of a segment, and verifies each of them where that is requested.
+    /// Indexes the records of a segment, and verifies each record if this was requested.
     fn visit(&mut self, visited: &VisitedSegment, bytes: Option<Vec<u8>>) {
         visited.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
         let slot = self.geometry.slot(visited.segment);

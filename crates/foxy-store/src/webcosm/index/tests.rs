@@ -1,4 +1,4 @@
-//! The index beside a plain map: what it knows, what it counts, the memory it takes.
+//! Compares the index with a plain map: its entries, its counts and its memory.
 
 use super::*;
 use foxy_base::Random;

@@ -1,5 +1,5 @@
-//! The scheme on a block device in place of a file: what it takes, what it leaves alone, and how
-//! large it becomes.
+//! Tests the scheme on a block device instead of a file: which devices it accepts, which it leaves
+//! untouched, and the size of its store.
 
 use super::{SIZE, length, settings};
 use crate::contract::Answer;
@@ -12,16 +12,16 @@ use crate::webcosm::check::{CheckScope, Refused, check, superblocks};
 use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 
-/// Where foxy looks no further for what is somebody else's.
+/// End of the bytes at the start of a device that foxy checks for foreign data.
 const LOOKED_AT: u64 = 16 << 20;
-/// From where on it looks again, at a device of 32 MiB.
+/// Start of the bytes at the end of a 32 MiB device that foxy checks.
 const LOOKED_AT_AGAIN: u64 = 31 << 20;
 
 fn path() -> StorePath {
     StorePath::new(FILE_NAME)
 }
 
-/// A device of `size` bytes, with these at some places.
+/// A device of `size` bytes with the given bytes at some offsets.
 fn device(size: u64, written: &[(u64, &[u8])]) -> Memory {
     let (mut device, file) = (Memory::volatile(), FileId(77));
     device.add_block_device(path(), size);
@@ -121,7 +121,7 @@ fn a_device_that_was_a_stores_and_is_somebody_elses_since_is_left_as_it_is() {
     let array_member: (u64, &[u8]) = (4096, &[0xfc, 0x4e, 0x2b, 0xa9]);
     let partitions: (u64, &[u8]) = (1024, &[0xaf; 7000]);
     let cleared: (u64, &[u8]) = (0, &[0; 1024]);
-    // Those who take a device leave what was before their mark, or clear it.
+    // Programs that format a device either keep the bytes before their own mark or clear them.
     let cases: [&[(u64, &[u8])]; 6] = [
         &[swap],
         &[cleared, swap],
@@ -211,8 +211,8 @@ fn the_check_judges_a_device_as_an_opening_does() {
 #[test]
 fn a_closed_store_of_any_earlier_size_is_not_taken_for_killed() {
     let (mut on, mut anew) = (device(16 * SIZE, &[]), 0);
-    // Some are too small for what the store holds or too far from what it was begun with, so that
-    // it begins anew where it is.
+    // Some sizes are too small for the store's content, or too far from its size at creation. The
+    // store is then emptied and stays in place.
     let sizes = [SIZE, 2 * SIZE, SIZE / 2, 4 * SIZE, 16 * SIZE, 16 * SIZE, 8 * SIZE, 16 * SIZE];
     for (turn, size) in sizes.into_iter().enumerate() {
         let (mut store, status) = open(&StoreSettings { size, ..settings() }, on);

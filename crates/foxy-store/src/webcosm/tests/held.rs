@@ -1,5 +1,5 @@
-//! What is held back where the write budget is spent: that it is served, that it is written when it
-//! is asked for again, and that what it replaced does not come back.
+//! Tests deferred records of a store over its write budget. Gets find such a record, the next
+//! request writes it, and the record that it replaced never returns.
 
 use super::{SIZE, open, settings};
 use crate::contract::Answer;
@@ -10,13 +10,13 @@ use foxy_device::Memory;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Of a record that is large beside the others.
+/// Bytes of a record that is large compared with the others.
 const HEAVY: usize = 20_000;
-/// Of the others.
+/// Bytes of the other records.
 const LIGHT: usize = 1_000;
-/// Records that fill a store more than once.
+/// Number of light records that fill a store more than once.
 const FULL: u64 = 2 * SIZE / LIGHT as u64;
-/// Room for two heavy records, but not for three.
+/// Bytes of memory for two heavy records, but not for three.
 const MEMORY: usize = 50_000;
 
 fn spent(newcomers: Newcomers) -> StoreSettings {
@@ -24,7 +24,7 @@ fn spent(newcomers: Newcomers) -> StoreSettings {
     StoreSettings { write_budget: Some(budget), ..settings() }
 }
 
-/// A store that was full, with light records only, and may write nothing.
+/// A store that was full of light records, and whose write budget is spent.
 fn full() -> Store {
     let mut store = open(&spent(Newcomers::Heavy), Memory::default());
     for key in 0..FULL {

@@ -1,5 +1,5 @@
-//! Objects in parts, in a store that is full of small records: all parts of an object that was just
-//! stored are there.
+//! Stores objects in parts in a store that is full of small records. All parts of a new object must
+//! be present.
 
 use super::{open, settings};
 use crate::contract::{Answer, PlacementHint, RefusedReason};
@@ -12,7 +12,7 @@ const SIZE: u64 = 64 << 20;
 const SMALL: usize = 40_000;
 const PART: usize = RECORD_BODY_LIMIT;
 
-/// A store that has given up small records already.
+/// A store that has already discarded small records.
 fn full() -> Store {
     let settings = StoreSettings { page_buffer: 256 << 10, ..StoreSettings::with_size(SIZE) };
     let mut store = open(&StoreSettings { seed: 99, ..settings }, Memory::default());
@@ -24,7 +24,7 @@ fn full() -> Store {
     store
 }
 
-/// Stores an object of so many parts, and says how many of them are there then.
+/// Stores an object of `parts` parts and returns how many of them a get then finds.
 fn stored(store: &mut Store, object: u64, parts: u64) -> u64 {
     let hint = PlacementHint { size: parts * PART as u64, ..PlacementHint::default() };
     let keys = (0..parts).map(|part| (1 << 32) + (object << 16) + part);

@@ -1,4 +1,4 @@
-//! What a store knows, and how soon, once it is opened again.
+//! Tests which records a reopened store finds, and how soon.
 
 use super::{length, new, open, settings};
 use crate::contract::{Answer, RefusedReason};

@@ -1,4 +1,4 @@
-//! A slot that cannot be written to is left out after two turns, and still after an opening.
+//! A slot with failing writes is skipped after two attempts, and stays skipped after an opening.
 
 use super::{length, settings};
 use crate::contract::Answer;
@@ -24,7 +24,7 @@ fn scratched(
     }
 }
 
-/// Puts records.
+/// Puts records of the given keys.
 fn turn<D: Device>(store: &mut Store<D>, keys: Range<u64>) {
     for key in keys {
         assert!(

@@ -1,10 +1,10 @@
-//! A journal of which nothing is left.
+//! A journal without any readable block.
 
 use super::*;
 
 #[test]
 fn a_journal_without_a_whole_block_is_damage_and_forgets_everything() {
-    // As it is after an opening and a kill, and after it was begun.
+    // The journal after an opening and a kill, and the journal of a new store.
     for lives in [1, 0] {
         let mut device = settled(3, 150);
         for _ in 0..lives {
