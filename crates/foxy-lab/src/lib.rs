@@ -1,6 +1,6 @@
-//! The measuring lab: load generators and the verifying origin, LEAP's comparison of proxies, and
-//! the storage simulator. The lab sees proxies only through sockets: it links none, and it reads no
-//! arguments and no files.
+//! The measuring lab: load generators with the verifying origin, LEAP's comparison of proxies, and
+//! the storage simulator. The lab reaches proxies only through sockets and links none of them. It
+//! reads no command-line arguments and no files.
 
 pub mod leap;
 pub mod load;

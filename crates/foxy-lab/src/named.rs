@@ -1,6 +1,7 @@
-//! Enums that reports count, declared as one table: variant, name in records, description.
+//! Declares enums that reports count. One table gives each variant, its name in records and its
+//! description.
 
-/// Declares an enum with `ALL` and `name`, and with `description` if the variants have one.
+/// Declares an enum with `ALL` and `name`. If the variants have descriptions, adds `description`.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -11,10 +12,10 @@ macro_rules! named {
         pub enum $type { $($(#[$doc])* $variant,)+ }
 
         impl $type {
-            /// Every variant, in the order of a report's counts.
+            /// Every variant, in the order in which reports count them.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// Name in tables and records.
+            /// The variant's name in tables and records.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -30,7 +31,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// One line for people: the fault and, where there is one, the remedy.
+            /// One line for people: the fault, and the remedy if there is one.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description),+ }
             }

@@ -1,5 +1,4 @@
-//! Works a list of tasks off on several threads; results come in the order of the tasks. What a
-//! task does, and who shows how far it is, is the caller's business.
+//! Runs a list of tasks on several threads and returns the results in the order of the tasks.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -7,7 +6,8 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs every task once on at most `threads` threads. Calls `tick` on this thread meanwhile.
+/// Runs every task once on at most `threads` threads. Meanwhile, calls `tick` on the calling
+/// thread.
 pub fn run_all<T: Sync, R: Send>(
     tasks: &[T],
     threads: usize,

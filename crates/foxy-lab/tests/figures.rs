@@ -1,5 +1,5 @@
-//! What the paper's Table 2 says must hold on the model at any scale: the order of the techniques,
-//! and the ceiling.
+//! The model must show the results of the paper's Table 2 at any scale: the order of the
+//! techniques, and none faster than the disk.
 
 use foxy_lab::simulation::figures::trial::Trial;
 use foxy_lab::simulation::figures::{Extent, Lab, find};

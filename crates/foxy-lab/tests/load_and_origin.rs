@@ -1,5 +1,5 @@
-//! The load generator against the verifying origin, and against origins that lie or stall, on
-//! loopback.
+//! Tests of the load generator on loopback, with the verifying origin and with origins that send
+//! wrong answers or stall.
 
 use foxy_base::clock;
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
@@ -20,7 +20,7 @@ fn options(target: SocketAddr, requests: u64) -> LoadOptions {
     LoadOptions { clients: 4, stop, time_limit, ..LoadOptions::new(target, mode, workload) }
 }
 
-/// A server for one connection that answers every request with what `reply` makes of its number.
+/// A server for one connection. It answers each request with `reply(number of the request)`.
 fn scripted(mut reply: impl FnMut(u32) -> Vec<u8> + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("bound");
@@ -129,15 +129,15 @@ fn short_answers_and_other_statuses_are_errors_with_their_cause() {
     }
 }
 
-/// A server that answers the first request on each connection with this, and ends the connection:
-/// resets it, or closes it.
+/// A server that answers the first request on each connection with `with`. Then it resets or closes
+/// the connection.
 fn ending(with: &'static [u8], reset: bool) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
-            // What was not read makes the kernel reset the connection.
+            // If bytes stay unread, the kernel resets the connection.
             let mut buffer = [0; 4096];
             let read = stream.read(&mut buffer[..if reset { 1 } else { 4096 }]);
             read.and_then(|_| stream.write_all(with)).expect("a request, and an answer");
@@ -171,7 +171,7 @@ fn a_lost_connection_is_named_by_how_it_was_lost() {
 
 #[test]
 fn invalid_http_2_is_a_protocol_error() {
-    // Settings, and then an answer on a stream that cannot be.
+    // A SETTINGS frame, then an invalid answer on stream 2.
     let broken = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02";
     for with in [&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], broken] {
         let target = scripted(|_| with.to_vec());
@@ -207,8 +207,8 @@ fn open_loop_latency_counts_from_the_intended_start() {
     let report =
         run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
             .expect("load runs");
-    // The stall delays the requests that should have started meanwhile: at least half of the 20
-    // began late.
+    // The stall delays all requests that should start meanwhile. At least half of the 20 started
+    // late.
     assert_eq!(report.answers, 20);
     assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
 }
@@ -232,7 +232,7 @@ fn an_open_loop_for_a_time_starts_as_many_requests_as_the_rate_says() {
 
 #[test]
 fn an_open_loop_begins_nothing_more_when_its_time_is_over() {
-    // So long as the first connections are kept nobody is answered.
+    // Nothing accepts the connections, so no request receives an answer.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let (pace, stop) = (Pace::Open { rate: 100.0 }, Stop::After(Duration::from_secs(1)));
     let target = listener.local_addr().expect("bound");
@@ -272,7 +272,7 @@ fn requests_to_a_forward_proxy_name_the_origin() {
     assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0));
 }
 
-/// A replay of gets of one URL of 100 bytes, so many milliseconds apart.
+/// A replay of GET requests for one URL of 100 bytes, `apart` milliseconds apart.
 fn replay(gets: u64, apart: u64) -> Workload {
     let get = |number| Get { time: number * apart * 1000, client: 0, url: 0, size: 100 };
     let trace = Trace { gets: (0..gets).map(get).collect(), ..Trace::default() };

@@ -1,5 +1,5 @@
-//! Robots against the verifying origin on loopback: what is asked for, embedded, broken off, and
-//! counted.
+//! Tests of robots with the verifying origin on loopback: requested pages, embedded objects, early
+//! ends, and counts.
 
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::load::plan::Seen;
@@ -18,7 +18,7 @@ fn origin(servers: u32) -> Origin {
     Origin::start_servers(options, servers).expect("an origin")
 }
 
-/// Asks an origin itself, as if it were a forward proxy.
+/// Sends requests directly to the origin, as to a forward proxy.
 fn asking(origin: &Origin, workload: Workload) -> LoadOptions {
     let mode = Mode::Forward { origin: origin.address().to_string() };
     LoadOptions { clients: 10, ..LoadOptions::new(origin.address(), mode, workload) }
@@ -32,7 +32,7 @@ fn polymix() -> (Workload, PolyMix4) {
     (workload, knobs)
 }
 
-/// All robots active until so many requests have begun.
+/// All robots are active until this many requests have started.
 struct Until(u64);
 
 impl Plan for Until {
@@ -67,7 +67,7 @@ fn table_3_asks_the_origin_once_for_each_request_and_offers_two_hits_in_five() {
     let report = run(&options, &mut |_| {}).expect("a run");
     assert_eq!((report.answers, report.failed(), report.wrong_bytes, report.hits), (2000, 0, 0, 0));
     assert_eq!((origin.requests(), origin.body_bytes()), (2000, report.bytes));
-    // Four standard deviations of a binomial count.
+    // The range is four standard deviations of a binomial count on each side.
     assert!((712..=888).contains(&report.offered.requests), "{} offered", report.offered.requests);
     assert_eq!(report.generator.late.count(), 2000);
 }
@@ -90,10 +90,10 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         assert!(reports.iter().all(|report| report.answers > 0), "both sections");
         let ended = all.answers + all.broken_off;
         assert!(ended >= 7500, "{protocol:?}: {ended} requests");
-        // About twelve come, so that one run in a hundred thousand has none.
+        // About twelve exchanges end early. The chance of none is one in a hundred thousand.
         assert!((1..=45).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
-        // Without a proxy nothing is a hit, and plain GETs for what was asked for before are 55 %
-        // of plain GETs.
+        // Without a proxy there are no hits. 55 % of plain GETs are for objects that were requested
+        // before.
         let offered = all.offered.requests * 100 / all.plain.requests;
         assert!(all.hits == 0 && (45..=65).contains(&offered), "{protocol:?}: {offered} % offered");
     }

@@ -1,5 +1,5 @@
-//! The load generator over TLS: through a proxy of the test's own that opens tunnels, or does not,
-//! and straight to an origin.
+//! Tests of the load generator over TLS: through a test proxy that opens or refuses tunnels, and
+//! directly to an origin.
 
 use foxy_lab::load::options::{LoadOptions, Mode, Protocol, Stop};
 use foxy_lab::load::run;
@@ -22,7 +22,8 @@ fn trust(origin: &Origin) -> Option<Trust> {
     Some(trust)
 }
 
-/// A proxy that answers CONNECT with `answer` and then carries bytes; what it was asked for.
+/// A proxy that answers CONNECT with `answer` and then forwards bytes. Also returns the requests
+/// that the proxy received.
 fn proxy(answer: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("bound");

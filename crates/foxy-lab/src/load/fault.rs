@@ -1,5 +1,5 @@
-//! The phases of a fault that a run injects, and which failed requests it excuses. The injectors
-//! are elsewhere, such as [`crate::load::origin::Health`].
+//! The phases of an injected fault, and which failed requests the fault excuses. Other modules
+//! inject the fault, for example [`crate::load::origin::Health`].
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub enum Phase {
     /// Before the fault.
     Before,
-    /// The fault begins or ends now. Requests meanwhile do not count.
+    /// The fault begins or ends at this moment. Requests in this phase do not count.
     Turning,
     /// The fault is present.
     During,
@@ -20,7 +20,7 @@ impl Phase {
     const ALL: [Self; 4] = [Self::Before, Self::Turning, Self::During, Self::After];
 }
 
-/// The phase of a run's fault, set by the injector and read by clients.
+/// The current phase of a run's fault. The injector sets the phase, and clients read it.
 #[derive(Debug, Default)]
 pub struct Fault(AtomicU8);
 
@@ -36,14 +36,15 @@ impl Fault {
     }
 }
 
-/// Counts around a fault.
+/// What is counted around a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AroundFault {
-    /// Requests begun during the fault, except those answered after it.
+    /// Requests that started during the fault, except requests answered after the fault.
     pub begun: u64,
-    /// Whole, right answers among `begun`.
+    /// Complete and correct answers to the requests in `begun`.
     pub answered: u64,
-    /// Failed requests that ended before the fault or began after it.
+    /// Failed requests that ended before the fault or started after it. The fault excuses none of
+    /// these.
     pub unexcused: u64,
 }
 
@@ -99,7 +100,7 @@ mod tests {
             around.count(began, During, failed);
         }
         assert_eq!(around, AroundFault { begun: 2, answered: 1, unexcused: 0 });
-        // A request that outlived the fault counts only if it failed.
+        // A request that ended after the fault counts only if it failed.
         for (ended, failed) in [(Turning, false), (After, false), (After, true)] {
             around.count(During, ended, failed);
         }

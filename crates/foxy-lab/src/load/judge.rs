@@ -1,4 +1,5 @@
-//! Judges an answer: right or wrong, hit or miss. A pure function of request and answer.
+//! Judges whether an answer is correct, and whether it is a hit. Depends only on request and
+//! answer.
 
 use crate::load::outcome::Answered;
 use crate::load::outcome::ErrorCause;
@@ -6,11 +7,11 @@ use foxy_base::WallTime;
 use foxy_workload::polymix::requests::Manner;
 use foxy_workload::{Content, Request};
 
-/// Seconds by which a clock of whole seconds may lag.
+/// A clock with whole seconds may lag by this many seconds.
 const GRAIN: u64 = 1;
 
-/// Whether the answer to request `number` is a hit, or what is wrong with it. `begun` is the time
-/// of sending.
+/// Returns whether the answer to request `number` is a hit, or the fault of a wrong answer. `begun`
+/// is the time when the request was sent.
 pub fn judge(
     request: &Request,
     number: u64,
@@ -31,7 +32,7 @@ pub fn judge(
         (Some((other, _)), _) if other != key => return Err(ErrorCause::Foreign),
         (Some((_, version)), _) => version,
         (None, Content::Object(object, _)) => object.version,
-        // A cache that answers 304 itself need not repeat other fields (RFC 9110 §15.4.5).
+        // A cache may send its own 304 without the other fields (RFC 9110 §15.4.5).
         (None, Content::Document(_)) if answer.status == 304 => return Ok(false),
         (None, Content::Document(_)) => return Err(ErrorCause::Foreign),
     };
@@ -55,7 +56,7 @@ pub fn judge(
     }
 }
 
-/// Whether a clock of whole seconds may still see the previous version.
+/// Whether the object changed so recently that a clock with whole seconds may not show it yet.
 fn has_just_changed(request: &Request, begun: WallTime) -> bool {
     let Content::Document(document) = request.content else { return false };
     let life = document.nature().life;
@@ -74,7 +75,7 @@ mod tests {
         Request { content: Content::Document(document), server: 0, manner, repeat: true }
     }
 
-    /// The right answer to request 7, as the origin gave it to request `reply_to`.
+    /// The correct answer to request 7. The origin sent it for request `reply_to`.
     fn answer(document: Document, reply_to: u64) -> Answered {
         let nature = document.nature();
         let version = nature.life.version(NOW);

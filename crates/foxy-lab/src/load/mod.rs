@@ -1,5 +1,5 @@
-//! Load on a proxy: the clients that send a workload, the origin that answers it, the judgement of
-//! what comes back, and the benchmarks made of them (the peak finder and the Wisconsin benchmark).
+//! Load tests of a proxy: clients that send a workload, the origin that answers, and checks of
+//! every answer. Two benchmarks build on them: the peak finder and the Wisconsin Proxy Benchmark.
 
 mod client;
 mod clients;
@@ -21,8 +21,8 @@ use plan::Steady;
 use robots::Robots;
 use std::io;
 
-/// Runs a load to its end. `progress` gets the number of requests begun. Failed requests are
-/// counted, not errors.
+/// Runs a load to its end. `progress` receives the number of started requests. Failed requests are
+/// counted and are no errors.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Pace::Random { rate } = options.pace else { return clients::run(options, progress) };
     let robots = Robots { count: options.clients, connections: usize::MAX, starts: rate };
@@ -30,7 +30,7 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     Ok(robots::run(options, robots, &mut steady, progress)?.pop().unwrap_or_default())
 }
 
-/// Asks once for each object of a workload with a warm-up, to fill a cache.
+/// Requests each object of the workload once to fill a cache, if the workload has a warm-up.
 pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Some(objects) = options.workload.warm_up() else { return Ok(LoadReport::default()) };
     let stop = Stop::Requests(objects.objects);
@@ -38,8 +38,8 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
 }
 
-/// A run that asks again for the last `newest` objects of the run of `report`. Hits are still
-/// cached.
+/// Options of a run that requests the last `newest` objects of an earlier run again. These objects
+/// should still be cached.
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
     let begun = report.begun();
     let count = newest.min(begun);

@@ -1,4 +1,4 @@
-//! The options of a load: pace, protocol, mode and when the load stops.
+//! The options of a load run: form of requests, protocol, start times and end.
 
 use crate::load::fault::Fault;
 use crate::wire::tls::Trust;
@@ -8,25 +8,25 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The form of requests.
+/// Where requests go, and in which form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Absolute form, to a forward proxy.
+    /// To a forward proxy, in absolute form.
     Forward {
-        /// `host:port` in URLs; further servers use the next ports.
+        /// `host:port` of the origin in URLs. Further servers use the next ports.
         origin: String,
     },
-    /// Origin form, to a reverse proxy or an origin.
+    /// To a reverse proxy or an origin, in origin form.
     Reverse {
         /// Value of the Host field.
         host: String,
     },
 }
 
-/// The clients' protocol.
+/// The protocol of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// HTTP/1.0, with `Connection: keep-alive` if persistent.
+    /// HTTP/1.0. Persistent connections need `Connection: keep-alive`.
     Http10 {
         /// Whether connections are reused.
         persistent: bool,
@@ -36,8 +36,8 @@ pub enum Protocol {
         /// Whether connections are reused.
         persistent: bool,
     },
-    /// HTTP/2 by prior knowledge, or by ALPN within TLS. One stream at a time on a persistent
-    /// connection.
+    /// HTTP/2 by prior knowledge, or by ALPN over TLS. Each connection is persistent and has one
+    /// stream at a time.
     Http2,
 }
 
@@ -66,24 +66,24 @@ impl Protocol {
     }
 }
 
-/// The start times of requests.
+/// When requests start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Each client sends its next request after the answer.
+    /// Each client sends its next request after the previous answer.
     Closed,
-    /// Evenly spaced, whether or not answers come.
+    /// At equal intervals, even if answers are missing.
     Open {
         /// Requests per second.
         rate: f64,
     },
-    /// A Poisson process over all clients, on as many connections as needed.
+    /// At random times (a Poisson process over all clients), on as many connections as needed.
     Random {
         /// Mean requests per second.
         rate: f64,
     },
-    /// As recorded in the workload's trace, whether or not answers come.
+    /// At the times in the workload's trace, even if answers are missing.
     Recorded {
-        /// Speed-up over the recording.
+        /// Factor by which the replay is faster than the recording.
         times: f64,
     },
 }
@@ -97,7 +97,7 @@ impl Pace {
     }
 }
 
-/// The end of a run.
+/// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// After this many requests.
@@ -111,36 +111,39 @@ pub enum Stop {
 pub struct LoadOptions {
     /// Address of the proxy.
     pub target: SocketAddr,
-    /// Form of requests.
+    /// Where requests go, and in which form.
     pub mode: Mode,
-    /// Spreads a forward proxy's origin over the names `h1` to `hN`. An object keeps its name.
+    /// If set, the origin has the names `h1` to `hN` in a forward proxy's URLs. Each object always
+    /// uses the same name.
     pub hosts: Option<u32>,
     /// The clients' protocol.
     pub protocol: Protocol,
-    /// Uses TLS with these authorities: in CONNECT tunnels through a forward proxy, else directly.
+    /// If set, uses TLS and trusts these authorities. A forward proxy is used through CONNECT
+    /// tunnels.
     pub tls: Option<Trust>,
-    /// The requests.
+    /// The workload that chooses the requests.
     pub workload: Workload,
-    /// Number of clients, each with its own connection unless the pace is random.
+    /// Number of clients. Each has its own connection, except at random start times.
     pub clients: usize,
     /// Number of threads.
     pub threads: usize,
-    /// Start times.
+    /// When requests start.
     pub pace: Pace,
-    /// End of the run.
+    /// When the run ends.
     pub stop: Stop,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Time limit of an answer.
+    /// Time limit for each answer.
     pub time_limit: Duration,
-    /// Once set, no more requests begin; requests in flight finish.
+    /// Once set, no more requests start. Running requests finish.
     pub interrupted: Arc<AtomicBool>,
-    /// The fault to count around, if any; ignored when the pace is random.
+    /// The fault that the run injects, if any. Ignored if requests start at random times.
     pub fault: Option<Arc<Fault>>,
 }
 
 impl LoadOptions {
-    /// Defaults: 64 closed-loop clients on one thread for ten seconds, persistent HTTP/1.1, seed 1.
+    /// Default options: 64 closed-loop clients on one thread for ten seconds, persistent HTTP/1.1,
+    /// seed 1.
     pub fn new(target: SocketAddr, mode: Mode, workload: Workload) -> Self {
         Self {
             target,

@@ -1,5 +1,5 @@
-//! Plans of robots: how many are active, and when the run ends, decided from running sums. Includes
-//! the phases of PolyMix-4.
+//! Plans for robots. A plan decides from running sums how many robots are active and when the run
+//! ends. One plan contains the phases of PolyMix-4.
 
 use crate::load::options::Stop;
 use crate::load::outcome::{Answered, ErrorCause, LoadReport, Unanswered};
@@ -10,25 +10,25 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// A plan's state.
+/// What a plan wants at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Share of the robots that are active.
     pub share: f64,
-    /// Section of the run that counts new requests.
+    /// Section of the run in which new requests are counted.
     pub section: usize,
 }
 
-/// Decides the number of active robots. `elapsed` only rises.
+/// Decides how many robots are active. `elapsed` must never decrease.
 pub trait Plan {
-    /// Number of sections.
+    /// Number of sections of the run.
     fn sections(&self) -> usize;
 
-    /// The current step; `None` ends the run.
+    /// The step at this moment. `None` ends the run.
     fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step>;
 }
 
-/// All robots active until a count or a time.
+/// All robots are active until a number of requests or a time.
 pub struct Steady(Stop);
 
 impl Steady {
@@ -52,7 +52,7 @@ impl Plan for Steady {
     }
 }
 
-/// The phases of PolyMix-4. A request counts in the phase of its start.
+/// The phases of PolyMix-4. A request is counted in the phase in which it started.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     phases: Vec<PolymixPhase>,
@@ -113,21 +113,21 @@ pub(crate) struct Live {
 /// Sums of a running load at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Requests begun.
+    /// Number of started requests.
     pub begun: u64,
-    /// Requests that ended, well or not.
+    /// Number of requests that ended, with or without success.
     pub ended: u64,
-    /// Whole, right answers.
+    /// Number of complete and correct answers.
     pub answered: u64,
-    /// Sum of response times, in microseconds.
+    /// Sum of all response times, in microseconds.
     pub response_us: u64,
-    /// Answers to plain GETs.
+    /// Number of answers to plain GETs.
     pub plain: u64,
-    /// Hits among the plain GETs.
+    /// Number of hits among the plain GETs.
     pub hits: u64,
     /// Body bytes of cachable misses.
     pub fill_bytes: u64,
-    /// Whether repeated requests come from a set that no longer grows.
+    /// Whether repeated requests come from a set of objects that no longer grows.
     pub frozen: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Robots: clients that request pages at random times (a Poisson process), then the embedded
-//! objects, over a few connections each. A plan decides how many robots are active.
+//! Robots are clients that request pages at random times (a Poisson process), then the embedded
+//! objects. Each robot has a few connections. A plan decides how many robots are active.
 
 use crate::load::client::{Client, ClientTarget};
 use crate::load::judge::judge;
@@ -25,7 +25,7 @@ use tokio::time::timeout;
 const MOST_OUTSTANDING: u64 = 50_000;
 const SWEEP: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
-/// Distance between the numbers of pages, which leaves room for embedded objects.
+/// Distance between the numbers of two pages. The numbers between are for embedded objects.
 const NUMBERS: u64 = 16;
 
 /// The robots of a run.
@@ -33,9 +33,10 @@ const NUMBERS: u64 = 16;
 pub struct Robots {
     /// Number of robots.
     pub count: usize,
-    /// Connections per robot. Requests beyond wait; the wait is no part of the response time.
+    /// Connections per robot. Further requests wait in a queue, and the wait is not part of the
+    /// response time.
     pub connections: usize,
-    /// Page requests per second of all robots.
+    /// Page requests per second of all robots together.
     pub starts: f64,
 }
 
@@ -47,8 +48,8 @@ struct Arrival {
     robot: usize,
 }
 
-/// Runs to the end of the plan and returns one report per section. `progress` gets the number of
-/// requests begun.
+/// Runs to the end of the plan. Returns one report per section. `progress` receives the number of
+/// started requests.
 pub fn run(
     options: &LoadOptions,
     robots: Robots,
@@ -86,7 +87,8 @@ pub fn run(
     Ok(sections)
 }
 
-/// Starts requests until the plan ends. Returns the number not sent and the start of the last one.
+/// Starts requests until the plan ends. Returns how many were not sent and when the last one
+/// started.
 fn begin_all(
     options: &LoadOptions,
     robots: Robots,
@@ -109,7 +111,7 @@ fn begin_all(
         }
         let rate = robots.starts * step.share;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
-        // A Poisson process has no memory, so an interrupted wait may be drawn anew.
+        // A Poisson process has no memory, so the rest of an interrupted pause may be drawn again.
         let begins = gap <= TICK.as_secs_f64();
         next = next + if begins { Duration::from_secs_f64(gap) } else { TICK };
         std::thread::sleep(next.since(clock::monotonic()));
@@ -128,7 +130,7 @@ fn begin_all(
         }
         live.begin();
         let arrival = Arrival { request, number, intended: next, section: step.section, robot };
-        // A closed channel means a panicked thread, which `join` reports.
+        // The channel is closed only after its thread panicked, which `join` reports.
         let _ = senders[robot % senders.len()].send(arrival);
     }
 }
@@ -205,7 +207,7 @@ impl Group {
         }
     }
 
-    /// Counts waiting requests as not sent.
+    /// Counts requests that still wait as not sent.
     fn give_up_waiting(&self) {
         let mut reports = self.reports.borrow_mut();
         for robot in self.robots.borrow_mut().iter_mut() {
@@ -232,7 +234,7 @@ impl Group {
             None if robot.busy + robot.idle.len() < self.connections => {
                 Client::new(self.wire.clone())
             }
-            // The longest idle client gives up its connection.
+            // Close the connection that has been idle longest and reuse its client.
             None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),
         };
@@ -241,7 +243,7 @@ impl Group {
         tokio::task::spawn_local(Rc::clone(self).work(client, arrival));
     }
 
-    /// Sends a request, then those that waited for the connection.
+    /// Sends a request, then the requests that waited for a connection.
     async fn work(self: Rc<Self>, mut client: Client, mut arrival: Arrival) {
         let mut waited = false;
         loop {

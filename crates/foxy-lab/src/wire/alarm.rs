@@ -1,5 +1,5 @@
-//! A timer of 0.1 ms precision. The runtime's timers round up to whole milliseconds, which would
-//! merge close requests and delay a replay. One kernel timer wakes all waiting tasks.
+//! A timer with a precision of 0.1 ms. The runtime's timers round up to whole milliseconds, which
+//! would bunch requests together and delay a replay. One kernel timer wakes all waiting tasks.
 
 use foxy_base::{Instant, clock};
 use rustix::time::{
@@ -16,8 +16,8 @@ use tokio::net::unix::pipe::Receiver;
 
 #[derive(Debug)]
 pub struct Alarm {
-    /// A pipe receiver is the only readable type of the runtime that takes any descriptor; a timer
-    /// reads like a pipe.
+    /// A pipe receiver is the only readable type of the runtime that accepts any file descriptor. A
+    /// timer is read like a pipe.
     timer: Receiver,
     waiting: RefCell<Waiting>,
 }
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl Alarm {
-    /// Must run inside a runtime.
+    /// Must be called inside a runtime.
     pub fn new() -> io::Result<Self> {
         let timer = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -42,12 +42,13 @@ impl Alarm {
         Until { alarm: self, due, place: None }
     }
 
-    /// Wakes waiting tasks. Must run beside them for ever.
+    /// Wakes the waiting tasks. Must run as long as any task waits.
     pub async fn run(&self) -> io::Result<()> {
         loop {
             self.timer.readable().await?;
             let mut count = [0; 8];
-            // Setting it anew may have cleared it meanwhile; there is nothing to read then.
+            // Setting the timer again may have cleared it. Then there is nothing to read, so ignore
+            // the error.
             let _cleared = self.timer.try_read(&mut count);
             let now = clock::monotonic();
             while let Some(first) =
@@ -96,7 +97,8 @@ impl Future for Until<'_> {
             waiting.wakers.insert((self.due, place), context.waker().clone());
             waiting.wakers.first_key_value().is_some_and(|(&first, _)| first == (self.due, place))
         };
-        // Without a timer the wait is over at once: late is worse than early, and `run` says why.
+        // If the timer cannot be set, end the pause now. Early is better than never, and `run`
+        // reports the error.
         if is_first && self.alarm.set(now).is_err() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

@@ -1,5 +1,5 @@
-//! Identity of requests at the Collector (R115): method, URL, body, cookies, and other fields that
-//! change an answer. Pure. `table` compares the fields named by Vary.
+//! Identifies equal requests at the Collector (R115) by method, URL, body, cookies and other fields
+//! that change an answer. `table` compares the fields named by `Vary`.
 
 use foxy_http::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};
@@ -19,17 +19,17 @@ pub struct Destination {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestKey {
-    /// Digest of method, URL, body and key fields, without conditions.
+    /// Digest of method, URL, body and key fields, without conditional fields.
     pub key: u128,
-    /// Digest with the conditions; `None` if there are none.
+    /// Digest that includes the conditional fields. `None` if there are none.
     pub conditional: Option<u128>,
-    /// `Cache-Control: no-cache` or `max-age=0`.
+    /// Whether the request has `Cache-Control: no-cache` or `max-age=0`.
     pub reload: bool,
 }
 
 impl Destination {
-    /// `None` if the scheme is not `http(s)` or no host is named. `scheme` applies to targets
-    /// without one; CONNECT means `https`.
+    /// Returns `None` if the scheme is not `http` or `https`, or if no host is named. `scheme` is
+    /// used if the target names no scheme. CONNECT always means `https`.
     pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
         let scheme = match head.target.form() {
             TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
@@ -49,7 +49,7 @@ impl Destination {
         Self { scheme, host, port: address.port() }
     }
 
-    /// All names of an address; loopback is also `localhost` (RFC 6761 §6.3).
+    /// All names of an address. A loopback address is also named `localhost` (RFC 6761 §6.3).
     pub fn names_of(address: SocketAddr) -> impl Iterator<Item = Self> {
         let own = Self::at(Scheme::Http, address);
         let local =

@@ -1,5 +1,5 @@
-//! The connections that load and LEAP share: TLS, HTTP/2 streams, answers of the lab's own, timers,
-//! and the fields by which the lab knows its requests and objects.
+//! Connection code that load tests and LEAP share: TLS, HTTP/2 streams, the lab's own answers and
+//! timers. Also the fields that identify the lab's requests and objects.
 
 pub(crate) mod alarm;
 pub(crate) mod http2;
@@ -11,20 +11,21 @@ pub mod tls;
 use foxy_base::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The request field with the request's number. The origin repeats the number in its answer, so an
+/// Request field with the number of the request. The origin repeats the number in its answer, so an
 /// answer with another number came from a cache.
 pub const REQUEST_ID: &str = "X-Foxy-Request";
 
-/// The answer field with which the origin names the object and its version: `KEY.VERSION`.
+/// Response field in which the origin names the object and its version: `KEY.VERSION`.
 pub const OBJECT_ID: &str = "X-Foxy-Object";
 
-/// Bits below the milliseconds: more than the requests that start within one.
+/// Bits for a counter below the milliseconds. It has more values than requests start in a
+/// millisecond.
 const BITS: u32 = 20;
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Number of a run's first request, above those of every earlier run on this machine. A cache may
-/// hold answers of earlier runs, whose numbers must not recur.
+/// Number of a run's first request. It is larger than the numbers of all earlier runs on this
+/// machine. A cache may store answers of earlier runs, so their numbers must not be used again.
 pub(crate) fn first_of_run() -> u64 {
     let now = clock::wall().0 << BITS;
     let next = |last: u64| now.max(last + (1 << BITS));

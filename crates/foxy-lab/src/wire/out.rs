@@ -1,5 +1,5 @@
-//! The sink of an answer: text on a connection, or frames of a stream. And answers of the lab
-//! itself.
+//! Where an answer is written to: a connection as text, or an HTTP/2 stream as frames. Also builds
+//! the lab's own short answers.
 
 use crate::wire::http2::Frames;
 use crate::wire::tls::inbound::Inbound;
@@ -8,7 +8,7 @@ use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
 
-/// An uncachable plain-text answer of the lab.
+/// A plain-text answer that the lab itself writes. It must not be cached.
 pub struct OwnAnswer {
     pub head: ResponseHead,
     pub text: String,
@@ -24,7 +24,7 @@ impl OwnAnswer {
         Self { head, text }
     }
 
-    /// The answer in HTTP/1.
+    /// The whole answer as HTTP/1 text.
     pub fn to_bytes(&self) -> BytesMut {
         let mut output = BytesMut::new();
         encode::response_head(&self.head, &mut output);
@@ -40,7 +40,8 @@ pub enum AnswerSink<'a> {
 }
 
 impl AnswerSink<'_> {
-    /// Writes the head: as text to `output`, or as frames. Returns its bytes if sent as frames.
+    /// Writes the head as text to `output`, or sends it as frames. Returns the number of bytes sent
+    /// as frames.
     pub fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<usize> {
         match self {
             Self::Text(_) => {

@@ -1,5 +1,5 @@
-//! How long a client may take over a request, and how a connection was lost. A request must arrive
-//! whole in time, however often a byte of it comes.
+//! Time limits for reading a request, and how a connection was lost. The whole request must arrive
+//! in time, however often single bytes arrive.
 
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
@@ -20,8 +20,8 @@ impl RequestTimeout {
         Self { idle, whole, begun: None }
     }
 
-    /// Reads up to `room` bytes; false at the end of the connection or after the time limit. A
-    /// request has begun if `begun` is set or `input` has bytes.
+    /// Reads up to `room` bytes. Returns false at the end of the connection or after the time
+    /// limit. The time for a whole request runs if `begun` is set or `input` contains bytes.
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -48,7 +48,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// `error`: `None` for a plain close. `begun`: part of the answer had come.
+    /// `error` is `None` for a normal close. `begun` says whether part of the answer had arrived.
     pub fn of(error: Option<&io::Error>, begun: bool) -> Self {
         match error.map(io::Error::kind) {
             Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::Reset,

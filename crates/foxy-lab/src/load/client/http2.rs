@@ -1,4 +1,4 @@
-//! The client over HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN: one stream at a time.
+//! A client with HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN. One stream at a time.
 
 use super::wire::{ClientTarget, POSTED, fields, method};
 use super::{Broken, Reading, Unanswered};
@@ -20,7 +20,7 @@ pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
     let (sender, connection) =
         builder.handshake::<_, Bytes>(stream).await.map_err(|_| ErrorCause::Protocol)?;
     tokio::task::spawn_local(async move {
-        // The streams report how the connection ended.
+        // The error is ignored here because the streams report it too.
         let _ = connection.await;
     });
     Ok(sender)
@@ -57,7 +57,7 @@ pub async fn ask(
         let broken = |error| Unanswered::Failed(cause(&error, true));
         let data = data.map_err(|error| Broken { cause: broken(error), head: reading.head() })?;
         reading.take(&data).map_err(|cause| Broken { cause, head: reading.head() })?;
-        // Fails only for a stream that has ended.
+        // Releasing fails only if the stream has ended, which is harmless.
         let _ = body.flow_control().release_capacity(data.len());
     }
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)

@@ -1,4 +1,5 @@
-//! One client of a load: one connection and one request at a time, every byte of an answer checked.
+//! One client of a load, with one connection and one request at a time. Every byte of an answer is
+//! checked.
 
 mod http2;
 mod wire;
@@ -61,8 +62,8 @@ impl Client {
         self.connection.is_some()
     }
 
-    /// Whether the client's connection leads to the requested server. A tunnel leads to one server
-    /// only.
+    /// Whether the client's connection can reach the requested server. A tunnel leads to only one
+    /// server.
     pub const fn leads_to(&self, request: &Request) -> bool {
         self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
     }
@@ -119,9 +120,9 @@ impl Client {
             (self.connection, self.server) = (None, request.server);
         }
         match self.attempt(request, number, now).await {
-            // The proxy may close an idle connection at any time; a request on a new one decides
-            // (RFC 9112 §9.3.1). The origin keeps no state, so that a POST is safe to send again
-            // too.
+            // The proxy may close an idle connection at any time, so repeat the request on a new
+            // connection (RFC 9112 §9.3.1). The origin stores nothing, so even a POST may be sent
+            // again.
             Err(Broken { cause: Unanswered::Failed(cause), head: None })
                 if reused && cause.is_loss() =>
             {
@@ -218,8 +219,8 @@ impl Http1 {
     }
 }
 
-/// Whether the workload makes the origin break off this exchange, or that of the request whose
-/// answer began to arrive.
+/// Whether the workload makes the origin end this exchange early. If an answer began to arrive, the
+/// request that the origin answered decides.
 fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);
@@ -234,7 +235,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// `breaks_off`: body bytes after which the client aborts.
+    /// `breaks_off` is the number of body bytes after which the client ends the exchange.
     pub const fn new(request: &Request, breaks_off: Option<u64>) -> Self {
         Self { content: request.content, answer: None, check: None, breaks_off }
     }

@@ -1,4 +1,4 @@
-//! The target and protocol of a run's clients, and the text of their requests.
+//! Where the clients of a run connect, which protocol they use, and the text of their requests.
 
 use crate::load::options::{LoadOptions, Mode, Protocol};
 use crate::wire::REQUEST_ID;
@@ -33,7 +33,8 @@ enum By {
 }
 
 impl ClientTarget {
-    /// Server n is at the first server's port plus n. A reverse proxy has one name for all servers.
+    /// Server `n` uses the first server's port plus `n`. A reverse proxy has one name for all
+    /// servers.
     pub fn new(options: &LoadOptions) -> Self {
         let (forward, first) = match &options.mode {
             Mode::Forward { origin } => (true, origin),

@@ -1,5 +1,5 @@
-//! A name server for synthetic origins: all names of one zone have the same address, and a lookup
-//! costs time. UDP only, without recursion; not for public networks.
+//! A name server for synthetic origins. All names of one zone have the same address, and each
+//! answer is delayed. UDP only, without recursion; not for public networks.
 
 mod answer;
 #[cfg(test)]
@@ -22,28 +22,28 @@ const LONGEST: usize = 4096;
 /// Options of a name server.
 #[derive(Clone, Debug)]
 pub struct NameServerOptions {
-    /// Listening address; port 0 takes a free port.
+    /// Address to listen on. Port 0 means any free port.
     pub listen: SocketAddr,
     /// The zone, such as `origin.test`.
     pub zone: String,
-    /// Address of every name.
+    /// Address of every name in the zone.
     pub address: IpAddr,
-    /// Mean delay of an answer. Each name has its own, between 0.5 and 1.5 times the mean.
+    /// Mean delay of an answer. Each name has its own delay, between 0.5 and 1.5 times the mean.
     pub cost: Duration,
-    /// TTL of answers, in whole seconds.
+    /// TTL of answers, rounded to whole seconds.
     pub lifetime: Duration,
 }
 
-/// Counts of questions.
+/// Number of questions by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuestionCounts {
-    /// Questions for an address in the zone.
+    /// Questions for the address of a name in the zone.
     pub addresses: u64,
-    /// Other questions about names of the zone.
+    /// Other questions about names in the zone. The answer has no records.
     pub nothing: u64,
-    /// Refused: other zones, or not a plain question.
+    /// Refused questions: about other zones, or of an unusual form.
     pub refused: u64,
-    /// Not answered: malformed packets, and questions beyond the limit.
+    /// Questions without an answer: malformed packets, and questions beyond the limit.
     pub dropped: u64,
 }
 
@@ -56,7 +56,7 @@ struct QuestionCounters {
     waiting: AtomicU64,
 }
 
-/// A running name server. Dropping it stops it.
+/// A running name server. Dropping the value stops the server.
 #[derive(Debug)]
 pub struct NameServer {
     address: SocketAddr,
@@ -70,12 +70,12 @@ pub struct NameServer {
 pub enum NameServerError {
     /// The zone name is invalid.
     Zone(ZoneUnusable),
-    /// Binding or starting failed.
+    /// The socket or the thread could not be created.
     Start(io::Error),
 }
 
 impl NameServer {
-    /// Binds and starts answering.
+    /// Binds the socket and starts to answer.
     pub fn start(options: &NameServerOptions) -> Result<Self, NameServerError> {
         let zone = Zone::new(options).map_err(NameServerError::Zone)?;
         Self::serving(zone, options.listen).map_err(NameServerError::Start)
@@ -100,12 +100,12 @@ impl NameServer {
         Ok(Self { address, counts, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Listening address.
+    /// Address of the socket.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Counts so far.
+    /// The counts so far.
     pub fn asked(&self) -> QuestionCounts {
         let QuestionCounters { addresses, nothing, refused, dropped, .. } = &*self.counts;
         QuestionCounts {
@@ -120,7 +120,7 @@ impl NameServer {
 impl Drop for NameServer {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A panicked thread has already reported its panic.
+        // A panicked thread has already printed its panic.
         let _said = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -129,7 +129,8 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<QuestionCounters>
     let Ok(socket) = tokio::net::UdpSocket::from_std(socket).map(Rc::new) else { return };
     let mut packet = vec![0; LONGEST];
     loop {
-        // An ICMP error for an earlier answer shows here, and passes.
+        // The error is a late ICMP message about an earlier answer. Continue with the next
+        // question.
         let Ok((length, from)) = socket.recv_from(&mut packet).await else { continue };
         let full = counts.waiting.load(Relaxed) >= MOST_WAITING;
         let Some(reply) = zone.reply(&packet[..length]).filter(|_| !full) else {
@@ -141,7 +142,7 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<QuestionCounters>
         counts.waiting.fetch_add(1, Relaxed);
         tokio::task::spawn_local(async move {
             tokio::time::sleep(reply.after).await;
-            // The client may have left.
+            // The client may be gone. Then the answer is lost, which is harmless.
             let _gone = socket.send_to(&reply.packet, from).await;
             counts.waiting.fetch_sub(1, Relaxed);
         });

@@ -1,4 +1,4 @@
-//! The verifying origin's answers: a pure function of the request and the time.
+//! Computes the verifying origin's answers. An answer depends only on the request and the time.
 
 use crate::load::origin::documents;
 use crate::wire::{OBJECT_ID, REQUEST_ID};
@@ -8,42 +8,42 @@ use foxy_workload::polymix::content::Document;
 use foxy_workload::{BodyStream, Object};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// 2026-01-01.
+/// 2026-01-01 in Unix seconds.
 const LAST_MODIFIED: u64 = 1_767_225_600;
-/// Seconds; three days, as in the Wisconsin Proxy Benchmark.
+/// Default freshness lifetime in seconds: three days, as in the Wisconsin Proxy Benchmark.
 const MAX_AGE: u64 = 259_200;
 
 /// An answer of the origin.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Head without the body's framing.
+    /// The response head, without the fields that frame the body.
     pub head: ResponseHead,
-    /// The range of the body, if any.
+    /// The part of the object's body to send. `None` if there is no body.
     pub body: Option<BodyPart>,
-    /// Delay before the answer.
+    /// Time to wait before the answer is sent.
     pub delay: Duration,
-    /// Uses chunks instead of a length.
+    /// Whether to send the body in chunks instead of with a length.
     pub chunked: bool,
-    /// Body bytes after which the connection is broken off.
+    /// If set, the origin closes the connection after this many body bytes.
     pub breaks_off: Option<u64>,
-    /// Object of a POST, PUT or DELETE, whose request body the answer reflects.
+    /// The object of a POST, PUT or DELETE. The answer depends on the request body.
     pub changes: Option<Object>,
-    /// The connection carries only a few such answers, with a short idle timeout.
+    /// Whether the connection is limited to a few such answers and has a short idle timeout.
     pub short_lived: bool,
 }
 
-/// A range of an object's body.
+/// A part of an object's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyPart {
-    /// The whole body.
+    /// The whole body, from which the part is taken.
     pub stream: BodyStream,
-    /// First byte.
+    /// Position of the first byte.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
 }
 
-/// Query options: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
+/// Options in the URL query: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Knobs {
     max_age: u64,
@@ -69,7 +69,7 @@ impl Knobs {
     }
 }
 
-/// Answers a request at `now`.
+/// Returns the answer to a request at the time `now`.
 pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     let path = request.origin_form();
     let path = path.as_deref().and_then(|path| std::str::from_utf8(path).ok()).unwrap_or("");
@@ -97,8 +97,8 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     reply
 }
 
-/// Answers an unsafe request. The origin keeps no state, so nothing changes. The body depends on
-/// the request body, so no cache can have it.
+/// Answers an unsafe request. The origin stores nothing, so nothing changes. The body depends on
+/// the request body, so no cache can have it already.
 fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
     let mut head = ResponseHead::new(200);
     let headers = &mut head.headers;
@@ -119,7 +119,7 @@ fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTim
 }
 
 impl Reply {
-    /// Completes the answer with the digest of the request body.
+    /// Completes the answer with the digest of the received request body.
     pub fn to_what_came(&mut self, digest: u64) {
         if let (Some(object), Some(body)) = (self.changes, &mut self.body) {
             body.stream = BodyStream::new(object.id, digest);
@@ -187,7 +187,8 @@ const fn of_object(
     Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
-/// Offset and length of a single range `bytes=FIRST-[LAST]`, if `If-Range` matches the tag.
+/// Offset and length of a single range `bytes=FIRST-[LAST]`. Returns `None` if `If-Range` names
+/// another tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;
@@ -213,7 +214,7 @@ pub(crate) mod tests {
     use bytes::BytesMut;
     use foxy_http::{RequestDecoder, RequestEvent};
 
-    /// The time at which the tests ask.
+    /// The time of all requests in these tests.
     pub(crate) const NOW: u64 = LAST_MODIFIED + 60;
 
     pub(crate) fn ask(text: &str) -> Reply {

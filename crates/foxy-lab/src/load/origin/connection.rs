@@ -1,4 +1,4 @@
-//! One connection at the verifying origin: requests in, answers out.
+//! Serves one connection of the verifying origin: reads requests and sends answers.
 
 use super::{Health, OriginState};
 use crate::load::origin::answer::{self, BodyPart, Reply};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 const PIECE: usize = 64 << 10;
 const READ: usize = 4 << 10;
-/// Output buffer that an idle connection keeps.
+/// Largest output buffer in bytes that an idle connection may retain.
 const KEPT: usize = 16 << 10;
 
 struct Uses {
@@ -90,7 +90,7 @@ impl Uses {
     }
 }
 
-/// Reads; false at the end of the stream or after the idle timeout.
+/// Reads bytes. Returns false at the end of the stream or after the idle timeout.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
@@ -105,7 +105,7 @@ async fn read(
     }
 }
 
-/// Sends an answer; false if it was broken off on purpose.
+/// Sends an answer. Returns false if the workload wants the connection closed in the middle.
 async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     reply: &Reply,
@@ -141,7 +141,7 @@ async fn send(
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
-    // Counts before the last piece, so that a client with a whole answer finds it counted.
+    // Count before sending the last piece, so a client with a complete answer finds it counted.
     shared.count(reply, sent);
     stream.write_all(output).await?;
     stream.flush().await?;

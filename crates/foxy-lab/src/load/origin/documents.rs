@@ -1,4 +1,5 @@
-//! The origin's answers for documents of PolyMix-4: a pure function of document, request and time.
+//! The origin's answers for documents of PolyMix-4. An answer depends only on the document, the
+//! request and the time.
 
 use crate::load::origin::answer::{BodyPart, Reply, http_date};
 use crate::wire::{OBJECT_ID, REQUEST_ID};

@@ -1,4 +1,4 @@
-//! The verifying origin: sockets, threads, health and counts. `answer` decides the answers.
+//! The verifying origin: sockets, threads, health and counts. `answer` computes the answers.
 
 pub mod answer;
 mod connection;
@@ -25,7 +25,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Options of an origin.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginOptions {
-    /// Listening address; port 0 takes a free port.
+    /// Address to listen on. Port 0 means any free port.
     pub listen: SocketAddr,
     /// Number of threads.
     pub threads: usize,
@@ -43,7 +43,7 @@ struct OriginState {
     stop: Notify,
 }
 
-/// A running origin. Dropping it stops it.
+/// A running origin. Dropping the value stops the origin.
 #[derive(Debug)]
 pub struct Origin {
     servers: Vec<SocketAddr>,
@@ -53,17 +53,17 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Binds and starts serving.
+    /// Binds the listener and starts serving.
     pub fn start(options: OriginOptions) -> io::Result<Self> {
         Self::start_servers(options, 1)
     }
 
-    /// Serves on `servers` consecutive ports from the address on. A proxy sees different servers.
+    /// Serves on `servers` consecutive ports. A proxy sees each port as a separate server.
     pub fn start_servers(options: OriginOptions, servers: u32) -> io::Result<Self> {
         Self::start_all(options, servers, None)
     }
 
-    /// Like [`Origin::start_servers`], behind TLS with a new certificate.
+    /// Like [`Origin::start_servers`], but with TLS and a new certificate.
     pub fn start_tls(options: OriginOptions, servers: u32) -> io::Result<Self> {
         Self::start_all(options, servers, Some(EphemeralAuthority::make(options.listen.ip())?))
     }
@@ -90,7 +90,7 @@ impl Origin {
         Ok(Self { servers, shared, threads, authority: tls.map(|tls| tls.authority().to_owned()) })
     }
 
-    /// The signing authority's certificate in PEM; `None` without TLS.
+    /// Certificate of the signing authority in PEM. Returns `None` without TLS.
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
@@ -115,33 +115,34 @@ impl Origin {
         self.shared.health.get()
     }
 
-    /// Starts counting sent bytes in `places` buckets. `place` maps a request number to a bucket.
-    /// Ignores later calls.
+    /// Starts to count sent bytes in `places` buckets. `place` maps a request number to a bucket.
+    /// Only the first call has an effect.
     pub fn tally(
         &self,
         places: usize,
         place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
     ) {
-        // A second caller reads the first caller's buckets.
+        // If the buckets are already set, a second caller reads the buckets of the first.
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
-    /// Sent answers by bucket; empty without [`Origin::tally`].
+    /// The sent answers in each bucket. Empty if [`Origin::tally`] was not called.
     pub fn tallied(&self) -> Vec<Sent> {
         self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
     }
 
-    /// Requests answered so far.
+    /// Number of requests answered so far.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Failed accepts, mostly for want of file descriptors. The origin pauses after each.
+    /// Number of failed accepts, mostly because no file descriptor is free. The origin pauses after
+    /// each.
     pub fn not_accepted(&self) -> u64 {
         self.shared.not_accepted.load(Ordering::Relaxed)
     }
 
-    /// Body bytes sent so far.
+    /// Number of body bytes sent so far.
     pub fn body_bytes(&self) -> u64 {
         self.shared.body_bytes.load(Ordering::Relaxed)
     }
@@ -155,7 +156,7 @@ impl Drop for Origin {
                 self.shared.stop.notify_waiters();
                 std::thread::yield_now();
             }
-            // A panicked thread has already reported its panic.
+            // A panicked thread has already printed its panic.
             let _ = thread.join();
         }
     }
@@ -183,7 +184,7 @@ async fn accept(listener: TcpListener, shared: Arc<OriginState>, tls: Option<Tls
                 Ok((stream, _)) => {
                     let (shared, tls) = (Arc::clone(&shared), tls.clone());
                     tokio::task::spawn_local(async move {
-                        // An error here ends this connection alone.
+                        // An error on this connection does not affect other connections.
                         let _ = greet(stream, tls, &shared).await;
                     });
                 }
@@ -204,24 +205,24 @@ async fn greet(
     stream.set_nodelay(true)?;
     let Some(tls) = tls else { return serve(stream, shared).await };
     let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await??;
-    // Boxed, so that connections without TLS do not pay for its size.
+    // The TLS future is large. Boxing it keeps the futures of connections without TLS small.
     Box::pin(serve(stream, shared)).await
 }
 
 /// The health of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Healthy.
+    /// Answers normally.
     Well,
-    /// Closes connections, at once or after a request.
+    /// Closes every connection, at once or after a request.
     Down,
-    /// Delays each answer.
+    /// Delays each answer by this time.
     Slow(Duration),
 }
 
 const DOWN: u64 = u64::MAX;
 
-/// Nanoseconds of delay, or [`DOWN`].
+/// The delay in nanoseconds, or [`DOWN`].
 #[derive(Debug, Default)]
 struct SharedHealth(AtomicU64);
 
@@ -244,10 +245,10 @@ impl SharedHealth {
     }
 }
 
-/// Below the ephemeral ports.
+/// These ports are below the ephemeral ports, so no client connection uses them.
 const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// Binds `servers` consecutive ports. Port 0 searches for a free range.
+/// Binds `servers` consecutive ports. With port 0, searches for a free range.
 fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
     let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
         let bind = |number: u32| {
@@ -277,7 +278,7 @@ fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
     }
 }
 
-/// Maps a request number to a bucket.
+/// Maps the number of a request to a bucket.
 type Place = Box<dyn Fn(Option<u64>) -> Option<usize> + Send + Sync>;
 
 struct SentTally {
@@ -285,10 +286,10 @@ struct SentTally {
     counts: Vec<[AtomicU64; 2]>,
 }
 
-/// Sent answers of a bucket.
+/// The answers sent in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Answers.
+    /// Number of answers.
     pub answers: u64,
     /// Body bytes.
     pub bytes: u64,

@@ -1,4 +1,5 @@
-//! Times of answers and failures: whether a proxy fell silent in the middle of a run.
+//! Records when answers and failures occurred. Shows whether a proxy stopped answering during a
+//! run.
 
 use super::{ErrorCause, LoadReport};
 use crate::load::options::Stop;
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Times since the start of a run.
+/// Latest times of requests, correct answers and failures, from the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answering {
     begun: Duration,
@@ -15,7 +16,7 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// Counts a request: intended start, end, and whether the answer was right.
+    /// Counts a request by its intended start, its end, and whether the answer was correct.
     pub fn take(&mut self, begun: Duration, ended: Duration, right: bool) {
         self.begun = self.begun.max(begun);
         let last = if right { &mut self.right } else { &mut self.failed };
@@ -32,8 +33,8 @@ impl Answering {
         self.right
     }
 
-    /// Time of the last right answer, if the proxy was asked and silent for the last half of the
-    /// run and at least a second. `time` is the planned duration, if there is one.
+    /// Time of the last correct answer, if requests then failed for the rest of the run. The rest
+    /// must be half of the run and at least a second. `time` is the planned duration, if known.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);
@@ -42,12 +43,13 @@ impl Answering {
 }
 
 impl LoadReport {
-    /// Requests that were never sent.
+    /// Number of requests that were never sent.
     pub const fn not_sent(&self) -> u64 {
         self.errors[ErrorCause::NotSent as usize]
     }
 
-    /// Most frequent cause among requests that were sent; `NotSent` if none was.
+    /// Most frequent cause of failure among sent requests. Returns `None` if no sent request
+    /// failed.
     pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
         let mut sent = self.errors;
         sent[ErrorCause::NotSent as usize] = 0;
@@ -55,13 +57,13 @@ impl LoadReport {
         causes.max_by_key(|&cause| sent[cause as usize]).or_else(|| self.main_cause())
     }
 
-    /// Whole answers with wrong bytes.
+    /// Number of complete answers with wrong content.
     pub fn wrong_answers(&self) -> u64 {
         let causes = [ErrorCause::BodyMismatch, ErrorCause::Length, ErrorCause::Foreign];
         causes.into_iter().map(|cause| self.errors[cause as usize]).sum()
     }
 
-    /// Time of the last right answer, if the last half of the run had none.
+    /// Time of the last correct answer, if the last half of the run had no correct answer.
     pub fn silent_since(&self, stop: Stop) -> Option<Duration> {
         self.answering.silent_since(match stop {
             Stop::After(time) => Some(time),

@@ -6,47 +6,47 @@ use rustix::io::Errno;
 use std::io;
 
 named! {
-    /// Why a request did not end in a whole, right answer.
+    /// Why a request did not end with a complete and correct answer.
     pub enum ErrorCause {
-        /// No connection to the proxy.
+        /// The proxy accepted no connection.
         Connect = "connect",
-        /// No free local port.
+        /// No local port was free.
         NoPort = "no_port",
-        /// No free file descriptor.
+        /// No file descriptor was free.
         NoDescriptor = "no_descriptor",
-        /// Not whole within the time limit.
+        /// The answer was not complete within the time limit.
         Timeout = "timeout",
         /// The connection closed before the first byte.
         Closed = "closed",
-        /// The connection was reset within the exchange.
+        /// The connection was reset during the exchange.
         Reset = "reset",
-        /// The connection closed within the answer.
+        /// The connection closed before the end of the answer.
         Incomplete = "incomplete",
-        /// Surplus bytes after the answer (RFC 9112 §9.2).
+        /// Extra bytes arrived after the answer (RFC 9112 §9.2).
         Surplus = "surplus",
         /// The answer is not HTTP.
         Protocol = "protocol",
-        /// The wrong status.
+        /// The status code is wrong.
         Status = "status",
-        /// A complete answer of the wrong length.
+        /// The answer is complete but has the wrong length.
         Length = "length",
-        /// Wrong bytes.
+        /// The body contains wrong bytes.
         BodyMismatch = "body_mismatch",
-        /// The answer is for another object, or not the origin's.
+        /// The answer is for another object, or does not come from the origin.
         Foreign = "foreign_reply",
-        /// A stored answer with an outdated version.
+        /// A cached answer with an outdated version.
         Stale = "stale",
-        /// A stored answer to a request that asked for none.
+        /// A cached answer to a request that forbids cached answers.
         HitOnReload = "hit_on_reload",
-        /// A stored answer that must not be stored.
+        /// A cached answer that must not be cached.
         HitOnUncachable = "hit_on_uncachable",
-        /// Never sent: too many requests were waiting.
+        /// The request was never sent, because too many requests were waiting.
         NotSent = "not_sent",
         /// The proxy did not open the tunnel.
         Tunnel = "tunnel_refused",
-        /// The certificate is untrusted, for another name, or not valid now.
+        /// The certificate is not trusted, is for another name, or is not valid now.
         Certificate = "tls_certificate",
-        /// TLS failed otherwise, or chose another protocol.
+        /// The TLS handshake failed in another way, or chose another protocol.
         Handshake = "tls_handshake",
     }
 }
@@ -56,7 +56,7 @@ impl ErrorCause {
         matches!(self, Self::Closed | Self::Reset | Self::Incomplete)
     }
 
-    /// The cause of a failed connect.
+    /// The cause that a failed connect shows.
     pub fn of_connect(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::ADDRNOTAVAIL) => Self::NoPort,

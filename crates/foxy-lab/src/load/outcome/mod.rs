@@ -1,4 +1,4 @@
-//! Counts of a load run: answers, hits, causes of errors, latencies. `records` makes run records.
+//! What a load run counts: answers, hits, causes of errors, latencies. `records` makes run records.
 
 mod answering;
 mod cause;
@@ -24,7 +24,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The difference to an earlier tally.
+    /// What was counted since an earlier tally.
     pub const fn since(self, before: Self) -> Self {
         Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
     }
@@ -40,27 +40,27 @@ impl Tally {
     }
 }
 
-/// Load of the generator itself.
+/// How busy the load generator itself was.
 #[derive(Clone, Debug, Default)]
 pub struct Generator {
-    /// CPU time of its threads.
+    /// CPU time of the generator's threads.
     pub processor_time: Duration,
-    /// Largest share of time that one thread was running.
+    /// Largest share of the time that one thread used a CPU.
     pub busiest: f64,
-    /// Lateness of requests that waited for the generator alone; open loop only.
+    /// How late requests started because of the generator alone. Measured only in open loops.
     pub late: Latencies,
 }
 
 /// Counts of a load run.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
-    /// Whole, right answers.
+    /// Number of complete and correct answers.
     pub answers: u64,
-    /// Right answers to plain GETs, which hit ratios are about.
+    /// Correct answers to plain GETs. Hit ratios refer to these.
     pub plain: Tally,
-    /// Plain GETs for cachable objects that were requested before.
+    /// Plain GETs for cacheable objects that were requested before.
     pub offered: Tally,
-    /// Plain GETs answered with another request's number, so from a cache.
+    /// Plain GETs whose answer has another request's number, so a cache answered.
     pub hits: u64,
     /// Body bytes of all answers.
     pub bytes: u64,
@@ -68,33 +68,34 @@ pub struct LoadReport {
     pub hit_bytes: u64,
     /// Body bytes of cachable misses.
     pub fill_bytes: u64,
-    /// Wrong body bytes.
+    /// Number of wrong body bytes.
     pub wrong_bytes: u64,
-    /// Exchanges broken off because the workload says so.
+    /// Exchanges that ended early because the workload wants that.
     pub broken_off: u64,
-    /// Failed requests, by [`ErrorCause::ALL`].
+    /// Number of failed requests, in the order of [`ErrorCause::ALL`].
     pub errors: [u64; ErrorCause::ALL.len()],
     /// Time from the intended start to the end of the answer.
     pub latencies: Latencies,
-    /// Time from the first start to the last end. A timed run counts only until its last right
-    /// answer.
+    /// Time from the first start to the last end. If the run has a time limit, only the time until
+    /// the last correct answer counts.
     pub elapsed: Duration,
-    /// Time from the first start to the last, if the pace is open.
+    /// Time from the first start to the last start, if requests start at given times.
     pub sending: Option<Duration>,
-    /// Answers (other than 304) without a request number, so that hits are unknown.
+    /// Answers without a request number, except 304 answers. If there are many, hits are unknown.
     pub unnumbered: u64,
-    /// Requests and body bytes at the origin, if known.
+    /// Requests and body bytes at the origin, if they are known.
     pub origin: Option<Tally>,
-    /// Times of answers and failures.
+    /// When answers and failures occurred.
     pub answering: Answering,
-    /// Counts around the fault, if any.
+    /// Counts around the injected fault, if there is one.
     pub around_fault: Option<AroundFault>,
-    /// Load of the generator.
+    /// How busy the load generator was.
     pub generator: Generator,
 }
 
 impl LoadReport {
-    /// Counts an answer: `latency` after its intended start, `ended` after the start of the run.
+    /// Counts an answer. It ended `latency` after its intended start and `ended` after the start of
+    /// the run.
     pub(crate) fn take(
         &mut self,
         request: &Request,
@@ -117,7 +118,7 @@ impl LoadReport {
             }
         };
         self.answers += 1;
-        // A cache that answers 304 itself need not repeat other fields (RFC 9110 §15.4.5).
+        // A cache may send its own 304 without the other fields (RFC 9110 §15.4.5).
         self.unnumbered += u64::from(answer.reply_to.is_none() && answer.status != 304);
         self.bytes += answer.length;
         self.latencies.add(latency);
@@ -145,7 +146,7 @@ impl LoadReport {
         self.errors[cause as usize] += 1;
     }
 
-    /// All failed requests.
+    /// Number of all failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }
@@ -156,7 +157,7 @@ impl LoadReport {
         failed.max_by_key(|&cause| self.errors[cause as usize])
     }
 
-    /// Adds another report.
+    /// Adds the counts of another report.
     pub fn merge(&mut self, other: &Self) {
         self.answers += other.answers;
         self.plain.merge(other.plain);
@@ -190,19 +191,19 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Answers per second; for open paces, over the time of starts.
+    /// Answers per second. If requests start at given times, the time of all starts counts.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// Requests begun per second.
+    /// Started requests per second.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn begun_rate(&self) -> f64 {
         self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// Span of all starts, plus the mean gap for the last request.
+    /// Time from the first start to the last, plus the mean gap between two starts.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
         let begun = self.begun();
@@ -212,12 +213,12 @@ impl LoadReport {
         }
     }
 
-    /// The reason if the generator, not the proxy, was the limit.
+    /// Returns a reason if the load generator, and not the proxy, limited the run.
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;
-        // A start that is late by less than a twentieth of what a request takes does not show in
-        // the latencies.
+        // A request that starts late by less than 5 % of the response time does not change the
+        // latencies visibly.
         const SHARE_OF_LATENCY: f64 = 0.05;
         let late = self.generator.late.at(0.99);
         if self.answers == 0 {
@@ -243,16 +244,16 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Why there is no whole answer.
+/// Why there is no complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// Broken off because the workload says so.
+    /// The exchange ended early because the workload wants that.
     BrokenOff,
-    /// A failure.
+    /// The request failed.
     Failed(ErrorCause),
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answered {
     /// Status code.

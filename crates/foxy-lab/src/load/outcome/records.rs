@@ -1,15 +1,15 @@
-//! Run records of a load.
+//! Turns the report of a load run into run records.
 
 use super::{ErrorCause, LoadReport, Tally, share};
 use crate::load::fault::AroundFault;
 use foxy_report::{Measurable, Measure, Record};
 use std::time::Duration;
 
-/// Measures of hits as clients saw them, absent if hits are unknown.
+/// Names of the hit ratios that clients measure. The records lack them if hits are unknown.
 pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
 
 impl LoadReport {
-    /// Names of all measures that records may have.
+    /// Names of all measures that the records can contain.
     pub fn measurable(subject: &str) -> Measurable {
         let plain = [
             "requests_per_second",
@@ -39,7 +39,7 @@ impl LoadReport {
             .choosing("of", ["mean", "p50", "p90", "p99", "p999"])
     }
 
-    /// The report as records. `processor_time`: CPU time of the proxy, if known.
+    /// The report as run records. `processor_time` is the CPU time of the proxy, if known.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
@@ -90,28 +90,28 @@ impl LoadReport {
         records
     }
 
-    /// Hit ratio of plain GETs; 0 without answers, `None` if hits are unknown.
+    /// Hit ratio of plain GETs. Returns 0 without answers and `None` if hits are unknown.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
     }
 
-    /// Whether most answers carry a request number, which reveals hits.
+    /// Whether most answers contain a request number, which reveals hits.
     pub const fn knows_hits(&self) -> bool {
         self.unnumbered <= self.answers / 2
     }
 
-    /// All requests: answered, broken off, and failed.
+    /// Number of all requests: answered, ended early on purpose, or failed.
     pub fn asked(&self) -> u64 {
         self.answers + self.broken_off + self.failed()
     }
 
-    /// Requests that were sent, or tried.
+    /// Number of requests that were sent or whose sending was tried.
     pub fn begun(&self) -> u64 {
         self.asked() - self.not_sent()
     }
 
-    /// Origin requests and the hit ratios seen from both sides. Unknown if requests failed, as
-    /// nobody knows which of them reached the origin.
+    /// Requests at the origin, and the hit ratios as clients and origin see them. Unknown if
+    /// requests failed, because nobody knows which of them reached the origin.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
         let mut values = vec![

@@ -1,30 +1,30 @@
-//! The control law of the peak finder (R75): from mean response times to the next load. Pure.
+//! The control law of the peak finder (R75). Computes the next load from the mean response time.
 
 use std::time::Duration;
 
 /// Relative change of the load from one window to the next.
 pub const STEP: f64 = 0.05;
-/// Mean unloaded response time of PolyMix-4: think time 2.5 s for misses only.
+/// Mean response time of PolyMix-4 without load. Only misses have the think time of 2.5 s.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
-/// Window of Appendix D: 1.50 to 1.75 s, from 1.06 times the unloaded mean.
+/// The range of Appendix D: 1.50 to 1.75 s. It starts at 1.06 times the mean without load.
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 
-/// Range of response times within which the load stays.
+/// Range of response times in which the load does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
-    /// Below, the load rises.
+    /// With a shorter response time, the load increases.
     pub low: Duration,
-    /// Above, the load falls.
+    /// With a longer response time, the load decreases.
     pub high: Duration,
 }
 
 impl Law {
-    /// The window of Appendix D, scaled like the think time (R79).
+    /// The range of Appendix D, divided by the same factor as the think time (R79).
     pub fn scaled(delay_scale: u32) -> Self {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
-    /// The next load, after the current load gave this mean response time.
+    /// The next load, if the current load gave this mean response time.
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
             Some(mean) if mean < self.low => load * (1.0 + STEP),
@@ -47,8 +47,8 @@ mod tests {
         assert_eq!(law.next(100.0, None), 100.0);
     }
 
-    /// A server that takes exponential times, one request after the other (M/M/1), behind a fixed
-    /// delay. In virtual time.
+    /// A queue with one server and exponential service times (M/M/1), plus a fixed delay. Runs in
+    /// virtual time.
     struct Queue {
         random: Random,
         served_per_second: f64,
@@ -57,7 +57,7 @@ mod tests {
     }
 
     impl Queue {
-        /// Mean response time of the requests that come in a minute at `load`.
+        /// Mean response time of the requests that arrive within a minute at this `load`.
         fn minute(&mut self, load: f64, delay: f64) -> Option<Duration> {
             let end = self.now + 60.0;
             let (mut count, mut sum) = (0.0, 0.0);
@@ -75,9 +75,9 @@ mod tests {
         }
     }
 
-    /// In an M/M/1 queue the mean time is 1 / (served - load): delay 1.41 s and the window's ends
-    /// give the loads between which it holds. Judged by the mean over many windows, since a
-    /// minute's mean of a nearly full queue strays.
+    /// The mean time in an M/M/1 queue is 1 / (service rate - load). This formula, the delay of
+    /// 1.41 s and the range give the loads that must be found. The test uses the mean of many
+    /// windows, because single minutes vary widely near full load.
     #[test]
     fn on_a_queue_of_known_capacity_it_finds_the_load_within_5_percent() {
         let law = Law::scaled(1);

@@ -1,5 +1,5 @@
-//! The peak finder (seed 000, Appendix D; R75-R80): the load at which the response time stays
-//! within a window, while the cache is filled twice. Pure; `robots` sends the load.
+//! The peak finder (seed 000, Appendix D; R75-R80). Searches for the load at which the response
+//! time stays in a range while the cache is filled twice. `robots` sends the load.
 
 pub mod law;
 
@@ -9,43 +9,43 @@ use foxy_report::statistics::mean;
 use law::Law;
 use std::time::Duration;
 
-/// Fill, in cache sizes, at which the test ends (R76).
+/// The test ends when the cache was filled this many times (R76).
 pub const END: f64 = 2.0;
-/// Fill from which windows count for the summary (R77).
+/// Windows count for the summary after the cache was filled this many times (R77).
 pub const SUMMARY_FROM: f64 = 1.5;
 
-/// Windows without an answer that end the search.
+/// The search ends after this many windows without an answer.
 const SILENT: usize = 3;
 
 /// Options of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
-    /// Control law.
+    /// The control law that chooses the next load.
     pub law: Law,
-    /// Window length.
+    /// Length of a window.
     pub window: Duration,
     /// Cache size in bytes.
     pub cache_size: u64,
-    /// Requests per second of the first window.
+    /// Load of the first window, in requests per second.
     pub first_load: f64,
-    /// Requests per second of all robots together.
+    /// Largest load of all robots together, in requests per second.
     pub most_load: f64,
 }
 
 /// A finished window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// End, from the start of the run.
+    /// End of the window, measured from the start of the run.
     pub end: Duration,
-    /// Requested load per second.
+    /// Load that was requested, in requests per second.
     pub load: f64,
     /// Answers per second.
     pub answers: f64,
-    /// Mean response time; `None` without answers.
+    /// Mean response time. `None` if there were no answers.
     pub response: Option<Duration>,
     /// Hit ratio of plain GETs.
     pub hit_ratio: f64,
-    /// Fill at the end, in cache sizes.
+    /// Bytes filled by the end of the window, in cache sizes.
     pub fill: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct Finder {
     windows: Vec<Window>,
 }
 
-/// Result of a search: means over the windows from 1.5 to 2 fills.
+/// Result of a search: means over the windows from 1.5 to 2 cache fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of windows.
@@ -69,8 +69,8 @@ pub struct Summary {
     pub response: f64,
     /// Hit ratio.
     pub hit_ratio: f64,
-    /// Share of windows with a response time in the law's range, within 5 %. Without them there is
-    /// no peak.
+    /// Share of windows whose response time is in the law's range, with 5 % tolerance. If the share
+    /// is zero, no peak was found.
     pub settled: f64,
 }
 
@@ -90,12 +90,12 @@ impl Finder {
         Self { load: search.first_load, search, before, windows: Vec::new() }
     }
 
-    /// Requests per second of the current window.
+    /// Load of the current window, in requests per second.
     pub const fn load(&self) -> f64 {
         self.load
     }
 
-    /// Finished windows.
+    /// The windows that have ended.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
@@ -105,18 +105,18 @@ impl Finder {
         self.windows.last().is_some_and(|window| window.fill >= END)
     }
 
-    /// Whether the last windows had no answers.
+    /// Whether the last windows had no answers at all.
     pub fn is_silent(&self) -> bool {
         let last = self.windows.iter().rev().take(SILENT);
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
     }
 
-    /// Whether all robots are active below the peak.
+    /// Whether all robots are active and the peak is still not reached.
     pub fn lacks_robots(&self) -> bool {
         self.load >= self.search.most_load
     }
 
-    /// Ends the current window with the sums so far.
+    /// Ends the current window. `seen` contains the sums since the start of the run.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn end_window(&mut self, seen: &Seen) {
         let answered = seen.answered - self.before.answered;
@@ -137,7 +137,7 @@ impl Finder {
         self.load = self.search.law.next(self.load, response).min(self.search.most_load);
     }
 
-    /// The result; `None` before 1.5 fills.
+    /// The result. Returns `None` until the cache was filled 1.5 times.
     pub fn summary(&self) -> Option<Summary> {
         let late: Vec<&Window> =
             self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
@@ -163,13 +163,14 @@ impl Finder {
     }
 }
 
-/// The search as a plan. Ends at two fills, in silence, at the limit, or when stopped.
+/// The search as a plan for robots. Ends after two fills, after windows without answers, at the
+/// time limit, or when `watch` stops it.
 pub struct PeakPlan<'a> {
-    /// The search.
+    /// The state of the search.
     pub finder: Finder,
     /// Time limit of the run.
     pub limit: Duration,
-    /// Called after each window; false stops the run.
+    /// Called after each window. Returning false stops the run.
     pub watch: &'a mut dyn FnMut(&Window) -> bool,
 }
 
@@ -229,7 +230,8 @@ mod tests {
         }
         assert_eq!((minutes, plan.finder.windows().len()), (8, 8));
         let summary = plan.finder.summary().expect("filled");
-        // Windows 6, 7 and 8 end at 1.5, 1.75 and 2 fills with 60, 70 and 80 answers a second.
+        // Windows 6, 7 and 8 end at 1.5, 1.75 and 2 fills. They have 60, 70 and 80 answers per
+        // second.
         assert_eq!((summary.windows, summary.answers, summary.settled), (3, 70.0, 1.0));
         assert!((summary.response - 1.6).abs() < 1e-9);
         assert_eq!(plan.finder.load(), 100.0);

@@ -1,4 +1,4 @@
-//! One request of the benchmark: HTTP/1.0 on a new connection, every byte of the answer checked.
+//! One request of the benchmark: HTTP/1.0 on a new connection. Every byte of the answer is checked.
 
 use super::{Cause, Route, WpbRun};
 use crate::wire::REQUEST_ID;
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 const READ: usize = 64 << 10;
 const SLOW_TICK: Duration = Duration::from_millis(100);
-/// Receive buffer in bytes, as small as the system grants.
+/// Requested receive buffer of slow clients, in bytes. The system may grant more.
 const SLOW_BUFFER: u32 = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ async fn connect(run: &WpbRun) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads one tick's worth at `rate` bytes per second.
+/// Reads as many bytes as a client may read in one tick at `rate` bytes per second.
 async fn read_slowly(stream: &mut TcpStream, input: &mut BytesMut, rate: u64) -> io::Result<usize> {
     let ticks = 1000 / SLOW_TICK.as_millis() as u64;
     let most = usize::try_from((rate / ticks).max(1)).unwrap_or(READ).min(READ);
@@ -133,7 +133,8 @@ impl ReceivedAnswer {
         }
     }
 
-    /// Returns the number of the answered request once the answer is complete and right.
+    /// Reads the next events. Returns the number of the answered request when the answer is
+    /// complete and correct.
     fn advance(&mut self, input: &mut BytesMut) -> Result<Option<u64>, Cause> {
         loop {
             match self.decoder.next(input).map_err(|_| Cause::Protocol)? {
@@ -148,7 +149,7 @@ impl ReceivedAnswer {
                 Some(ResponseEvent::End) => return self.judge().map(Some),
                 Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
                 None if self.ended => {
-                    // An answer without a length is complete when the connection is closed.
+                    // An answer without a length ends when the connection closes.
                     let end = self.decoder.eof().ok().flatten();
                     return end
                         .ok_or_else(|| Cause::of_end(None, self.begun))
@@ -166,7 +167,7 @@ impl ReceivedAnswer {
         }
         let reply_to = self.reply_to.ok_or(Cause::ForeignReply)?;
         if self.length != self.size {
-            // A close ends an answer without a length: what is too short then was cut off.
+            // The connection close ended this answer, so a short answer was cut off.
             return Err(if self.ended { Cause::Incomplete } else { Cause::Length });
         }
         if self.check.wrong_bytes() > 0 { Err(Cause::BodyMismatch) } else { Ok(reply_to) }

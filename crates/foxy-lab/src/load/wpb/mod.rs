@@ -1,6 +1,6 @@
-//! The Wisconsin Proxy Benchmark 1.0 on the wire (seed 003; R91, R98, R99, R103). Clients send one
-//! request after another, each on a new connection, in a control without cache and in two phases.
-//! `foxy_workload::wpb` chooses the requests.
+//! The Wisconsin Proxy Benchmark 1.0 over the network (seed 003; R91, R98, R99, R103). Each client
+//! sends one request after another, each on a new connection. A point has three parts: a control
+//! run without a cache and two phases. `foxy_workload::wpb` chooses the requests.
 
 mod exchange;
 mod report;
@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// Default delay of the benchmark's servers.
+/// Default delay of each answer from the benchmark's servers.
 pub const LATENCY: Duration = Duration::from_secs(3);
-/// Client processes per server process.
+/// Number of client processes for each server process.
 pub const CLIENTS_PER_SERVER: u32 = 4;
 
 /// Scale of a run with this delay.
@@ -59,19 +59,19 @@ pub struct WpbRun {
     pub knobs: Wpb,
     /// Delay of each answer.
     pub latency: Duration,
-    /// Bytes per second that a client reads; `None` is unlimited.
+    /// How many bytes per second a client reads. `None` means as many as possible.
     pub slow: Option<u64>,
-    /// Time limit of an answer; the reading time of slow clients is added.
+    /// Time limit of an answer. The reading time of slow clients is added.
     pub time_limit: Duration,
-    /// Once set, no more requests begin.
+    /// Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. `progress` gets the number of requests begun, `ended` each finished
-/// part. Failed requests are counted, not errors.
+/// Runs a point to its end. `progress` receives the number of started requests, and `ended` each
+/// finished part. Failed requests are counted and are no errors.
 ///
-/// The control repeats phase 1 at URLs whose answers say `no-store`, like a proxy without a cache.
-/// (`Cache-Control: no-cache` in requests would still make the proxy store answers.)
+/// The control repeats phase 1 with URLs whose answers say `no-store`. So the proxy works without
+/// its cache. (`Cache-Control: no-cache` in requests would still let the proxy store answers.)
 pub fn run(
     run: &WpbRun,
     progress: &mut dyn FnMut(u64),
@@ -101,8 +101,8 @@ pub fn run(
     })
 }
 
-/// Sends one uncachable request, to see whether the proxy answers. The inner error is the
-/// request's, the outer error the runtime's.
+/// Sends one uncacheable request to check whether the proxy answers. The inner error is an error of
+/// the request, the outer error one of the runtime.
 pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
@@ -111,7 +111,7 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     Ok(runtime.block_on(exchange::ask(&run, &request, wire::first_of_run(), false)).map(|_| ()))
 }
 
-/// Runs all clients through one part and returns them. Requests are numbered from `first`.
+/// Runs one part with all clients and returns the clients. Requests are numbered from `first`.
 async fn together(
     run: &WpbRun,
     part: Part,

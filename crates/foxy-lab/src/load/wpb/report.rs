@@ -1,4 +1,4 @@
-//! What a point of the benchmark counts: its parts, causes of failure, and records.
+//! What a point of the benchmark counts: its parts, causes of failure, and run records.
 
 use super::exchange::WpbAnswered;
 use crate::named::named;
@@ -8,13 +8,13 @@ use std::io;
 use std::time::Duration;
 
 named! {
-    /// A part of a point.
+    /// A part of a point. A point is a test with a fixed number of clients.
     pub enum Part {
-        /// Phase 1 with uncachable URLs.
+        /// Phase 1 with uncacheable URLs.
         Control = "no-cache",
-        /// Every file is new.
+        /// Phase 1: every file is new.
         First = "phase-1",
-        /// Half of the files were requested before.
+        /// Phase 2: half of the files were requested before.
         Second = "phase-2",
     }
 }
@@ -22,9 +22,9 @@ named! {
 /// Counts of one part.
 #[derive(Clone, Debug, Default)]
 pub struct PartReport {
-    /// Whole, right answers.
+    /// Number of complete and correct answers.
     pub answers: u64,
-    /// Their body bytes.
+    /// Body bytes of the correct answers.
     pub bytes: u64,
     /// Answers to repeated requests.
     pub repeats: u64,
@@ -32,9 +32,9 @@ pub struct PartReport {
     pub hits: u64,
     /// Body bytes of hits.
     pub hit_bytes: u64,
-    /// Failed requests, by [`Cause::ALL`].
+    /// Number of failed requests, in the order of [`Cause::ALL`].
     pub errors: [u64; Cause::ALL.len()],
-    /// Time from connecting to the end of the answer.
+    /// Time from the start of connecting to the end of the answer.
     pub latencies: Latencies,
     /// Time from the first start to the last end.
     pub elapsed: Duration,
@@ -62,7 +62,7 @@ impl PartReport {
         }
     }
 
-    /// All failed requests.
+    /// Number of all failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }
@@ -72,12 +72,12 @@ impl PartReport {
         Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
     }
 
-    /// Share of time that the clients' thread ran. Near 1 the generator was the limit.
+    /// Share of the time that the clients' thread used a CPU. Near 1, the generator was the limit.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Mean latency in milliseconds; `None` without answers.
+    /// Mean latency in milliseconds. Returns `None` without answers.
     pub fn mean(&self) -> Option<f64> {
         (self.answers > 0).then(|| self.latencies.mean() / 1000.0)
     }
@@ -90,9 +90,9 @@ pub struct PointReport {
     pub clients: u32,
     /// Number of servers.
     pub servers: u32,
-    /// By [`Part::ALL`].
+    /// Counts of the parts, in the order of [`Part::ALL`].
     pub parts: [PartReport; 3],
-    /// Whether the point ran to its end; otherwise sums of both phases mean nothing.
+    /// Whether the point ran to its end. Otherwise, sums over both phases have no meaning.
     pub whole: bool,
 }
 
@@ -110,12 +110,12 @@ impl PointReport {
         self.phases().into_iter().map(count).sum()
     }
 
-    /// Hit ratio of both phases; `None` unless both are complete.
+    /// Hit ratio over both phases. Returns `None` unless both are complete.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hits, |part| part.answers)
     }
 
-    /// Byte hit ratio of both phases.
+    /// Byte hit ratio over both phases. Returns `None` unless both are complete.
     pub fn byte_hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hit_bytes, |part| part.bytes)
     }
@@ -138,7 +138,7 @@ impl PointReport {
         self.whole && self.phases().iter().all(|part| part.answers > 0)
     }
 
-    /// Mean latency of both phases in milliseconds; `None` unless both are complete.
+    /// Mean latency over both phases in milliseconds. Returns `None` unless both are complete.
     pub fn mean(&self) -> Option<f64> {
         if !self.has_both() {
             return None;
@@ -155,7 +155,7 @@ impl PointReport {
         self.sum(|part| part.bytes - part.hit_bytes)
     }
 
-    /// The first part without a right answer.
+    /// The first part without a correct answer.
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }
@@ -164,27 +164,27 @@ impl PointReport {
 named! {
     /// Why a request failed.
     pub enum Cause {
-        /// The connection was refused, or reset before the first byte.
+        /// The connection was refused, or was reset before the first byte.
         Refused = "refused",
-        /// No connection for another reason, such as a lack of ports.
+        /// No connection could be opened for another reason, for example because no port was free.
         NoConnection = "no_connection",
-        /// Not whole within the time limit.
+        /// The answer was not complete within the time limit.
         Timeout = "timeout",
         /// The connection closed before the first byte.
         Unanswered = "unanswered",
-        /// The connection ended within the answer.
+        /// The connection ended before the end of the answer.
         Incomplete = "incomplete",
-        /// The bytes are not HTTP.
+        /// The received bytes are not HTTP.
         Protocol = "protocol",
-        /// Another status than 200.
+        /// The status is not 200.
         Status = "status",
-        /// A complete answer of the wrong length.
+        /// The answer is complete but has the wrong length.
         Length = "length",
-        /// Wrong bytes.
+        /// The body contains wrong bytes.
         BodyMismatch = "body_mismatch",
-        /// The answer is not from a server of the benchmark.
+        /// The answer does not come from a server of the benchmark.
         ForeignReply = "foreign_reply",
-        /// A cached answer in the control, whose answers must not be stored.
+        /// A cached answer in the control part, in which answers must not be stored.
         HitOnNoStore = "hit_on_no_store",
     }
 }
@@ -198,8 +198,8 @@ impl Cause {
         }
     }
 
-    /// Cause of a lost connection: `error`, or a plain close. `begun` tells whether part of the
-    /// answer had come.
+    /// The cause of a lost connection. `error` is `None` for a normal close. `begun` says whether
+    /// part of the answer had arrived.
     pub(super) fn of_end(error: Option<&io::Error>, begun: bool) -> Self {
         match error {
             _ if begun => Self::Incomplete,
@@ -210,7 +210,7 @@ impl Cause {
 }
 
 impl PointReport {
-    /// Measures of both phases under the workload `wpb-CLIENTS`, and of each part under
+    /// Measures of both phases for the workload `wpb-CLIENTS`, and of each part for
     /// `wpb-CLIENTS-PART`.
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);

@@ -1,4 +1,4 @@
-//! The benchmark against servers and small proxies in this process.
+//! Tests of the benchmark with servers and small proxies in this process.
 
 use super::*;
 use crate::{Origin, OriginOptions};
@@ -11,8 +11,8 @@ fn origin() -> Origin {
     Origin::start(OriginOptions { listen, threads: 1 }).expect("started")
 }
 
-/// Four clients, ten requests a phase, five milliseconds, straight to the address as if it were a
-/// reverse proxy.
+/// Four clients with ten requests per phase and a delay of 5 ms. They send requests directly to the
+/// address, as to a reverse proxy.
 fn small(target: SocketAddr) -> WpbRun {
     WpbRun {
         target,
@@ -26,7 +26,7 @@ fn small(target: SocketAddr) -> WpbRun {
     }
 }
 
-/// Serves each connection with `serve`, on a thread, for as long as the test's process runs.
+/// Serves each connection with `serve` on a thread until the test process ends.
 fn proxy(serve: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -44,7 +44,7 @@ fn request(client: &mut TcpStream) -> String {
     String::from_utf8(text).expect("text")
 }
 
-/// The whole answer of an origin to a request.
+/// The complete answer of an origin to a request.
 fn fetched(origin: SocketAddr, request: &str) -> Vec<u8> {
     let mut server = TcpStream::connect(origin).expect("connected");
     server.write_all(request.as_bytes()).expect("sent");
@@ -134,7 +134,7 @@ fn drop_after_request(mut client: TcpStream) {
     request(&mut client);
 }
 
-/// Sends an answer on with another body.
+/// Forwards an answer after `change` has changed the body.
 fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec<u8>)) {
     let text = request(&mut client);
     let answer = fetched(server, &text);

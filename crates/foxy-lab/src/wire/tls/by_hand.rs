@@ -1,4 +1,4 @@
-//! TLS helpers of tests: authorities, origins, and a client on a socket.
+//! TLS helpers for tests: authorities, origins, and a client on a socket.
 
 use super::outbound::{self, Channel};
 use super::{Certificates, EphemeralAuthority, Trust};
@@ -10,13 +10,13 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 
-/// A client's connection.
+/// A client's TLS connection.
 pub type Secure = StreamOwned<ClientConnection, TcpStream>;
 
-/// Hosts that the certificates of these tests are for.
+/// Host names in the certificates of these tests.
 const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// An authority for those who end TLS: its certificates, and who trusts it.
+/// Certificates for a TLS server, and the trust that its clients need.
 pub fn authority() -> (Certificates, Trust) {
     let made = EphemeralAuthority::of(&HOSTS).expect("made");
     let server = made.server();
@@ -25,7 +25,7 @@ pub fn authority() -> (Certificates, Trust) {
     (certificates, trusting(&[made.authority()]))
 }
 
-/// Who trusts these authorities.
+/// Trust in these authorities.
 pub fn trusting(authorities: &[&str]) -> Trust {
     let mut trust = Trust::default();
     for authority in authorities {
@@ -34,8 +34,8 @@ pub fn trusting(authorities: &[&str]) -> Trust {
     trust
 }
 
-/// The verifying origin behind TLS, at all addresses of this machine, with a certificate for some
-/// of them; and who trusts it.
+/// The verifying origin with TLS on all addresses of this machine, and the trust that its clients
+/// need. The certificate covers only some of these addresses.
 pub fn origin() -> (Origin, Trust) {
     let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let origin = Origin::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");
@@ -43,8 +43,8 @@ pub fn origin() -> (Origin, Trust) {
     (origin, trust)
 }
 
-/// A connection on which TLS is spoken, in a tunnel if there is one to be opened; the handshake is
-/// still to come.
+/// A TLS connection to `to`, through a tunnel if `tunnel` names an authority. The handshake has not
+/// started yet.
 pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -> Secure {
     let mut stream = TcpStream::connect(to).expect("connected");
     if let Some(authority) = tunnel {
@@ -60,18 +60,18 @@ pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -
     StreamOwned::new(ClientConnection::new(trust.client(false), name).expect("a client"), stream)
 }
 
-/// What came back over HTTP/2.
+/// The answer that was received over HTTP/2.
 #[derive(Debug, Default)]
 pub struct Got {
     pub status: u16,
     pub fields: http::HeaderMap,
     pub body: Vec<u8>,
-    /// Whether its stream was reset before its end.
+    /// Whether the stream was reset before its end.
     pub reset: bool,
 }
 
-/// Sends this over HTTP/2 on a connection of its own, in TLS if somebody is trusted: in a tunnel,
-/// if there is one to be opened.
+/// Sends a request over HTTP/2 on a new connection. With `tls`, uses TLS with this trust, and a
+/// tunnel if an authority is named.
 pub fn http2(
     to: SocketAddr,
     tls: Option<(Option<&str>, &Trust)>,
@@ -124,7 +124,7 @@ async fn exchange(stream: Channel, request: http::Request<&'static str>) -> Got 
     got
 }
 
-/// A GET of this URL.
+/// A GET request for this URL.
 pub fn get(url: &str) -> http::Request<&'static str> {
     http::Request::get(url).body("").expect("a request")
 }

@@ -1,5 +1,5 @@
-//! The start of a client's connection: a request, TLS, or a tunnel with TLS inside. The Collector
-//! and the Multiplier serve what follows.
+//! The start of a client's connection: a plain request, TLS, or a tunnel with TLS inside.
+//! Afterwards, the Collector or the Multiplier serves the requests.
 
 use super::inbound::{self, Certificates, HandshakeFailure, Inbound, Opening, Rewound, TlsTarget};
 use crate::wire::http2::{self, Frames};
@@ -61,19 +61,19 @@ pub fn tunnel(
     certificates.of(&to.host).map(|_| to).ok_or(TunnelRefusal::NotVouched)
 }
 
-/// The server side of connections: the Collector, or the Multiplier towards clients.
+/// Serves the requests of a connection. Implemented by the Collector and by the Multiplier.
 pub trait ConnectionService: Clone + 'static {
     fn certificates(&self) -> Option<&Certificates>;
 
-    /// Time limit of the first bytes and of a handshake.
+    /// Time limit for the first bytes and for a TLS handshake.
     fn limit(&self) -> Duration;
 
     fn no_authority(&self);
 
     fn not_entered(&self, reason: HandshakeFailure);
 
-    /// Serves requests until the connection ends or becomes a tunnel. `input` holds bytes already
-    /// read; after CONNECT the rest stays there.
+    /// Serves requests until the connection ends or becomes a tunnel. `input` contains bytes that
+    /// were already read. After CONNECT, the remaining bytes stay in `input`.
     async fn requests(
         &self,
         stream: &mut Inbound,

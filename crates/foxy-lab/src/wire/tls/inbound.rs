@@ -1,5 +1,5 @@
-//! TLS towards those who ask the lab: what a connection begins with, and the handshake, with a
-//! certificate for whom they mean.
+//! TLS towards the lab's clients. Recognises how a connection starts, and runs the handshake with a
+//! certificate for the requested host.
 
 use crate::named::named;
 use bytes::{Buf, BytesMut};
@@ -23,12 +23,12 @@ use tokio_util::either::Either;
 const READ: usize = 16 << 10;
 /// Content type of a TLS handshake record (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
-/// Start of the HTTP/2 preface (RFC 9113 §3.4).
+/// Start of the HTTP/2 connection preface (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI ";
 
 type Make = dyn Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync;
 
-/// The server certificates of an authority. Clones share them.
+/// Creates server certificates of an authority. Clones share their state.
 #[derive(Clone)]
 pub struct Certificates(Arc<Make>);
 
@@ -39,8 +39,8 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// `make` returns the certificate for a host (a name or an address without brackets), or `None`
-    /// if the authority may not vouch for it.
+    /// `make` returns the certificate for a host, which is a name or an address without brackets.
+    /// It returns `None` if the authority must not sign for the host.
     pub fn new(
         make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
     ) -> Self {
@@ -60,7 +60,7 @@ pub enum Opening {
     Tls,
 }
 
-/// Reads until the protocol is known; `None` at the end of the connection or after `limit`.
+/// Reads until the protocol is known. Returns `None` at the end of the connection or after `limit`.
 pub async fn opening(
     stream: &mut TcpStream,
     input: &mut BytesMut,
@@ -128,7 +128,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
 
 pub type Inbound = Either<TcpStream, Box<TlsStream<Rewound<TcpStream>>>>;
 
-/// Makes the close of a connection a reset, so that a truncated answer does not look whole.
+/// Makes closing this connection a reset, so a truncated answer does not look complete.
 pub fn reset(inbound: &Inbound) -> io::Result<()> {
     match inbound {
         Inbound::Left(stream) => stream.set_zero_linger(),
@@ -160,7 +160,7 @@ named! {
 #[derive(Clone, Copy, Debug)]
 pub enum TlsTarget<'a> {
     Tunnel(&'a str),
-    /// The host in the hello, or this address if it names none.
+    /// The host in the client's hello, or this address if the hello names no host.
     Here(IpAddr),
 }
 
@@ -185,7 +185,7 @@ async fn handshake(
         .map_err(|error| reason(&error))?;
     let named = start.client_hello().server_name().map(str::to_ascii_lowercase);
     let host = match (target, named) {
-        // The name in a hello has no dot at its end (RFC 6066 §3).
+        // The host name in a hello has no dot at its end (RFC 6066 §3).
         (TlsTarget::Tunnel(host), Some(name)) if host.trim_end_matches('.') != name => {
             return Err(HandshakeFailure::WrongName);
         }

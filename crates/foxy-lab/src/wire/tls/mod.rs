@@ -1,6 +1,6 @@
-//! TLS of the lab: an authority that lives as long as the process, its certificates for origins,
-//! and trust. Reads no files. `outbound` connects to servers, `inbound` does handshakes with
-//! clients, `entrance` starts their connections.
+//! TLS of the lab: a certificate authority for this process only, certificates for origins, and
+//! trust. Reads no files. `outbound` connects to servers, `inbound` runs handshakes with clients,
+//! and `entrance` starts client connections.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -19,13 +19,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// ALPN identifiers (RFC 7301).
+/// ALPN identifiers of the protocols (RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
 const NAME: &str = "foxy lab, one run";
 
-/// An origin's certificate and the authority that signed it. The authority's key is not kept.
+/// An origin's certificate, and the authority that signed it. The authority's key is not stored.
 #[derive(Clone, Debug)]
 pub struct EphemeralAuthority {
     authority: String,
@@ -33,7 +33,7 @@ pub struct EphemeralAuthority {
 }
 
 impl EphemeralAuthority {
-    /// For `localhost`, the loopback addresses, and `address`.
+    /// Creates a certificate for `localhost`, the loopback addresses, and `address`.
     pub fn make(address: IpAddr) -> io::Result<Self> {
         Self::of(&["localhost", "127.0.0.1", "::1", &address.to_string()])
     }
@@ -74,20 +74,20 @@ fn signed(names: &[&str]) -> Result<(String, CertificateDer<'static>, KeyPair), 
     Ok((authority, certificate.der().clone(), key))
 }
 
-/// Trusted authorities.
+/// Certificate authorities that are trusted.
 #[derive(Clone, Debug)]
 pub struct Trust {
     roots: RootCertStore,
 }
 
-/// Why a PEM text is unusable.
+/// Why a PEM text cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustError {
-    /// Not PEM; the parser's message.
+    /// The text is not PEM. Contains the parser's message.
     NotPem(String),
-    /// No certificate.
+    /// The text contains no certificate.
     Empty,
-    /// An unreadable certificate; the parser's message.
+    /// A certificate cannot be read. Contains the parser's message.
     BadCertificate(String),
 }
 
@@ -112,7 +112,7 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// Adds all certificates of a PEM text.
+    /// Adds all certificates in a PEM text.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), TrustError> {
         let mut found = false;
         for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -129,12 +129,12 @@ impl Trust {
         self.roots.roots.extend(other.roots.roots.iter().cloned());
     }
 
-    /// Adds the system's certificates; unreadable ones are skipped.
+    /// Adds the system's certificates. Unreadable certificates are skipped.
     pub fn add_known(&mut self, certificates: Vec<CertificateDer<'_>>) {
         self.roots.add_parsable_certificates(certificates);
     }
 
-    /// Without session resumption, so that every exchange pays for a whole handshake.
+    /// A client configuration without session resumption, so every exchange needs a full handshake.
     pub(crate) fn client_without_memory(&self, http2: bool) -> Arc<ClientConfig> {
         let mut config = Arc::unwrap_or_clone(self.client(http2));
         config.resumption = Resumption::disabled();
