@@ -1,6 +1,6 @@
-//! Explains a request: what the cache holds for it and what would become of it now, rule by rule.
-//! It asks no origin and changes nothing. The rules are those of `exchange`, `purge` and
-//! foxy-rules.
+//! Explains a request rule by rule: what the cache has stored for it, and how the proxy would
+//! answer it now. It contacts no origin and changes nothing. The rules are those of `exchange`,
+//! `purge` and foxy-rules.
 
 mod step;
 
@@ -23,31 +23,31 @@ use foxy_rules::explain::{Response, explain_reuse};
 use std::fmt;
 use std::sync::Arc;
 
-/// A stored response as the explanation shows it.
+/// A stored response, as an explanation shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Tier that holds the response.
+    /// Where the response is stored: memory or disk.
     pub source: HitSource,
-    /// Status line and fields.
+    /// The status line and header fields.
     pub head: Bytes,
-    /// Time of receipt.
+    /// When the response was received.
     pub received: WallTime,
-    /// Age in seconds.
+    /// The response's age in seconds.
     pub age: u64,
-    /// Freshness lifetime in seconds, after purges.
+    /// How long the response is fresh, in seconds. Purges are taken into account.
     pub lifetime: u64,
-    /// Body length in bytes.
+    /// Length of the body in bytes.
     pub length: u64,
-    /// Number of the last purge before the fetch began.
+    /// The last purge before the fetch began.
     pub begun: Stamp,
 }
 
-/// A stored response, if there is one, and the rules applied to the request.
+/// The stored response, if there is one, and the result of each rule for the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The stored response for the request, purged or not.
+    /// The stored response for the request, even if a purge removed it.
     pub stored: Option<Shown>,
-    /// Verdicts of the rules in order. The last step is the outcome.
+    /// The results of the rules, in order. The last step is the outcome.
     pub steps: Vec<Step>,
 }
 
@@ -60,8 +60,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Purger {
-    /// Explains a GET of `url` with these extra header lines. A request that cannot be read gets an
-    /// explanation too.
+    /// Explains a GET of `url` with these additional header lines. A request that the proxy cannot
+    /// parse is explained too.
     pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
         match read(url, fields) {
             Ok(head) => {
@@ -182,7 +182,7 @@ fn outcome(next: Next) -> Outcome {
     }
 }
 
-/// Reads the request with the decoder of the proxy.
+/// Parses the request with the decoder of the proxy.
 fn read(url: &str, fields: &[(String, String)]) -> Result<RequestHead, ErrorReason> {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or(authority);

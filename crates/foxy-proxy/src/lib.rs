@@ -1,21 +1,22 @@
-//! The caching proxy: HTTP in, HTTP out. It reads no arguments, no environment and no files.
+//! The caching proxy. It receives HTTP requests and sends HTTP requests. It reads no arguments, no
+//! environment and no files.
 //!
-//! Imports go down this list:
-//! - `explain` says what the cache would do with a request.
-//! - `server` accepts clients, carries out each request and logs it. `server::dispatch` leads from
-//!   a request's head to its answer.
-//! - `lookup` answers GET and HEAD from the cache or a flight. `slices` does so for ranges of large
-//!   objects.
+//! Each module imports only modules below it in this list:
+//! - `explain` tells what the cache would do with a request.
+//! - `server` accepts clients, handles each request and logs it. `server::dispatch` leads from the
+//!   head of a request to its answer.
+//! - `lookup` answers GET and HEAD from the cache or from a flight. `slices` does the same for
+//!   ranges of large objects.
 //! - `answer` sends responses to a `client`, which speaks HTTP/1.1 or HTTP/2.
-//! - `fill` fetches for the cache.
-//! - `worker` holds everything that the requests of a thread can reach.
-//! - `flight` shares a fetch among requests.
-//! - `settings` holds limits and waits. `intercept` ends the TLS inside a CONNECT.
-//! - `request` holds a request as data. `request::exchange` decides what happens to it, as pure
-//!   functions.
-//! - `cache` is memory and store together, with purges.
+//! - `fill` fetches responses for the cache.
+//! - `worker` contains everything that the requests of a thread share.
+//! - `flight` shares a fetch among several requests.
+//! - `settings` contains limits and timeouts. `intercept` decrypts the TLS inside a CONNECT.
+//! - `request` represents a request as data. `request::exchange` decides how to handle it, with
+//!   pure functions.
+//! - `cache` combines memory and store, with purges.
 //! - `upstream` connects to origins.
-//! - `core` holds values and budgets that every part shares.
+//! - `core` contains values and budgets that all modules share.
 
 mod answer;
 pub mod cache;

@@ -1,4 +1,4 @@
-//! Limits and waits of the proxy as values. The binary fills them in from its table of settings.
+//! Limits and timeouts of the proxy. The `foxy` program sets them from its configuration.
 
 use crate::core::tls::ClientTls;
 use crate::core::token::Token;
@@ -9,80 +9,84 @@ use foxy_rules::Policy;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Everything the proxy needs to know before it starts.
+/// All settings that the proxy needs to start.
 #[derive(Clone, Debug)]
 pub struct ProxySettings {
-    /// Addresses for plain connections. Port 0 takes a free port.
+    /// Addresses for connections without TLS. Port 0 means any free port.
     pub listen: Vec<SocketAddr>,
-    /// Addresses for TLS connections.
+    /// Addresses for connections with TLS.
     pub listen_tls: Vec<SocketAddr>,
-    /// Certificates for `listen_tls`. Without them nothing listens there.
+    /// Certificates for `listen_tls`. Without certificates, the proxy does not listen on these
+    /// addresses.
     pub client_tls: Option<ClientTls>,
-    /// Hosts whose TLS inside CONNECT ends at the proxy. Forward proxies only.
+    /// Hosts whose TLS inside a CONNECT the proxy decrypts. Only a forward proxy uses this.
     pub interception: Option<Interception>,
-    /// Time for a client's TLS handshake.
+    /// Time limit for a client's TLS handshake.
     pub client_handshake: Duration,
-    /// Balancers whose connections begin with a PROXY protocol header.
+    /// Load balancers whose connections begin with a PROXY protocol header.
     pub proxy_protocol_from: Vec<Cidr>,
-    /// Peers whose X-Forwarded-For, Forwarded and X-Forwarded-Proto a reverse proxy believes.
+    /// Peers that a reverse proxy trusts to send X-Forwarded-For, Forwarded and X-Forwarded-Proto.
     pub forwarded_from: Vec<Cidr>,
-    /// Forward or reverse.
+    /// Forward proxy or reverse proxy.
     pub mode: Mode,
-    /// Threads that serve clients, at least one.
+    /// Number of threads that serve clients, at least one.
     pub workers: usize,
-    /// Bytes of memory for responses and for parts of large responses.
+    /// Memory in bytes for responses and for parts of large responses.
     pub memory: u64,
-    /// Largest body in bytes that memory keeps whole.
+    /// Size in bytes of the largest body that memory stores whole.
     pub memory_object_limit: u64,
-    /// Largest body in bytes that the store keeps (LRU-TH, R49).
+    /// Size in bytes of the largest body that the store accepts (LRU-TH, R49).
     pub object_limit: u64,
-    /// Freshness in seconds of negative answers that name none. 0 disables it.
+    /// How many seconds a negative answer is fresh if it does not say so itself. 0 disables such
+    /// caching.
     pub negative_lifetime: u64,
-    /// Clients that may purge without a token.
+    /// Addresses of clients that may purge without a token.
     pub purge_from: Vec<Cidr>,
-    /// Token that lets any client purge.
+    /// The token with which any client may purge.
     pub purge_token: Option<Token>,
-    /// Policy on addresses and ports that the proxy may connect to.
+    /// Which addresses and ports the proxy may connect to.
     pub destinations: DestinationPolicy,
-    /// Waits and limits of the upstream side.
+    /// Timeouts and limits for connections to origins.
     pub upstream: UpstreamSettings,
-    /// Time for a client to send a head, from its first byte.
+    /// Time limit for a client to send a request head, counted from its first byte.
     pub client_head: Duration,
-    /// Time that a client's connection may stay without a request.
+    /// How long a client's connection may be open without a request.
     pub client_idle: Duration,
-    /// Time between two reads of a request's body.
+    /// Most time between two reads of a request body.
     pub client_read: Duration,
-    /// Time for a client to take more of a response.
+    /// Most time during which a client reads nothing of its answer.
     pub client_write: Duration,
-    /// Time that a tunnel may stay silent.
+    /// How long a tunnel may transfer nothing.
     pub tunnel_idle: Duration,
-    /// Time for the store to answer a get, after which the get is a miss. A response that has begun
-    /// waits ten times as long.
+    /// Time limit for a read from the store. After this time, the read counts as a miss. An answer
+    /// that has begun waits ten times as long.
     pub store_patience: Duration,
-    /// Client connections over all workers. At the limit a new connection replaces the connection
-    /// that waits longest for a request. If none waits, the new connection gets a 503 and closes.
+    /// Most client connections over all workers. At the limit, a new connection replaces the
+    /// connection that has been idle longest. If none is idle, the new connection receives a 503
+    /// and is closed.
     pub connections: usize,
-    /// Connections of one client, with the same rule.
+    /// Most connections of one client, with the same rule.
     pub connections_per_client: usize,
-    /// Client connections that the process has descriptors for. If this limit comes first, new
-    /// clients wait in the listen queue instead of getting a 503.
+    /// Number of client connections for which the process has file descriptors. If this limit is
+    /// reached first, new clients wait in the listen queue instead of receiving a 503.
     pub descriptors_for_connections: usize,
-    /// Limits on a request's head, trailers and chunks.
+    /// Limits for the head, trailers and chunks of a request.
     pub limits: foxy_http::Limits,
-    /// Bytes of an unneeded request body that are read and dropped to keep the connection.
+    /// Most bytes of an unneeded request body that are read and dropped so that the connection can
+    /// stay open.
     pub drain_limit: u64,
-    /// Name of the proxy in Via. It must be unique to the process, so that loops are seen.
+    /// The proxy's name in Via. It must be unique to the process, so that loops are detected.
     pub via_name: String,
-    /// Time that a graceful stop waits for requests in progress.
+    /// How long a graceful stop waits for requests in progress.
     pub stop_after: Duration,
-    /// Seed of every random choice.
+    /// The seed of all random choices.
     pub seed: u64,
     /// Returns freed memory of a worker to the system. The result is the time until the next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
 impl ProxySettings {
-    /// Caching policy of the operator.
+    /// The operator's caching policy.
     pub const fn policy(&self) -> Policy {
         Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
     }

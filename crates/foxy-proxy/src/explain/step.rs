@@ -1,4 +1,5 @@
-//! Steps of an explanation: the verdict of a rule, the section that defines the rule, and its name.
+//! Steps of an explanation. Each step has the result of a rule, the name of the rule, and the
+//! section that defines it.
 
 use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
@@ -11,55 +12,55 @@ use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
 use std::fmt;
 
-/// The verdict of one rule.
+/// The result of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The proxy would answer with an error of its own.
+    /// The proxy would answer with its own error.
     Refused(ErrorReason),
-    /// The cache is not asked.
+    /// The cache is not used.
     NotAsked(ForwardReason),
-    /// The proxy would answer without cache and origin.
+    /// The proxy would answer without using the cache or the origin.
     AnsweredHere,
-    /// The key that the cache is asked for.
+    /// The cache key that is looked up.
     Key(Bytes),
-    /// Request fields that choose among the stored responses of the URL.
+    /// The request fields that choose among the stored responses of the URL.
     Varies(Vec<String>),
-    /// No stored response fits.
+    /// No stored response matches the request.
     NotStored,
-    /// The last answer to the URL was not stored.
+    /// The last response to this URL was not stored.
     LastNotKept(Refused),
-    /// A stored response fits.
+    /// A stored response matches the request.
     Found(HitSource),
-    /// Verdict of the purges on the stored response.
+    /// The effect of the purges on the stored response.
     Purged(Verdict),
-    /// Verdict of a reuse rule on the stored response.
+    /// The result of a reuse rule for the stored response.
     Rule(RuleStep),
-    /// The outcome.
+    /// The outcome of the whole request.
     Therefore(Outcome),
 }
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// An answer from the cache.
+    /// The answer would come from the cache.
     Hit {
-        /// Seconds of freshness left. Negative when stale.
+        /// Seconds until the response becomes stale. Negative if it is already stale.
         ttl: i64,
-        /// Permission to answer stale.
+        /// The rule that permits a stale answer.
         permit: Option<Permit>,
     },
-    /// The origin would be asked to validate the stored response.
+    /// The proxy would ask the origin to validate the stored response.
     Validate(ForwardReason),
-    /// The origin would be asked for a response.
+    /// The proxy would fetch the response from the origin.
     Fetch(ForwardReason),
-    /// The request would be refused.
+    /// The proxy would refuse the request.
     Refuse(ErrorReason),
-    /// The proxy would answer by itself.
+    /// The proxy would answer the request itself.
     AnswerHere,
 }
 
 impl Outcome {
-    /// Stable name.
+    /// A stable name for the outcome.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit { .. } => "hit",
@@ -98,7 +99,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Step {
-    /// Document and section that define the rule.
+    /// The document and section that define the rule.
     pub fn section(&self) -> &'static str {
         match self {
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
@@ -116,7 +117,7 @@ impl Step {
         }
     }
 
-    /// Stable name.
+    /// A stable name for the step.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Refused(reason) => reason.name(),

@@ -1,5 +1,5 @@
-//! Carries the body of a fill from the origin to the readers and the body writer. If the origin
-//! breaks off, asks for the rest of the same response, and readers notice nothing.
+//! Passes the body of a fill from the origin to the readers and to the body writer. If the origin
+//! breaks the body off, requests the rest of the same response. Readers do not notice this.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};
@@ -15,17 +15,18 @@ use foxy_rules::{Span, StoredTimes};
 use std::future::pending;
 use std::sync::Arc;
 
-/// A fill without readers goes on if at most this many bytes, or a twentieth of the body, are
-/// missing (as Squid's quick_abort does).
+/// A fill without readers continues if at most this many bytes, or a twentieth of the body, are
+/// missing. Squid's quick_abort does the same.
 const QUICK_ABORT_BYTES: u64 = 64 << 10;
 
-/// Attempts to resume a broken body in a row. An attempt that brought a part starts the count anew.
+/// Most attempts in a row to resume a body that broke off. After an attempt that delivered at least
+/// one part, counting starts again.
 const MAX_RESUMES: u32 = 3;
 
 enum RestOfBody {
     Comes(Box<UpstreamExchange>),
     NotNow,
-    /// The origin has another response, or may have.
+    /// The origin has another response now, or the proxy cannot exclude this.
     Never,
 }
 
@@ -34,15 +35,15 @@ pub(crate) struct IncomingBody<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) flight: &'a Flight,
     pub(crate) fill: &'a FillRequest,
-    /// The head as it is stored.
+    /// The head in the form in which it is stored.
     pub(crate) head: &'a ResponseHead,
     pub(crate) length: Option<u64>,
 }
 
 impl IncomingBody<'_> {
-    /// Carries the body to the readers and the writer. Calls `refused` if the writer stops keeping
-    /// it, and `whole` before readers get the last byte of a body of known length. Returns the
-    /// writer of a broken body too.
+    /// Passes the body to the readers and the writer. Calls `refused` if the writer can no longer
+    /// store the body. Calls `whole` before readers receive the last byte of a body of known
+    /// length. Returns the writer even if the body broke off.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
@@ -136,7 +137,8 @@ impl IncomingBody<'_> {
         RestOfBody::Comes(Box::new(exchange))
     }
 
-    /// Keeps the stored parts of a broken body as slices of its object, for later requests.
+    /// Stores the parts of a body that broke off as slices of the object, so that later requests
+    /// can use them.
     pub(crate) fn leave_slices(self, writer: &BodyWriter, times: StoredTimes) {
         let Self { worker, fill, head, length, .. } = self;
         let Keeping::Parts { fill: number, bytes: 1.. } = writer.keeping() else { return };
@@ -154,7 +156,8 @@ impl IncomingBody<'_> {
     }
 }
 
-/// Waits for the store's next answer; for ever if none is due.
+/// Waits until the store has confirmed or refused the next part. Waits for ever if no part is
+/// unconfirmed.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,
@@ -162,7 +165,8 @@ async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     }
 }
 
-/// Notes whether the writer still keeps the body, and the bytes that can be read back by now.
+/// Notes whether the writer is still storing the body, and which bytes readers can already read
+/// from the store.
 fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*writer) {
         (Kept::Yes, Some(writer)) => flight.keep_if(|keeping| keeping.advance(writer.keeping())),

@@ -1,5 +1,5 @@
-//! Collects a body for the cache: a small one whole, a large one in parts as it comes. Limits the
-//! time that the body waits for a slow store.
+//! Collects a body for the cache. A small body is stored whole; a large body is stored in parts
+//! while it arrives. The body waits only a limited time for a slow store.
 
 use crate::cache::purge::site_of;
 use crate::cache::{Cache, CacheKey, NotKept, PART, Storage, StoredBody, part_key};
@@ -16,21 +16,23 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Unconfirmed parts of one fill before its body waits for the store.
+/// Most parts of one fill that the store has not confirmed. Beyond this number, the body waits for
+/// the store.
 const MAX_UNCONFIRMED_PARTS: usize = 16;
 
-/// Bytes that are allocated at once for a body of known length.
+/// Number of bytes that are allocated at the start for a body of known length.
 const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 
-/// The pause before a busy store is asked again.
+/// The pause before a part is sent to a busy store again.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Parts that the store must confirm before a body may wait for it as long as at first. With a
-/// patience of one second, a store below 16 MiB a second does not store a faster response.
+/// Number of confirmed parts that restore the full timeout. With a timeout of one second, a store
+/// that writes less than 16 MiB/s cannot store a body that arrives faster than that.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
-/// The factor on the wait for each part while readers of the flight read it back. Without the store
-/// they would all have to ask the origin, or be cut.
+/// Factor for the timeout of each part while readers of the flight read the body from the store. If
+/// the body were not stored, each of these readers would need the origin, or its answer would be
+/// cut off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +65,12 @@ struct UnconfirmedPart {
 
 enum StoreAnswer {
     Pending(oneshot::Receiver<Answer>),
-    /// The store was busy. Asks again at this time.
+    /// The store was busy. Send the part again at this time.
     AskAgain(Instant),
 }
 
-/// Copies the bytes if their allocation is much too large, since they may be kept for long.
+/// Copies the bytes if their allocation is much larger than needed, because they may stay in memory
+/// for long.
 fn exact(collected: BytesMut) -> Bytes {
     const UNUSED: usize = 8;
     let is_exact = collected.capacity() <= collected.len() + collected.len() / UNUSED;
@@ -104,7 +107,7 @@ impl BodyWriter {
         &self.worker.shared.cache
     }
 
-    /// The bytes that the store has confirmed.
+    /// Returns which bytes the store has confirmed.
     pub(crate) const fn keeping(&self) -> Keeping {
         Keeping::Parts { fill: self.fill, bytes: self.confirmed * PART as u64 }
     }
@@ -113,8 +116,8 @@ impl BodyWriter {
         self.parts > 0
     }
 
-    /// Takes more of the body. Waits for the store if too many parts are unconfirmed, up to its
-    /// patience.
+    /// Adds more of the body. If too many parts are unconfirmed, waits for the store until the
+    /// timeout.
     pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
@@ -166,8 +169,8 @@ impl BodyWriter {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store has the oldest unconfirmed part; for ever if there is none. Asks a busy
-    /// store again after a pause.
+    /// Waits until the store confirms the oldest unconfirmed part, or for ever if there is none. If
+    /// the store is busy, sends the part again after a pause.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
             let Some(oldest) = self.unconfirmed.front_mut() else { return pending().await };
@@ -225,8 +228,8 @@ impl BodyWriter {
         Kept::Yes
     }
 
-    /// Waits until the store has confirmed every part. Returns the body as it is stored and its
-    /// length, or `None` if a part was not stored.
+    /// Waits until the store has confirmed every part. Returns the body in its stored form and the
+    /// body's length. Returns `None` if a part was not stored.
     pub(crate) async fn complete(mut self, needed: Needed) -> Option<(StoredBody, u64)> {
         if self.parts == 0 {
             return Some((StoredBody::Whole(exact(self.collected)), self.length));
@@ -237,8 +240,8 @@ impl BodyWriter {
     }
 }
 
-/// The time that a body may still wait for its store: a while at once, and longer as the store
-/// confirms parts.
+/// How long a body may still wait for its store. Waiting uses this time up, and each confirmed part
+/// adds some.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     left: Duration,
@@ -250,7 +253,7 @@ impl Patience {
         Self { left: most, most }
     }
 
-    /// For each part that readers of the flight read back.
+    /// The timeout for each part that readers of the flight read from the store.
     fn for_readers(&self) -> Duration {
         self.most * PATIENCE_FACTOR_FOR_READERS
     }
@@ -268,7 +271,8 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Parts that a store confirms at one per `pace` before the body stops waiting; at most `parts`.
+    /// Number of parts, at most `parts`, that a store confirms before the body no longer waits. The
+    /// store confirms one part per `pace`.
     fn confirmed(pace: Duration, parts: u32) -> u32 {
         let mut patience = Patience::new(Duration::from_secs(1));
         let mut waits = || {

@@ -1,5 +1,5 @@
-//! Fetches for the cache. A fill drives one exchange with an origin, hands the response to the
-//! readers of its flight, and stores it.
+//! Fetches for the cache. A fill runs one exchange with an origin, passes the response to the
+//! readers of its flight (the shared fetch), and stores the response.
 
 pub(crate) mod body;
 pub(crate) mod body_writer;
@@ -47,8 +47,8 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
     tokio::task::spawn_local(run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Refreshes a stored response that is served stale meanwhile (RFC 5861 §3), unless its URL is
-/// being fetched already.
+/// Validates a stored response in the background while it is served stale (RFC 5861 §3). Does
+/// nothing if the URL is already being fetched.
 pub(crate) fn refresh(
     worker: &Rc<Worker>,
     wanted: &Wanted<'_>,
@@ -84,7 +84,7 @@ pub(crate) async fn run(
     };
 }
 
-/// Receives a response, shows it to the readers and stores it. Returns the trailers.
+/// Receives a response, passes it to the readers and stores it. Returns the trailers.
 pub(crate) async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -118,7 +118,8 @@ pub(crate) async fn receive(
     };
     match not_stored {
         Some(why) => {
-            // A missing range says nothing about the object's other bytes.
+            // A 416 only means that these bytes do not exist. It is no reason against storing other
+            // bytes of the object.
             if !(fill.ranged && status == 416) {
                 refused(why);
             }
@@ -152,7 +153,8 @@ pub(crate) async fn receive(
     let (Some(expected), Ok(_)) = (expected, &result) else { return result };
     if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
         let_go(writer.as_ref());
-        // Readers do not wait until the store has confirmed every part.
+        // The body is complete for readers now. They need not wait until the store has confirmed
+        // every part.
         flight.end(result.clone());
     }
     if let Some(writer) = writer
@@ -163,7 +165,8 @@ pub(crate) async fn receive(
     result
 }
 
-/// Publishes the outcome of a validation once its answer, which has no body, has ended.
+/// Publishes the outcome of a validation after the origin's answer has ended. This answer has no
+/// body.
 async fn publish_validated(
     flight: &Flight,
     outcome: FlightOutcome,
@@ -181,7 +184,7 @@ fn validated(
     origin: &OriginHead,
 ) -> FlightOutcome {
     if !is_about(&View(&origin.head.headers), &View(&stale.stored.head.headers)) {
-        // The origin has another response by now; the next request must not ask about this one.
+        // The origin has another response now, so the next request must not validate this response.
         worker.shared.cache.forget(&stale.key);
         return FlightOutcome::Unconfirmed;
     }
@@ -195,7 +198,7 @@ fn validated(
     }
 }
 
-/// Adds a response to the cache if all of its body was kept. Returns whether it was.
+/// Adds a response to the cache if its whole body was stored. Returns whether it was.
 async fn store(
     worker: &Worker,
     flight: &Flight,
@@ -211,7 +214,7 @@ async fn store(
     let source = fill.watch.fetched();
     worker.shared.cache.add(&fill.base, placement, &stored, source, &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    // A body that no reader reads back now need not be held for slow readers.
+    // If no reader reads this body from the cache now, it need not stay in memory for slow readers.
     let room = match (&stored.body, flight.needs_what_is_kept()) {
         (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
         (StoredBody::Whole(_), Needed::Later) => None,
@@ -222,7 +225,7 @@ async fn store(
     true
 }
 
-/// The response as it will be stored, without its body.
+/// Creates the response in its stored form, but without a body.
 fn expected(
     worker: &Worker,
     fill: &FillRequest,

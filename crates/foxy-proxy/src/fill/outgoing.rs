@@ -1,4 +1,4 @@
-//! Builds requests to origins from client requests.
+//! Creates requests to origins from client requests.
 
 use crate::cache::Stored;
 use crate::core::View;
@@ -13,7 +13,7 @@ use foxy_rules::partial::strong_validator;
 use foxy_rules::range::range_value;
 use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
 
-/// The client's request as it is forwarded.
+/// Creates the request that forwards the client's request.
 pub(crate) fn forwarded(
     worker: &Worker,
     head: &RequestHead,
@@ -40,8 +40,8 @@ pub(crate) fn forwarded(
     UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
 }
 
-/// A GET for the cache: without the client's conditions and ranges, with the validators of the
-/// `stale` response.
+/// Creates a GET for the cache. It leaves out the client's conditions and ranges, and adds the
+/// validators of the `stale` response.
 pub(crate) fn for_cache(
     worker: &Worker,
     head: &RequestHead,
@@ -70,8 +70,8 @@ pub(crate) fn for_cache(
     }
 }
 
-/// A GET of the bytes `span` for the cache. With a strong validator in `of`: only of the response
-/// with the head `of`.
+/// Creates a GET of the bytes `span` for the cache. If the head `of` has a strong validator, the
+/// origin sends the bytes only if it still has that response.
 pub(crate) fn for_range(
     worker: &Worker,
     head: &RequestHead,
@@ -89,7 +89,7 @@ pub(crate) fn for_range(
     request
 }
 
-/// A GET of the bytes `span` for the cache that validates the stored response.
+/// Creates a GET of the bytes `span` for the cache that also validates the stored response.
 pub(crate) fn for_validated_range(
     worker: &Worker,
     head: &RequestHead,
@@ -102,14 +102,14 @@ pub(crate) fn for_validated_range(
     request
 }
 
-/// The range to ask the origin for; `None` if the client sent no Range.
+/// Returns the range to request from the origin, or `None` if the client sent no Range.
 pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
     let mut lines = headers.get_all("range");
     let range = lines.next()?;
     Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
 }
 
-/// Normalises the Range field.
+/// Rewrites the Range field in a normal form.
 fn bound_range(headers: &mut Headers) {
     match asked_range(headers) {
         None | Some(UpstreamRange::Unknown) => {}

@@ -1,5 +1,5 @@
-//! Steps that all fetches for the cache share: the request, the final head, whether and where the
-//! response is stored, and the end of the flight.
+//! The steps that all fetches for the cache share: the request, the final head, the decision
+//! whether and where to store the response, and the end of the flight.
 
 use crate::cache::{Cache, CacheKey, Placement, VaryList, Watch};
 use crate::core::View;
@@ -16,12 +16,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct FillRequest {
-    /// The client's request, whose fields choose the variant and may forbid storing.
+    /// The client's request. Its fields choose the variant and may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
     pub(crate) list: Option<VaryList>,
-    /// A stored response that may not answer as it is.
+    /// A stored response that may not be served without contacting the origin.
     pub(crate) stale: Option<Stale>,
     pub(crate) watch: Watch,
     pub(crate) ranged: bool,
@@ -60,7 +60,7 @@ pub(crate) async fn final_head(
     }
 }
 
-/// Body bytes, if the origin said so.
+/// Returns the number of body bytes, if the origin announced it.
 pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
     match length {
         BodyLength::Length(bytes) => Some(bytes),
@@ -71,16 +71,17 @@ pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// By the steady clock.
+    /// When the request was sent, by the steady clock.
     requested: WallTime,
-    /// By the steady clock.
+    /// When the answer was received, by the steady clock.
     pub(crate) received: WallTime,
-    /// When the answer came by the civil clock, to compare with its dates.
+    /// When the answer was received, by the civil clock. This time is compared with the dates in
+    /// the answer.
     pub(crate) civil: WallTime,
 }
 
 impl Times {
-    /// The times of an answer that comes now. `requested` is by the steady clock.
+    /// The times of an answer that is received now. `requested` is by the steady clock.
     pub(crate) fn until_now(requested: WallTime) -> Self {
         Self { requested, received: clock::steady(), civil: clock::wall() }
     }
@@ -93,8 +94,8 @@ impl Times {
     }
 }
 
-/// Why the response to a request for a URL may not be stored. For a part, `status` is the status of
-/// its whole. `received` is by the civil clock.
+/// Returns why the response to a request for a URL may not be stored. For a part of a response,
+/// `status` is the status of the whole response. `received` is by the civil clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,
@@ -135,7 +136,7 @@ pub(crate) fn placed(
     Placement { key, list: Some(list), has_new_list }
 }
 
-/// Removes hop-by-hop fields from an origin's head; adds Via and a missing Date.
+/// Removes hop-by-hop fields from an origin's head. Adds Via, and Date if it is missing.
 pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
     strip_hop_by_hop(&mut head.headers);
     worker.add_via(head.version, &mut head.headers);
@@ -144,8 +145,9 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     }
 }
 
-/// Ends a flight with `result` when the fill ends, also when a panic or the end of its worker drops
-/// the fill, so that no reader waits for ever. A flight that has ended stays as it ended.
+/// Ends a flight with `result` when the fill ends. This also happens if a panic or the end of the
+/// worker drops the fill, so that no reader waits for ever. If the flight has already ended,
+/// nothing changes.
 pub(crate) struct Ending {
     pub(crate) worker: Rc<Worker>,
     pub(crate) flight: Arc<Flight>,

@@ -1,5 +1,5 @@
-//! A stored response that needs its origin's word: when it may answer all the same, and the update
-//! that a 304 or an answer to HEAD makes of it.
+//! A stored response that the origin must validate: when it may be served without validation, and
+//! how a 304 or an answer to HEAD updates it.
 
 use crate::cache::{CacheKey, Found, Stored, StoredBody, VaryList, Watch};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
@@ -21,15 +21,17 @@ use std::sync::Arc;
 pub(crate) struct Stale {
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
-    /// Whether the request to the origin carries the validators of this response.
+    /// Whether the request to the origin contains the validators of this response.
     pub(crate) validate: bool,
-    /// The reserved memory of the body; `None` if the body was dropped for lack of room.
+    /// The memory reserved for the body. `None` if the body was dropped because the budget was used
+    /// up.
     held: Option<Arc<HeldBytes>>,
 }
 
 impl Stale {
-    /// Holds a stored response while the origin is asked. Without room in `waiting` the body is
-    /// dropped: the response is then neither validated nor served, but replaced like any other.
+    /// Keeps a stored response in memory while the proxy contacts the origin. If the budget
+    /// `waiting` has no space, the body is dropped. The response is then neither validated nor
+    /// served, only replaced.
     pub(crate) fn hold(
         waiting: &ByteBudget,
         stored: Arc<Stored>,
@@ -51,8 +53,8 @@ impl Stale {
         Some(PendingUpdate { base, stored, key, watch, _held: held? })
     }
 
-    /// The hit that may answer `request` after a failure of the origin. `status` is the status of
-    /// the failure, if the origin answered.
+    /// Returns how the stored response may answer `request` after a failure of the origin. `status`
+    /// is the status of the failure, if the origin answered.
     pub(crate) fn hit_after(
         &self,
         status: Option<u16>,
@@ -84,7 +86,7 @@ pub(crate) struct Miss {
 }
 
 impl Miss {
-    /// `validate`: the origin is to confirm the response that was found.
+    /// Creates a miss. `validate` means that the origin shall confirm the response that was found.
     pub(crate) fn new(
         waiting: &ByteBudget,
         base: &CacheKey,
@@ -114,7 +116,7 @@ impl Miss {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
     }
 
-    /// The Vary list, unless another write may have replaced the list since the look-up.
+    /// Returns the Vary list, unless another write may have replaced the list since the look-up.
     pub(crate) fn list_in_force(&self) -> Option<&VaryList> {
         self.list.as_ref().filter(|_| !self.watch.late)
     }
@@ -124,7 +126,7 @@ impl Miss {
         self.stale?.pending_update(base, watch)
     }
 
-    /// The stored response that may answer `request` after a flight with this `outcome`.
+    /// Returns the stored response that may answer `request` after a flight with this `outcome`.
     pub(crate) fn as_hit_after(
         &self,
         request: &Headers,
@@ -142,7 +144,7 @@ impl Miss {
     }
 }
 
-/// The list that a stored variant was found by.
+/// Returns the Vary list by which a stored variant was found.
 pub(crate) fn list_of(base: &CacheKey, stored: &Stored, key: &CacheKey) -> Option<VaryList> {
     base.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
 }
@@ -159,8 +161,9 @@ pub(crate) struct PendingUpdate {
 
 impl PendingUpdate {
     /// Merges the fields of an answer that confirmed the stored response (RFC 9111 §3.2). Stores
-    /// the result, or returns the reason not to. If the answer forbids storing, the stored response
-    /// is forgotten; if only this request forbids storing, it stays as it was.
+    /// the result, or returns the reason why not. If the answer forbids storing, the stored
+    /// response is removed. If only this request forbids storing, the stored response stays
+    /// unchanged.
     pub(crate) fn confirm(
         &self,
         worker: &Worker,
@@ -183,20 +186,22 @@ impl PendingUpdate {
                 cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
             }
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
-            // With another Vary, it is good for other requests than those it is stored for.
+            // With another Vary, the response fits other requests than the requests under this key,
+            // so remove it.
             None | Some(_) => cache.outdate(base, &self.key, &self.watch),
         }
         (fresh, not_stored)
     }
 
-    /// The hit that may answer `request` although the origin gave no answer.
+    /// Returns how the stored response may answer `request` if the origin gave no answer.
     pub(crate) fn hit_after(&self, error: UpstreamError, request: &Headers) -> Option<Hit> {
         let hit = hit_after(&self.stored, None, request, clock::steady());
         hit.filter(|_| error.is_the_origins())
     }
 
-    /// Applies the answer to a HEAD (RFC 9111 §4.3.5): it updates the same response, outdates
-    /// another, and changes nothing if it does not tell.
+    /// Applies the answer to a HEAD (RFC 9111 §4.3.5). If the answer is about the stored response,
+    /// it updates the response. If it is about another response, the stored response is removed. If
+    /// neither is certain, nothing changes.
     pub(crate) fn apply_head(
         &self,
         worker: &Worker,

@@ -1,4 +1,5 @@
-//! Forgets the responses that a fill's answer replaces or outdates, so that they do not come back.
+//! Removes the responses that the answer to a fill replaces or makes outdated, so that they are
+//! never served again.
 
 use crate::cache::{CacheKey, Cached, NotKept, Placement, Stored};
 use crate::core::View;
@@ -11,10 +12,10 @@ use foxy_rules::partial::are_of_one;
 use foxy_rules::{NotStoredReason, RequestControl};
 use std::cell::Cell;
 
-/// Forgets stored responses that would answer again after a crash, before the client sees the head
-/// of a newer one: a fresh response that the request asked past, a response that another fetch
-/// stored under `key` meanwhile, and slices of another representation. A stale response would be
-/// validated again.
+/// Removes stored responses that could be served again after a crash. This happens before the
+/// client sees the head of a newer response. It removes a fresh response that the request did not
+/// accept, a response that another fetch has stored under `key`, and slices of another
+/// representation. A stale response may stay, because it would be validated first.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,
@@ -43,9 +44,9 @@ pub(crate) async fn forget_replaced(
     }
 }
 
-/// Forgets the stored response if the origin answers its validation with a response that is not
-/// stored (RFC 9111 §4.3.3), and the response that an older fetch may still bring. Keeps them if
-/// the answer tells of a temporary failure or of this client's request alone.
+/// Removes the stored response if the origin answers its validation with a response that is not
+/// stored (RFC 9111 §4.3.3). Also prevents an older fetch from storing its response. Does neither
+/// if the answer is a temporary failure, or if only this client's request forbids storing.
 pub(crate) fn forget_rejected(
     worker: &Worker,
     fill: &FillRequest,
@@ -76,8 +77,9 @@ const fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 
-/// The responses that a new one supersedes. They are gone before any reader has the last byte,
-/// since a client that has the whole may tell others.
+/// The responses that a new response replaces. They are removed before any reader has the last
+/// byte. A client with the whole new response may inform other clients, and these must not receive
+/// an old response.
 pub(crate) struct Superseded<'a> {
     worker: &'a Worker,
     fill: &'a FillRequest,
@@ -97,8 +99,8 @@ impl<'a> Superseded<'a> {
         Self { worker, fill, placement, status, is_gone: Cell::new(is_gone) }
     }
 
-    /// Lets go of them once. `from_store`: the new response is not kept, or the store has not
-    /// confirmed it yet.
+    /// Removes the replaced responses, once. `from_store` means that the new response is not
+    /// stored, or that the store has not confirmed it yet.
     pub(crate) fn let_go(&self, from_store: bool) {
         if self.is_gone.replace(true) {
             return;
@@ -110,7 +112,8 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// A newer response that could not be kept makes the older one no better (RFC 9111 §4.3.3).
+    /// Removes the older responses although the newer response could not be stored, because they
+    /// are outdated all the same (RFC 9111 §4.3.3).
     fn forget_outdated(&self) {
         if is_temporary(self.status) {
             return;
@@ -118,7 +121,7 @@ impl<'a> Superseded<'a> {
         let Self { fill, placement, .. } = self;
         let (cache, base, watch) = (&self.worker.shared.cache, &fill.base, &fill.watch);
         if placement.has_new_list && (fill.list.is_some() || watch.late) {
-            // The earlier list leads to the response that this request got before.
+            // The earlier list leads to the response that this request received before.
             cache.outdate(base, base, watch);
         }
         if let Some(stale) = &fill.stale {
@@ -129,8 +132,8 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// Memory will have the new response in a moment. The store let go of fresh responses when the
-    /// head came.
+    /// Removes the older responses from memory only, because memory will have the new response in a
+    /// moment. Fresh responses were removed from the store when the head arrived.
     fn vacate_memory(&self) {
         let Self { fill, placement, .. } = self;
         let stale = fill.stale.as_ref().map(|stale| &stale.key);
@@ -141,8 +144,8 @@ impl<'a> Superseded<'a> {
     }
 }
 
-/// Once a response is stored, forgets the refusal of an earlier one, and parts of another
-/// representation in memory, which would answer again when the response is gone.
+/// After a response is stored, removes the refusal of an earlier response, and the parts of another
+/// representation in memory. Such parts would be served again once the new response is evicted.
 pub(crate) fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
     worker.shared.refusals.forget(base);
     let (cache, key) = (&worker.shared.cache, base.part());

@@ -1,6 +1,6 @@
-//! Stores an answer while it passes through to one client: the answer to a POST that a GET would get
-//! too (RFC 9110 §9.3.3), and a part of a response (RFC 9111 §3.3). No other request reads it
-//! meanwhile.
+//! Stores an answer while it passes to one client. It stores the answer to a POST that a GET would
+//! receive too (RFC 9110 §9.3.3), and a part of a response (RFC 9111 §3.3). No other request reads
+//! the answer meanwhile.
 
 use crate::cache::{CacheKey, PART, Placement, Stored, StoredBody, Watch, strip};
 use crate::core::View;
@@ -33,9 +33,10 @@ enum TeeKind {
 }
 
 impl Tee {
-    /// Begins to store an answer, if it may be stored. The head is without hop-by-hop fields. Drops
-    /// the answer if the URL is invalidated after `watch` began. A part must be storable as its
-    /// whole, have its announced length, fit a record, and not vary.
+    /// Starts to store an answer, if it may be stored. The head must be without hop-by-hop fields.
+    /// The answer is not stored if the URL is invalidated after `watch` began. A part is stored
+    /// only if the whole response may be stored, the part has its announced length and fits one
+    /// record, and the response has no Vary.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -73,7 +74,8 @@ impl Tee {
         Some(Self { base, placement, head, times, watch, writer, missing, kind })
     }
 
-    /// Takes more of the body before the client gets it: when the client has all, so has the cache.
+    /// Adds more of the body before the client receives it. So once the client has the whole body,
+    /// the cache has it too.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(writer) = &mut self.writer else { return };
         if writer.take(data, Needed::Later).await != Kept::Yes {
@@ -86,7 +88,7 @@ impl Tee {
         }
     }
 
-    /// Stores the answer once its body has come whole.
+    /// Stores the answer once its body is complete.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };
@@ -101,7 +103,7 @@ impl Tee {
             let before = &before.stored;
             let same = are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
             if before.is_of_slices() && same {
-                // More is known of the object than this.
+                // The stored slices contain more of the object than this part.
                 return;
             }
             if let Some((key, both)) = joined(&self.base, &stored, before, policy, PART as u64) {
@@ -113,9 +115,9 @@ impl Tee {
     }
 }
 
-/// A new part joined with the stored part, and the key of the result, which may be the whole. Its
-/// header fields are the fields of the new part. Only bodies in memory are joined, up to `limit`
-/// bytes.
+/// Joins a new part with the stored part, and returns the result with its key. The result may be
+/// the whole response. Its header fields are those of the new part. Only bodies in memory are
+/// joined, up to `limit` bytes.
 fn joined(
     base: &CacheKey,
     new: &Stored,

@@ -1,4 +1,4 @@
-//! The data that a flight gives to its readers: head, outcome, and pieces of the body.
+//! The data that a flight passes to its readers: head, outcome, and pieces of the body.
 
 use crate::cache::{CacheKey, NotKept, Stored, VaryList};
 use crate::core::byte_budget::HeldBytes;
@@ -13,33 +13,33 @@ use std::sync::Arc;
 /// The head of a response in flight, as readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
-    /// Without hop-by-hop fields and framing.
+    /// The head without hop-by-hop fields and framing.
     pub(crate) head: Arc<ResponseHead>,
     pub(crate) length: Option<u64>,
     pub(crate) not_stored: Option<NotKept>,
     pub(crate) times: StoredTimes,
     pub(crate) key: CacheKey,
     pub(crate) list: Option<VaryList>,
-    /// The set of slices that the response belongs to.
+    /// The set of slices to which the response belongs.
     pub(crate) set: Option<Arc<Stored>>,
-    /// The response as it will be stored, without its body.
+    /// The response in its stored form, without its body.
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {
     Response(Arc<FlightHead>),
-    /// The origin confirmed the stored response, here with its new head. A reason says why the new
-    /// head is for the leader alone.
+    /// The origin confirmed the stored response, which is given here with its new head. If there is
+    /// a reason not to store the new head, only the request that started the flight may use it.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
-    /// The origin confirmed another response: ask again without conditions.
+    /// The origin confirmed another response. Send the request again without conditions.
     Unconfirmed,
     Failed(UpstreamError),
 }
 
 impl FlightOutcome {
-    /// Whether it may answer a request that did not ask the origin: like a stored response, while
-    /// fresh.
+    /// Whether the response may answer a request that joins the flight. As for a stored response,
+    /// it must be fresh.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         let stored = match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
@@ -54,7 +54,7 @@ impl FlightOutcome {
 
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx to pass on, for the leader alone.
+    /// A 1xx response to forward. Only the request that started the flight receives it.
     Interim(ResponseHead),
     Outcome(FlightOutcome),
 }
@@ -67,10 +67,10 @@ pub(crate) enum Piece {
     LeftBehind,
 }
 
-/// The bytes of a flight's body that can be read back.
+/// The bytes of a flight's body that can be read from the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
-    /// The first bytes of the body; more are to come.
+    /// The first bytes of the body. More bytes will follow.
     Parts {
         fill: u64,
         bytes: u64,
@@ -84,7 +84,7 @@ pub(crate) enum Keeping {
 }
 
 impl Keeping {
-    /// Takes over `confirmed` if it has more bytes. Returns whether it has.
+    /// Replaces the value by `confirmed` if `confirmed` has more bytes. Returns whether it does.
     pub(crate) fn advance(&mut self, confirmed: Self) -> bool {
         let has_more = matches!(
             (&*self, &confirmed),
@@ -96,7 +96,7 @@ impl Keeping {
         has_more
     }
 
-    /// Notes that no more bytes will be kept. Returns whether that changes anything.
+    /// Notes that no more bytes will be stored. Returns whether this changes anything.
     pub(crate) fn end(&mut self) -> bool {
         let more_was_to_come = matches!(self, Self::Parts { .. });
         if more_was_to_come {
@@ -106,7 +106,7 @@ impl Keeping {
     }
 }
 
-/// When kept bytes are needed.
+/// Who needs the stored bytes: readers of the flight now, or only later requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
     ByReaders,

@@ -1,12 +1,13 @@
-//! The memory budget of all flights: each flight holds a share, and the bodies collected for the
-//! cache take as much again. A thousand large responses take no more memory than ten.
+//! The memory budget of all flights. Each flight may use a share. The bodies that are collected for
+//! the cache may together use the same amount again. So a thousand large responses use no more
+//! memory than ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes that a flight may always hold, besides its last read from the origin.
+/// Memory that a flight may always use, in addition to its last read from the origin.
 const MIN_FLIGHT_BYTES: usize = 16 << 10;
-/// Bytes that suffice for any flight.
+/// Most memory that a flight needs.
 const MAX_FLIGHT_BYTES: usize = 1 << 20;
 
 pub(crate) struct MemoryBudget {
@@ -16,7 +17,7 @@ pub(crate) struct MemoryBudget {
     collected: AtomicUsize,
 }
 
-/// Bytes of one body collected for the cache; released on drop.
+/// Memory of one body that is collected for the cache. Dropping this value releases the memory.
 pub(crate) struct Collected {
     memory_budget: Arc<MemoryBudget>,
     bytes: usize,
@@ -27,7 +28,7 @@ impl Collected {
         Self { memory_budget, bytes: 0 }
     }
 
-    /// Returns false if all bodies together exceed the budget then.
+    /// Adds bytes. Returns false if all bodies together now exceed the budget.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         self.memory_budget.collected.fetch_add(bytes, Relaxed);
@@ -65,7 +66,7 @@ impl MemoryBudget {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// A flight holds `now` bytes instead of `before`.
+    /// Notes that a flight now uses `now` bytes instead of `before`.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {
             self.held.fetch_add(now - before, Relaxed);
@@ -74,8 +75,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Bytes that a flight holding `own` bytes may hold: an equal share, limited by the free
-    /// budget.
+    /// Number of bytes that a flight with `own` bytes may use: an equal share, limited by the free
+    /// part of the budget.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

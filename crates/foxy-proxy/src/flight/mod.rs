@@ -1,9 +1,10 @@
-//! A fetch that several requests share. A fill writes; any number of readers follow, on any worker.
+//! Flights: a flight is a fetch that several requests share. A fill writes the response, and any
+//! number of readers on any worker read it.
 //!
-//! Received bytes are kept while a reader needs them, at most a window ahead of the slowest reader.
-//! The first window is kept so that others can join. A late reader reads the beginning back from
-//! the store (`answer::rest`) and then joins; a reader left behind reads back to the end. A fill
-//! without readers decides itself whether to go on.
+//! Received bytes stay in memory while a reader needs them, up to a window ahead of the slowest
+//! reader. The first window stays in memory so that other requests can join. A reader that joins
+//! later first reads the beginning from the store (`answer::rest`). A reader that was too slow
+//! reads the rest from the store. A fill without readers decides whether to continue.
 
 pub(crate) mod event;
 pub(crate) mod memory_budget;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long a slow reader may hold up others.
+/// How long a slow reader may delay the other readers.
 const SLOW_READER_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Flight {
@@ -35,11 +36,11 @@ pub(crate) struct Flight {
     pub(crate) epoch: Epoch,
     keeping: Mutex<Keeping>,
     kept: Notify,
-    /// Bounds the bytes between a fill and its slowest reader, and the bytes kept for late readers.
+    /// Limits the bytes between a fill and its slowest reader, and the bytes kept for late readers.
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// A reader of a flight; leaves the flight when dropped.
+/// A reader of a flight. Dropping it leaves the flight.
 pub(crate) struct Reader {
     flight: Arc<Flight>,
     number: u64,
@@ -57,7 +58,7 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and counts the held bytes among all flights.
+    /// Changes the state, and updates how much memory all flights use.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -75,7 +76,7 @@ impl Flight {
         self.kept.notify_waiters();
     }
 
-    /// Notifies readers if `change` returns true.
+    /// Wakes the readers if `change` returns true.
     pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
         if change(&mut self.keeping()) {
             self.kept.notify_waiters();
@@ -95,15 +96,15 @@ impl Flight {
         }
     }
 
-    /// A new reader from the first byte on; `None` if the beginning is gone and cannot be read
-    /// back.
+    /// Adds a reader that starts at the first byte. Returns `None` if the beginning is no longer in
+    /// memory and cannot be read from the store.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
         let can_be_read_back = !matches!(*self.keeping(), Keeping::Nothing);
         let number = self.state().join(can_be_read_back)?;
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Whether the flight may answer a request that comes now. True until the response is known.
+    /// Whether the flight may answer a request that arrives now. True until the response is known.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
@@ -118,7 +119,7 @@ impl Flight {
         self.progress.notify_waiters();
     }
 
-    /// Hands bytes to the readers. Waits while they are a window behind.
+    /// Passes bytes to the readers. Waits while the slowest reader is a whole window behind.
     pub(crate) async fn write(&self, data: Bytes) {
         self.change(|state| state.add(data));
         self.progress.notify_waiters();
@@ -151,7 +152,7 @@ impl Flight {
         })
     }
 
-    /// Ends the flight. An error before the head becomes the outcome.
+    /// Ends the flight. If an error occurs before the head, the error becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
@@ -166,7 +167,7 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left. From then on none can join, so the fill may give up.
+    /// Waits until the last reader has left. From then on no reader can join, so the fill may stop.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -179,7 +180,7 @@ impl Flight {
         }
     }
 
-    /// Whether the last reader has left. If so, none can join any more.
+    /// Whether the last reader has left. If so, no reader can join any more.
     pub(crate) fn is_deserted(&self) -> bool {
         let mut state = self.state();
         let deserted = state.is_deserted();
@@ -203,18 +204,18 @@ impl Reader {
         self.flight.join()
     }
 
-    /// Whether the reader came after the beginning was gone, and has not caught up.
+    /// Whether the reader joined after the beginning had left memory, and has not caught up yet.
     pub(crate) fn is_late(&self) -> bool {
         self.flight.state().is_late(self.number)
     }
 
-    /// Gives a late reader that has every byte before `at` a place in the flight, if it has caught
-    /// up. Returns whether it did.
+    /// Lets a late reader read from the flight, if it has every byte before `at` and the flight has
+    /// the next. Returns whether it does.
     pub(crate) fn catches_up(&self, at: u64) -> bool {
         self.flight.state().catch_up(self.number, at)
     }
 
-    /// Waits until the byte at `at` can be read back, or is certain never to be.
+    /// Waits until the byte at `at` can be read from the store, or will certainly never be stored.
     pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
         self.flight.state().waits(self.number);
         let kept = self.flight.kept_beyond(at).await;
@@ -235,7 +236,8 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// The next event before the body. Only the `leader` gets 1xx heads.
+    /// Returns the next event before the body. Only the `leader`, the request that started the
+    /// flight, receives 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -302,8 +304,9 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL if it `fits`, or begins one, unless the response has just
-    /// `landed`. A flight does not fit if its response may be invalidated, purged or stale.
+    /// Joins the flight of a URL if it `fits`. Otherwise starts a flight, unless `landed` returns a
+    /// response that was stored a moment ago. A flight does not fit if its response may be
+    /// invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -325,14 +328,14 @@ impl Flights {
         Boarding::Leads(flight, reader)
     }
 
-    /// Begins a flight for a request that no earlier flight may answer.
+    /// Starts a flight for a request that no earlier flight may answer.
     pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
         let (flight, reader) = self.alone(epoch);
         self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
         (flight, reader)
     }
 
-    /// Lets requests for another key join a flight, unless a later flight has that key.
+    /// Lets requests for another key join a flight, unless that key has a later flight.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
@@ -340,7 +343,7 @@ impl Flights {
         }
     }
 
-    /// Takes a flight off the table, if it is still the URL's flight.
+    /// Removes a flight from the table, if it is still the flight of this URL.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {

@@ -1,4 +1,5 @@
-//! The bytes a flight holds of its body, and the positions of its readers. Pure data.
+//! The bytes of the body that a flight has in memory, and the positions of its readers. This is
+//! pure data without locks or waiting.
 
 use crate::flight::event::{FlightOutcome, Piece};
 use crate::upstream::UpstreamError;
@@ -6,21 +7,22 @@ use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// Why a reader has no position.
+/// Why a reader has no position in the flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Slow,
-    /// The reader came late and reads the beginning back; it may get a position then.
+    /// The reader joined late and is reading the beginning from the store. It may receive a
+    /// position later.
     Late,
-    /// As `Late`, and it waits for more to read back.
+    /// Like `Late`, and the reader is waiting until the store has more bytes.
     LateAndWaiting,
 }
 
 struct ReaderPosition {
     reader: u64,
-    /// The chunk that the reader reads next, counted from the body's first.
+    /// Number of the chunk that the reader reads next, counted from the body's first chunk.
     next: u64,
-    /// Bytes of that chunk to skip.
+    /// Number of bytes of that chunk to skip.
     skip: usize,
 }
 
@@ -30,7 +32,7 @@ pub(crate) struct FlightState {
     pub(crate) outcome: Option<FlightOutcome>,
     pub(crate) ended: Option<Result<Headers, UpstreamError>>,
     chunks: VecDeque<Bytes>,
-    /// The number of the first chunk held.
+    /// Number of the first chunk that is still in memory.
     first: u64,
     gone: u64,
     received: u64,
@@ -40,8 +42,8 @@ pub(crate) struct FlightState {
 }
 
 impl FlightState {
-    /// Adds a reader at the first byte, or a late reader if the beginning can be read back. Returns
-    /// the reader's number.
+    /// Adds a reader at the first byte. If the beginning is no longer in memory but can be read
+    /// from the store, adds a late reader. Returns the reader's number.
     pub(crate) fn join(&mut self, can_be_read_back: bool) -> Option<u64> {
         if matches!(self.ended, Some(Err(_))) || (self.first > 0 && !can_be_read_back) {
             return None;
@@ -73,7 +75,8 @@ impl FlightState {
         }
     }
 
-    /// Gives a late reader that has every byte before `at` a position, if the next byte is held.
+    /// Gives a late reader a position, if it has every byte before `at` and the next byte is in
+    /// memory.
     pub(crate) fn catch_up(&mut self, reader: u64, at: u64) -> bool {
         if !self.is_late(reader) || at < self.gone || at > self.received {
             return false;
@@ -105,13 +108,13 @@ impl FlightState {
         self.places.is_empty() && self.behind.is_empty()
     }
 
-    /// `data` is not empty.
+    /// Adds received bytes. `data` must not be empty.
     pub(crate) fn add(&mut self, data: Bytes) {
         self.received += data.len() as u64;
         self.chunks.push_back(data);
     }
 
-    /// The next piece for a reader; `None` if it is not here yet.
+    /// Returns the next piece for a reader, or `None` if it has not arrived yet.
     pub(crate) fn take(&mut self, reader: u64) -> Option<Piece> {
         let Some(place) = self.places.iter_mut().find(|place| place.reader == reader) else {
             return Some(Piece::LeftBehind);
@@ -145,8 +148,8 @@ impl FlightState {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops the chunks that every reader has taken, except for the first `window` bytes of the
-    /// body. While a late reader reads back, the last `window` bytes stay.
+    /// Drops the chunks that every reader has read, except the first `window` bytes of the body.
+    /// While a late reader reads from the store, the last `window` bytes stay too.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;
         if self.received <= window {
@@ -164,8 +167,8 @@ impl FlightState {
         }
     }
 
-    /// Leaves readers behind that are more than a window back, if another reader waits. Otherwise
-    /// they hold up only themselves.
+    /// Removes the positions of readers that are more than a window behind, if another reader is
+    /// waiting for new bytes. If no reader is waiting, slow readers delay only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;

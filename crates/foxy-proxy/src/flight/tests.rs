@@ -1,4 +1,5 @@
-//! What readers and fills of a flight may rely on, whoever comes, stays behind or leaves.
+//! Tests the guarantees of a flight for its readers and its fill, whichever readers join, fall
+//! behind or leave.
 
 use super::*;
 use crate::cache::epoch::test_epoch;
@@ -6,14 +7,14 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes that the one flight of a test may hold.
+/// Memory that the only flight of a test may use.
 const WINDOW: usize = 1 << 20;
 
 fn flight() -> Arc<Flight> {
     Flight::new(test_epoch(0), Arc::new(MemoryBudget::new(WINDOW)))
 }
 
-/// What a future gives if nothing else happens.
+/// Polls a future once. Returns its result if it is ready.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut context = Context::from_waker(Waker::noop());
     match pin!(future).poll(&mut context) {
@@ -26,7 +27,7 @@ fn bytes(length: usize, value: u8) -> Bytes {
     Bytes::from(vec![value; length])
 }
 
-/// Reads all that is there.
+/// Reads everything that is available.
 fn read(reader: &Reader) -> (Vec<u8>, Option<Piece>) {
     let mut all = Vec::new();
     loop {
@@ -76,7 +77,8 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
     assert!(flight.join().is_none());
 }
 
-/// A flight whose first bytes are gone, read by one, and what it has handed out.
+/// A flight whose first bytes are no longer in memory. Returns its only reader, and the bytes that
+/// this reader has read.
 async fn half_way(flight: &Arc<Flight>) -> (Reader, Vec<u8>) {
     let reader = flight.join().expect("open");
     flight.keep(Keeping::Parts { fill: 7, bytes: 0 });

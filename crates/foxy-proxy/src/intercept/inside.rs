@@ -1,18 +1,18 @@
 //! Requests inside an intercepted CONNECT. They must be for the authority of the CONNECT. Each
-//! becomes the request in absolute form that a client would have sent without CONNECT, so that
-//! later code treats both alike.
+//! request is changed to the absolute form that a client would send without CONNECT, so that later
+//! code treats both the same.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
 use bytes::Bytes;
 use foxy_http::{Authority, RequestHead, Target, TargetForm};
 
-/// The inside of an intercepted CONNECT.
+/// The tunnel of an intercepted CONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inside {
-    /// The origin of the CONNECT, over TLS.
+    /// The origin named in the CONNECT, with TLS.
     origin: Origin,
-    /// The authority as URLs write it, without port 443.
+    /// The authority as in URLs, without port 443.
     authority: String,
 }
 
@@ -31,7 +31,7 @@ impl Inside {
         &self.origin.host
     }
 
-    /// Puts a request into absolute form, or returns the reason to refuse it.
+    /// Changes a request to absolute form, or returns the reason to refuse it.
     pub(crate) fn judge(&self, head: RequestHead) -> (RequestHead, Option<ErrorReason>) {
         match self.absolute(&head) {
             Ok(target) => (RequestHead { target, ..head }, None),
@@ -62,8 +62,8 @@ impl Inside {
         Target::parse(&head.method, Bytes::from(url)).map_err(ErrorReason::Malformed)
     }
 
-    /// Whether this is the authority of the CONNECT (RFC 9110 §4.2.3): ignoring case, with or
-    /// without the default port.
+    /// Whether this is the authority of the CONNECT (RFC 9110 §4.2.3). Case does not matter, and
+    /// the default port may be left out.
     fn is(&self, authority: &[u8]) -> bool {
         Authority::parse(authority).is_some_and(|authority| {
             authority.host.eq_ignore_ascii_case(&self.origin.host)

@@ -1,9 +1,9 @@
-//! Interception: for hosts that the operator lists, the proxy ends the TLS inside a CONNECT itself,
-//! with certificates of its own authority, so that responses can be cached. Other hosts' tunnels
-//! stay opaque.
+//! Interception: for hosts that the operator lists, the proxy itself decrypts the TLS inside a
+//! CONNECT, so that responses can be cached. It uses certificates of its own authority. The tunnels
+//! to other hosts stay encrypted from end to end.
 //!
-//! Crate `foxy-authority` signs the certificates; `inside` says which requests belong to an
-//! intercepted CONNECT. No file is read here.
+//! Crate `foxy-authority` signs the certificates; `inside` decides which requests belong to an
+//! intercepted CONNECT. This module reads no files.
 
 mod inside;
 
@@ -17,7 +17,7 @@ use foxy_base::WallTime;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// Hosts whose TLS ends here, and their certificates. Clones share them.
+/// The hosts whose TLS the proxy decrypts, and their certificates. Clones share this data.
 #[derive(Clone, Debug)]
 pub struct Interception {
     shared: Arc<InterceptCore>,
@@ -30,17 +30,18 @@ struct InterceptCore {
 }
 
 impl Interception {
-    /// Intercepts these hosts as far as the authority may vouch for them.
+    /// Creates an interception for these hosts. Hosts for which the authority must not sign
+    /// certificates are not intercepted.
     ///
     /// # Errors
-    /// [`AuthorityError::Signing`], when the system gives no randomness for a key.
+    /// [`AuthorityError::Signing`], if the system provides no random numbers for a key.
     pub fn new(authority: Authority, hosts: Vec<HostPattern>) -> Result<Self, AuthorityError> {
         Ok(Self {
             shared: Arc::new(InterceptCore { certificates: Certificates::new(authority)?, hosts }),
         })
     }
 
-    /// Whether a CONNECT to this host is intercepted `now`.
+    /// Whether a CONNECT to this host is intercepted at the time `now`.
     pub fn wants(&self, host: &str, now: WallTime) -> bool {
         let InterceptCore { certificates, hosts } = &*self.shared;
         HostName::parse(host).is_some_and(|host| {

@@ -1,5 +1,6 @@
-//! Answers a GET or HEAD from a flight: with the response in flight, with a stored response that
-//! the origin confirmed, or with an error. Starts nothing.
+//! Answers a GET or HEAD from a flight (a fetch shared by several requests). The answer is the
+//! response in flight, a stored response that the origin confirmed, or an error. This module starts
+//! no fetch.
 
 use crate::answer::rest;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
@@ -14,16 +15,17 @@ use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::sync::Arc;
 
-/// The use of another request's flight.
+/// The result of joining another request's flight.
 pub(crate) enum Followed {
     Answered(Answered),
-    /// The response is not for this request.
+    /// The response does not fit this request.
     Unusable,
-    /// The response needs another request to the origin first (RFC 9111 §4).
+    /// The response was already stale when it arrived, so this request needs its own request to the
+    /// origin (RFC 9111 §4).
     Stale,
 }
 
-/// Answers from another request's flight, if its response fits this request too.
+/// Answers from another request's flight, if its response also fits this request.
 pub(crate) async fn follow(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -37,7 +39,7 @@ pub(crate) async fn follow(
     if !stands_in && !fits(transaction, miss, &outcome) {
         return Ok(Followed::Unusable);
     }
-    // A fetch that began after this request came answers it, however fresh the response is.
+    // A fetch that began after this request arrived may answer it, even if the response is stale.
     if !stands_in
         && !reader.began_after(transaction.came)
         && !outcome.may_answer(&transaction.control, clock::steady())
@@ -48,7 +50,7 @@ pub(crate) async fn follow(
     Ok(got.map_or(Followed::Unusable, Followed::Answered))
 }
 
-/// Whether the outcome of a flight is for a request that did not begin the flight.
+/// Whether the outcome of a flight fits a request that joined the flight.
 fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome) -> bool {
     let wanted = transaction.wanted;
     match outcome {
@@ -56,7 +58,7 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
         FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
-        // The leader may have asked about another variant.
+        // The request that started the flight may have validated another variant.
         FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
         }
@@ -65,9 +67,9 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
     }
 }
 
-/// Answers with the outcome of a flight. Returns `None` if the confirmed response or the beginning
-/// of the response in flight is gone, or if the origin confirmed another response. `collapsed`:
-/// another request began the flight.
+/// Answers with the outcome of a flight. Returns `None` if the confirmed response, or the beginning
+/// of the response in flight, is no longer available. Also returns `None` if the origin confirmed
+/// another response. `collapsed` means that another request started the flight.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -105,7 +107,7 @@ pub(crate) async fn answer_from_flight(
     }
 }
 
-/// Answers with the response of a flight; `None` if its beginning is gone.
+/// Answers with the response of a flight. Returns `None` if its beginning is no longer available.
 async fn respond(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -118,7 +120,8 @@ async fn respond(
         if flight.not_stored.is_none()
             && let Some(stand_in) = reader.another()
         {
-            // This client needs no body; the next one will.
+            // This client needs no body, but the next client will. So read the flight to its end,
+            // to let it be stored.
             tokio::task::spawn_local(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );

@@ -1,6 +1,6 @@
-//! Answers requests for ranges of objects that are not stored whole: from the one stored part, or
-//! from aligned slices, fetching the missing slices from the origin. An answer has bytes of one
-//! representation, or is cut.
+//! Answers requests for ranges of objects that are not stored whole. The bytes come from the one
+//! stored part, or from slices of equal size. Missing slices are fetched from the origin. All bytes
+//! of an answer belong to the same representation; otherwise the answer is cut off.
 
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{Cached, FoundPart, NotKept, PART, Stored};
@@ -16,11 +16,12 @@ use foxy_rules::partial::slice_of;
 use foxy_rules::{Part, Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
 use std::sync::Arc;
 
-/// Seconds without another attempt to slice an object whose slices could not be kept.
+/// After slices of an object could not be stored, the proxy does not slice the object for this many
+/// seconds.
 const RETRY_SECONDS: u64 = 300;
 
-/// Answers a request for a range. Returns `None`, with nothing sent, if neither a stored part nor
-/// slices can answer.
+/// Answers a request for a range. If neither a stored part nor slices can answer, sends nothing and
+/// returns `None`.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -80,8 +81,9 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers a request for a range from a part whose whole was never fetched. Returns `None` if the
-/// part does not hold the range or may not answer; takes it out of `known` if its body is gone.
+/// Answers a request for a range from a stored part, if the whole response was never fetched.
+/// Returns `None` if the part does not contain the range or may not be served. Removes the part
+/// from `known` if its body is gone.
 async fn from_part(
     transaction: &mut Transaction<'_, '_>,
     known: &mut Option<FoundPart>,
@@ -116,8 +118,8 @@ async fn from_part(
     }
 }
 
-/// Answers with the requested range of a set. Returns `None` if the request is not for one range,
-/// or if the range needs slices that cannot be had.
+/// Answers with the requested range of a set of slices. Returns `None` if the request is not for
+/// one range, or if a needed slice is not available.
 async fn ranged_answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -159,7 +161,8 @@ async fn send_slices(
     }
 }
 
-/// Answers a request for the whole from slices that memory knows of, and fetches the missing ones.
+/// Answers a request for the whole object from its slices, if memory knows the set. Fetches the
+/// missing slices.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -182,7 +185,7 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Whether slices of the object could be kept, as far as that is known before the fetch.
+/// Whether slices of the object can be stored, as far as known before the fetch.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;

@@ -1,5 +1,5 @@
-//! Answers what the cache cannot answer alone: a fetch from the origin, shared with other requests
-//! for the same response.
+//! Answers requests that the cache cannot answer alone. It fetches the response from the origin and
+//! shares the fetch with other requests for the same response.
 
 use crate::answer::transaction::Transaction;
 use crate::cache::{Epoch, Found, InMemory, Stored, VaryList};
@@ -16,15 +16,15 @@ use foxy_base::clock;
 use foxy_rules::UpstreamRange;
 use std::sync::Arc;
 
-/// The result of a request to the cache.
+/// The result of handling a request with the cache.
 pub(crate) enum Fetched {
     Answered(Answered),
-    /// A HEAD or a range that the cache cannot answer: to be forwarded as it is. The answer to a
-    /// HEAD may update the stored response.
+    /// A HEAD or a range that the cache cannot answer. The request must be forwarded unchanged. The
+    /// answer to a HEAD may update the stored response.
     Forward(ForwardReason, Option<PendingUpdate>),
 }
 
-/// Answers from the cache or by a fetch.
+/// Answers from the cache, or fetches the response.
 pub(crate) async fn answer_or_fetch(
     transaction: &mut Transaction<'_, '_>,
 ) -> Result<Fetched, Aborted> {
@@ -60,8 +60,9 @@ pub(crate) async fn answer_or_fetch(
     }
 }
 
-/// Fetches from the origin, alone or with other requests. Returns `None` if the joined fetch began
-/// before this request came and its response was stale on arrival.
+/// Fetches from the origin, alone or together with other requests. Returns `None` if the joined
+/// fetch began before this request arrived, and its response was stale on arrival. The caller then
+/// looks in the cache again.
 async fn fetch(
     transaction: &mut Transaction<'_, '_>,
     miss: Miss,
@@ -99,7 +100,8 @@ async fn fetch(
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
                 };
-                // Requests whose flight lost its beginning share another one.
+                // If the flight of several requests lost its beginning, these requests share a new
+                // flight.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
                 }
@@ -120,7 +122,7 @@ async fn fetch(
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
 }
 
-/// Joins a flight other than the one that was `left`, or begins one.
+/// Joins a flight, but not the flight of the reader `left`. If there is none, starts a flight.
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
@@ -142,7 +144,8 @@ fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) 
     worker.shared.board(&wanted.key, variant, epoch, fits, landed)
 }
 
-/// Answers with a response stored after this request had looked; `None` if it may not answer.
+/// Answers with a response that was stored after this request's look-up. Returns `None` if the
+/// response may not be used.
 async fn landed(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -156,8 +159,8 @@ async fn landed(
     serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
-/// Starts a fill and reads its flight. The fill goes on without this client if others read, or if
-/// little is missing.
+/// Starts a fill and reads its flight. If this client leaves, the fill continues as long as other
+/// requests read the flight, or if few bytes are missing.
 async fn lead(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -177,7 +180,7 @@ async fn lead(
     }
 }
 
-/// Leads a flight that no other request can join.
+/// Starts a flight that no other request can join, and reads it.
 async fn lead_alone(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,

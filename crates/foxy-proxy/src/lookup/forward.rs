@@ -1,4 +1,4 @@
-//! Forwards requests with their bodies, and answers as the origin answers.
+//! Forwards requests with their bodies to the origin, and sends the origin's answers back.
 
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
@@ -32,7 +32,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request to be forwarded.
+/// A request to forward.
 pub(crate) struct Forward<'a> {
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) body: BodyLength,
@@ -41,18 +41,19 @@ pub(crate) struct Forward<'a> {
     pub(crate) update: Option<PendingUpdate>,
 }
 
-/// The result of forwarding.
+/// The result of forwarding a request.
 pub(crate) enum Forwarded {
     Answered(Answered),
-    /// The origin switched protocols: its head, its connection, and the bytes after the head.
+    /// The origin switched protocols. The values are its head, its connection, and the bytes after
+    /// the head.
     Switched(ResponseHead, Transport, Bytes),
 }
 
-/// HTTP/2 bodies up to this many bytes are read whole first, so that none with a false length
-/// reaches an origin.
+/// HTTP/2 bodies of up to this size are read completely before forwarding. So a small body whose
+/// length is wrong never reaches an origin.
 const MAX_BODY_READ_FIRST: u64 = 16 << 10;
 
-/// How far the client's body was carried.
+/// How much of the client's body was passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pumped {
     Whole,
@@ -60,10 +61,12 @@ enum Pumped {
     Broken,
 }
 
-/// The rule that the client's body broke. The exchange only learns that the body is not whole.
+/// The rule that the client's body violated. The exchange with the origin knows only that the body
+/// is incomplete.
 type BrokenRule = Cell<Option<DecodeError>>;
 
-/// Forwards a request and sends the answer back. Body and answer travel at the same time.
+/// Forwards a request and sends the answer back. The body and the answer are transferred at the
+/// same time.
 pub(crate) async fn forward(
     worker: &Rc<Worker>,
     receiver: &mut Receiver<'_>,
@@ -97,7 +100,8 @@ pub(crate) async fn forward(
         }
     };
     match result? {
-        // The unread rest of the body would be read as the next request.
+        // Close the connection, because the unread rest of the body would be parsed as the next
+        // request.
         Forwarded::Answered(answered) if pumped != Some(Pumped::Whole) => {
             let connection = ConnectionFate::Close;
             Ok(Forwarded::Answered(Answered { connection, ..answered }))
@@ -106,7 +110,8 @@ pub(crate) async fn forward(
     }
 }
 
-/// Reads a small HTTP/2 body before the origin hears of it, unless its client waits for 100.
+/// Reads a small HTTP/2 body completely before the origin is contacted. Does not if the client
+/// waits for a 100 response.
 async fn read_early(
     receiver: &mut Receiver<'_>,
     request: &Forward<'_>,
@@ -126,8 +131,8 @@ async fn read_early(
     Ok(early)
 }
 
-/// Carries the client's body to the exchange. The piece that completes a body of known length waits
-/// for the end of the request, so that a broken rule is noted before the exchange can learn of it.
+/// Passes the client's body to the exchange. If the length is known, the last piece waits for the
+/// end of the request. So a violated rule is noted before the exchange can notice the error.
 async fn pump(
     early: Vec<RequestEvent>,
     receiver: &mut Receiver<'_>,
@@ -158,7 +163,8 @@ async fn pump(
                 continue;
             }
             Ok(RequestEvent::End) => {
-                // A send fails if the exchange has all it wants; the body is whole all the same.
+                // Sending fails if the exchange needs no more of the body. The body is complete
+                // even then.
                 if let Some(data) = last {
                     let _ = pieces.send(BodyPiece::Data(data)).await;
                 }
@@ -216,7 +222,8 @@ async fn respond(
         head.headers.remove("content-length");
     }
     let watch = match (&wanted.head.method, head.status) {
-        // The request itself has just invalidated the stored response.
+        // This request has just invalidated the stored response, so its own answer needs a newer
+        // watch.
         (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
         _ => None,
@@ -241,8 +248,8 @@ async fn respond(
     }
 }
 
-/// The answer to a request without a response. After a broken body the connection closes: its rest
-/// would be read as a request.
+/// Returns the answer if the origin gave no response. If the client's body is broken, the
+/// connection must close, because the rest of the body would be parsed as a request.
 fn refusal(
     options: AnswerOptions,
     error: UpstreamError,
@@ -255,7 +262,7 @@ fn refusal(
     (AnswerOptions { keep: false, ..options }, reason)
 }
 
-/// Answers with the stored response, if that may replace the origin's failure.
+/// Answers with the stored response, if it may be served instead of the origin's failure.
 async fn stand_in(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -269,7 +276,7 @@ async fn stand_in(
     serve_or_make_up(&mut transaction, stored, looked, hit, clock::steady()).await
 }
 
-/// Waits for the final head and passes on what comes before it.
+/// Waits for the final head. Forwards the interim responses before it.
 async fn final_head(
     sender: &mut Sender<'_>,
     options: AnswerOptions,
@@ -288,7 +295,7 @@ async fn final_head(
     }
 }
 
-/// Passes a 1xx on to a client that can take it (RFC 9110 §15.2: not one of HTTP/1.0).
+/// Forwards a 1xx response if the client accepts it. HTTP/1.0 clients do not (RFC 9110 §15.2).
 pub(crate) async fn interim(
     sender: &mut Sender<'_>,
     options: AnswerOptions,

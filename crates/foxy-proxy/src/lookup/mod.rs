@@ -1,5 +1,5 @@
-//! Looks a GET or HEAD up, memory first and then the store, and serves a stored response that may
-//! answer. `fetch` goes on with the rest.
+//! Looks up a GET or HEAD, first in memory and then in the store. Serves a stored response that may
+//! answer. `fetch` handles all other cases.
 
 pub(crate) mod answer_from_flight;
 pub(crate) mod by_slices;
@@ -19,17 +19,17 @@ use std::sync::Arc;
 
 pub(crate) enum Lookup {
     Answered(Answered),
-    /// A stored response was served until its body turned out to be gone.
+    /// A stored response was served, until its body was found to be missing.
     Lost(LostBody),
-    /// A stale response may be served while it is refreshed (RFC 5861 §3).
+    /// A stale response may be served while it is validated in the background (RFC 5861 §3).
     Refresh {
         stored: Arc<Stored>,
         key: CacheKey,
         hit: Hit,
     },
-    /// The request allows a cached answer only, and there is none.
+    /// The request permits only a cached answer, and there is none.
     Refused,
-    /// The origin must be asked; with `validate`, to confirm the response that was found.
+    /// The origin must be contacted. With `validate`, it shall confirm the response that was found.
     Miss {
         found: Found,
         reason: ForwardReason,

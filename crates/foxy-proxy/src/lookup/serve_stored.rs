@@ -1,5 +1,5 @@
-//! Serves a stored response: as a 304, as ranges, or whole. Makes up for a body that the store has
-//! lost.
+//! Serves a stored response as a 304, as ranges, or whole. If the store has lost the body, the
+//! missing bytes come from the origin.
 
 use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
@@ -13,19 +13,19 @@ use foxy_http::ResponseHead;
 use foxy_rules::{Conditional, Multipart, RangeAnswer, evaluate, requested_range};
 use std::sync::Arc;
 
-/// A stored response whose body turned out to be gone while it was sent.
+/// A stored response whose body was found to be missing while it was sent.
 pub(crate) struct LostBody {
     remains: Remains,
     failure: SendFailure,
 }
 
-/// The facts of a stored response that outlive its body.
+/// The data of a stored response that is still needed after its body is lost.
 struct Remains {
     head: Arc<ResponseHead>,
     key: Bytes,
     length: u64,
-    /// For a body in parts: the response and a watch, since the remaining parts may have to be
-    /// written under another key.
+    /// Only for a body in parts: the response, and a watch on its URL. The remaining parts may have
+    /// to be stored under another key.
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Served {
     Lost(LostBody),
 }
 
-/// Serves a stored response that a look-up in epoch `looked` found.
+/// Serves a stored response that a look-up in the epoch `looked` found.
 pub(crate) async fn serve_stored(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -56,7 +56,7 @@ pub(crate) async fn serve_stored(
             return Ok(Served::Answered(answered));
         }
     };
-    // While the body is sent, nothing here may hold it.
+    // While the body is sent, no other value here may keep it in memory.
     let remains = Remains {
         head: Arc::clone(&stored.head),
         key: stored.key.clone(),
@@ -81,7 +81,7 @@ pub(crate) async fn serve_stored(
     }
 }
 
-/// The range of a stored response that is asked for; `None` if the client's copy is still good.
+/// Returns the requested range of a stored response, or `None` if the client's copy is still valid.
 fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
     let received = match wanted.head.headers.contains("if-modified-since") {
@@ -97,8 +97,8 @@ fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
-/// Serves a stored response even if the store has lost a part of it. Returns `None` if the body was
-/// gone before anything was sent: a miss.
+/// Serves a stored response, even if the store has lost a part of it. If the body was lost before
+/// anything was sent, returns `None`, which counts as a miss.
 pub(crate) async fn serve_or_make_up(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -112,8 +112,8 @@ pub(crate) async fn serve_or_make_up(
     }
 }
 
-/// Keeps the remaining parts of a lost body as slices. Sends the rest of a begun answer from them
-/// and from the origin. Returns `None` if nothing was sent.
+/// Stores the remaining parts of a lost body as slices. Sends the rest of an answer that has begun
+/// from these slices and from the origin. Returns `None` if nothing was sent.
 pub(crate) async fn make_up(
     transaction: &mut Transaction<'_, '_>,
     LostBody { remains, failure }: LostBody,
@@ -121,7 +121,8 @@ pub(crate) async fn make_up(
     let Transaction { worker, wanted, .. } = *transaction;
     let is_begun = matches!(failure, SendFailure::RestGone(_));
     let mut slices = None;
-    // A response that took the place of a body of one record stays.
+    // Only a body in parts is removed. A body of one record may already have been replaced by a
+    // newer response, which must stay.
     if let Some((stored, watch)) = remains.in_parts {
         worker.shared.cache.forget(&CacheKey::new(remains.key));
         let left = left_of(worker, &wanted.key, &stored, &watch, is_begun).await;

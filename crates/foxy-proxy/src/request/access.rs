@@ -10,23 +10,23 @@ use std::time::Duration;
 pub struct AccessRecord<'a> {
     /// When the answer ended.
     pub end: WallTime,
-    /// From the first byte of the request to the end of the answer.
+    /// The time from the first byte of the request to the end of the answer.
     pub elapsed: Duration,
     /// The client's address.
     pub client: SocketAddr,
-    /// The outcome.
+    /// How the request was answered.
     pub outcome: CacheStatus,
-    /// Why the answer was cut short.
+    /// Why the answer was cut off, if it was.
     pub cut: Option<CutReason>,
-    /// The status sent; 0 if none was.
+    /// The status that was sent, or 0 if none was.
     pub status: u16,
-    /// Bytes sent, head included.
+    /// Number of bytes sent, including the head.
     pub bytes: u64,
-    /// Body bytes sent.
+    /// Number of body bytes sent.
     pub body_bytes: u64,
-    /// The method as far as it was read; any bytes for a refused request.
+    /// The method, as far as it was read. For a refused request it may be any bytes.
     pub method: &'a [u8],
-    /// Scheme and host of a request to a reverse proxy, whose URL lacks them.
+    /// Scheme and host of a request to a reverse proxy, because its URL does not contain them.
     pub site: Option<(&'a str, &'a [u8])>,
     /// The URL, or the authority of a CONNECT, as far as it was read.
     pub url: &'a [u8],
@@ -41,7 +41,7 @@ pub struct AccessRecord<'a> {
 }
 
 impl<'a> AccessRecord<'a> {
-    /// The requested host, with its port if that was given.
+    /// The requested host, with its port if the client sent a port.
     pub fn authority(&self) -> &'a [u8] {
         if let Some((_, host)) = self.site {
             return host;
@@ -54,12 +54,12 @@ impl<'a> AccessRecord<'a> {
     }
 }
 
-/// Why an answer was cut short.
+/// Why an answer was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReason {
-    /// The client left or took nothing.
+    /// The client left, or no longer read the answer.
     ClientLeft,
-    /// The origin broke off.
+    /// The origin broke its response off.
     BrokeOff,
     /// The proxy stopped.
     Stopped,
@@ -76,7 +76,7 @@ impl CutReason {
     }
 }
 
-/// The media type of a response, without parameters, cut to 79 bytes.
+/// The media type of a response, without parameters, limited to 79 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaType {
     bytes: [u8; Self::LONGEST],
@@ -92,7 +92,7 @@ impl Default for MediaType {
 impl MediaType {
     const LONGEST: usize = 79;
 
-    /// Reads a `Content-Type`.
+    /// Extracts the media type from a `Content-Type` value.
     pub fn of(content_type: Option<&[u8]>) -> Self {
         let value = content_type.unwrap_or_default();
         let ends = |byte: &u8| matches!(byte, b';' | b' ' | b'\t');
@@ -102,18 +102,18 @@ impl MediaType {
         media_type
     }
 
-    /// The media type as it was sent.
+    /// The media type as the origin sent it.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.bytes.get(..usize::from(self.length)).filter(|bytes| !bytes.is_empty())
     }
 }
 
-/// Receives access records on a worker's thread; must not block.
+/// Receives access records on a worker's thread. Calls must not block.
 pub trait AccessSink: Send + Sync {
     /// Receives a record.
     fn record(&self, record: &AccessRecord<'_>);
 
-    /// Whether it wants a record of a request with this outcome.
+    /// Whether the sink needs a record for a request with this outcome.
     fn wants(&self, _outcome: CacheStatus) -> bool {
         true
     }

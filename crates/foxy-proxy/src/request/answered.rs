@@ -1,4 +1,4 @@
-//! An answer as data: its form, its head, how much of it was sent, and what the log says of it.
+//! An answer as data: its form, its head, how much of it was sent, and its log entry.
 
 use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The fields of a request that decide how its answer is framed.
+/// The properties of a request that decide how its answer is framed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerOptions {
     pub(crate) head_only: bool,
@@ -24,10 +24,10 @@ pub(crate) struct AnswerOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
-    /// Unknown length: chunks, or the end of an HTTP/2 stream.
+    /// A body of unknown length. It is sent in chunks, or ends with the HTTP/2 stream.
     Chunked,
     UntilClose,
-    /// No body at all (204, 304).
+    /// The answer has no body (204, 304).
     Empty,
 }
 
@@ -35,16 +35,16 @@ pub(crate) enum Framing {
 pub(crate) struct Opening<'a> {
     pub(crate) status: u16,
     pub(crate) reason: &'a [u8],
-    /// Without Age, Cache-Status, framing and hop-by-hop fields.
+    /// The headers without Age, Cache-Status, framing and hop-by-hop fields.
     pub(crate) headers: &'a Headers,
-    /// The status line and the header lines in HTTP/1.1 text, if that text is stored.
+    /// The status line and header lines as HTTP/1.1 text, if this text is stored.
     pub(crate) wire: Option<&'a Bytes>,
     pub(crate) age: Option<u64>,
     pub(crate) outcome: CacheStatus,
     pub(crate) framing: Framing,
 }
 
-/// Bytes sent of an answer so far, for the log of a request that is cut short.
+/// How much of an answer was sent so far. Used to log a request that is cut off.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     opened: Cell<Option<(u16, CacheStatus)>>,
@@ -59,7 +59,7 @@ impl Progress {
         self.sent.set(0);
     }
 
-    /// Notes that a head of `head` bytes is about to be sent.
+    /// Notes that a head of `head` bytes will be sent now.
     pub(crate) fn open(&self, status: u16, outcome: CacheStatus, head: u64) {
         self.opened.set(Some((status, outcome)));
         self.head.set(head);
@@ -73,12 +73,12 @@ impl Progress {
         self.sent.get()
     }
 
-    /// Body bytes sent, chunk lines included.
+    /// Number of body bytes sent, including the size lines of chunks.
     pub(crate) fn body(&self) -> u64 {
         self.sent.get().saturating_sub(self.head.get())
     }
 
-    /// Status and outcome, once a byte was sent.
+    /// The status and outcome, once at least one byte was sent.
     pub(crate) fn opened(&self) -> Option<(u16, CacheStatus)> {
         self.opened.get().filter(|_| self.sent.get() > 0)
     }
@@ -90,8 +90,8 @@ pub(crate) enum WriteEnd {
     Timeout,
 }
 
-/// Waits for `future` up to `patience`. A zero `patience` polls once, since a timer would wait a
-/// moment even then.
+/// Waits for `future` until the timeout `patience`. If `patience` is zero, polls only once, because
+/// a timer would wait a moment even for zero.
 pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
     if !patience.is_zero() {
         return timeout(patience, future).await.ok();
@@ -110,7 +110,7 @@ pub(crate) enum ClientTook {
     Partly,
 }
 
-/// Whether the connection can serve another request.
+/// Whether the connection can be used for another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
     Keep,
@@ -125,7 +125,7 @@ pub(crate) struct SentResponse {
     pub(crate) media_type: MediaType,
 }
 
-/// A finished answer. While a body is still being sent: the answer that it will be.
+/// A finished answer. While the body is still being sent: the answer as it will be at the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) connection: ConnectionFate,
@@ -134,9 +134,9 @@ pub(crate) struct Answered {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
-    /// The client left or took nothing.
+    /// The client left, or no longer read the answer.
     Client,
-    /// The body did not come whole.
+    /// The body did not arrive completely.
     Source,
 }
 
@@ -157,10 +157,10 @@ impl SendFailure {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UnsentRest {
-    /// The first unsent byte of the body.
+    /// Position of the first unsent byte of the body.
     pub(crate) at: u64,
     pub(crate) end: u64,
-    /// Whether some of the answer was sent before.
+    /// Whether a part of the answer was already sent.
     pub(crate) opened: bool,
     pub(crate) answered: Answered,
 }

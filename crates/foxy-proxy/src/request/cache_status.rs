@@ -10,35 +10,35 @@ use std::fmt;
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
-    /// Answered from the cache.
+    /// The answer came from the cache.
     Hit {
-        /// The tier that held the response.
+        /// Where the response was found.
         source: HitSource,
-        /// Freshness left in seconds; negative when served stale.
+        /// Seconds until the response becomes stale. Negative if it was served stale.
         ttl: i64,
-        /// The rule that lets a stale response answer.
+        /// The rule that permits a stale answer.
         permit: Option<Permit>,
     },
-    /// Sent to the origin.
+    /// The request was sent to the origin.
     Forwarded {
-        /// Why the cache did not answer.
+        /// Why the cache did not answer the request.
         reason: ForwardReason,
-        /// The origin's status, once known.
+        /// The origin's status, once it is known.
         status: Option<u16>,
-        /// Whether the response is being stored. A forecast: the head is sent before the store has
-        /// confirmed the body.
+        /// Whether the response is being stored. The head is sent before the store has confirmed
+        /// the body, so storing may still fail.
         stored: bool,
-        /// Whether another request's flight answered this one.
+        /// Whether another request's flight answered this request.
         collapsed: bool,
         /// Why the response is not stored.
         detail: Option<&'static str>,
     },
-    /// Answered by the proxy itself.
+    /// The proxy answered the request itself.
     Local {
         /// The reason as one word.
         detail: &'static str,
     },
-    /// Answered by the proxy itself with an error.
+    /// The proxy answered the request with its own error.
     Error(ErrorReason),
 }
 
@@ -110,7 +110,7 @@ impl CacheStatus {
     }
 }
 
-/// How a stored response may answer.
+/// How a stored response may answer a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     pub(crate) source: HitSource,
@@ -119,14 +119,14 @@ pub(crate) struct Hit {
 }
 
 impl Hit {
-    /// A hit on a response that the origin has just confirmed.
+    /// A hit on a response that the origin confirmed a moment ago.
     pub(crate) fn revalidated(stored: &Stored, reason: ForwardReason, now: WallTime) -> Self {
         let ttl = signed(stored.lifetime) - signed(stored.times.age(now));
         Self { source: HitSource::Revalidated(reason), ttl, permit: None }
     }
 
-    /// A hit that replaces an origin's failure. `status` is the status of the failure, if the
-    /// origin answered at all; `stale_by` is in seconds.
+    /// A hit that is served instead of an origin's failure. `status` is the status of the failure,
+    /// if the origin answered. `stale_by` is in seconds.
     pub(crate) fn fallback(status: Option<u16>, stale_by: u64, permit: Permit) -> Self {
         let source = HitSource::Fallback(status);
         Self { source, ttl: -signed(stale_by), permit: Some(permit) }

@@ -1,15 +1,15 @@
-//! The life of a request as pure decisions: its kind, and the step that follows from what the cache
-//! holds. `server` and `lookup` carry the steps out.
+//! Decides how a request is handled, with pure functions: the kind of the request, and the next
+//! step after the look-up in the cache. `server` and `lookup` carry the steps out.
 //!
 //! ```text
 //! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
 //!    ├────── CONNECT ───────────────────────────────────────────────────► Tunnel
 //!    ├────── TRACE or OPTIONS with Max-Forwards: 0 ─────────────────────► AnswerHere
 //!    ├────── PURGE ─────────────────────────────────────────────────────► Purge
-//!    ├────── other method, body, upgrade, If-Match, … ──────────────────► Forward (the cache is not asked)
+//!    ├────── other method, body, upgrade, If-Match, … ──────────────────► Forward (the cache is not used)
 //!    └────── GET, HEAD ── look up ─┬─ fresh enough ─────────────────────► Serve
 //!                                  ├─ only-if-cached ───────────────────► Refuse
-//!                                  ├─ stale or asked to, has validators ► Revalidate
+//!                                  ├─ too old, has validators ─────────► Revalidate
 //!                                  └─ nothing, or no validators ────────► Fetch
 //! ```
 
@@ -35,13 +35,13 @@ use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
 pub(crate) enum Plan {
     Refuse(ErrorReason),
     Tunnel(Origin),
-    /// OPTIONS that ends at this proxy.
+    /// An OPTIONS request that ends at this proxy.
     AnswerHere,
-    /// A purge of the cache key.
+    /// A purge of this cache key.
     Purge(Vec<u8>),
-    /// Sent to the origin without asking the cache.
+    /// A request for the origin. The cache is not used.
     Forward(Origin, Vec<u8>, ForwardReason),
-    /// Looked up under the cache key first.
+    /// A request that is first looked up under this cache key.
     LookUp(Origin, Vec<u8>),
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) client: ClientBlock,
 }
 
-/// Sorts a request that came over the scheme `over`.
+/// Determines the kind of a request that arrived over the scheme `over`.
 pub(crate) fn plan(
     head: &RequestHead,
     body: BodyLength,
@@ -112,7 +112,7 @@ fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
     }
 }
 
-/// The origin of a request, and its cache key.
+/// Returns the origin of a request, and the cache key.
 fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
@@ -140,24 +140,24 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
     }
     let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
     let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
-    // Connection removes these fields: the origin's response would be of another variant than the
-    // whole request names.
+    // The proxy removes fields that Connection names. Without them, the origin may answer with
+    // another variant than the original request would select.
     let other = names_other_fields_away(&head.headers);
     (has_body || upgrade || other || must_reach_origin(&View(&head.headers)))
         .then_some(ForwardReason::Bypass)
 }
 
-/// The step that follows a look-up.
+/// The next step after a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The stored response answers.
+    /// Serve the stored response.
     Serve {
-        /// Freshness left in seconds; negative when stale.
+        /// Seconds until the response becomes stale. Negative if it is already stale.
         ttl: i64,
-        /// The rule that lets a stale response answer.
+        /// The rule that permits a stale answer.
         permit: Option<Permit>,
     },
-    /// The request allows a cached answer only, and there is none.
+    /// The request permits only a cached answer, and there is none.
     GatewayTimeout,
     Revalidate(ForwardReason),
     Fetch(ForwardReason),
@@ -188,7 +188,8 @@ pub(crate) fn can_be_validated(stored: &Stored) -> bool {
     stored.head.status == 200 && !Validators::of(&View(&stored.head.headers)).is_empty()
 }
 
-/// Decides when no stored response fits. `varies`: responses for other request headers are stored.
+/// Decides the next step if no stored response matches. `varies` means that responses for other
+/// request headers are stored.
 pub(crate) fn decide_without(control: &RequestControl, varies: bool) -> Next {
     match (control.only_if_cached, varies) {
         (true, _) => Next::GatewayTimeout,

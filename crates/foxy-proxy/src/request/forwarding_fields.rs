@@ -1,17 +1,17 @@
-//! Forwarding fields, which tell an origin about the client (RFC 7239 and its forerunners). Origins
-//! may build answers from them, but they are in no cache key. A reverse proxy replaces them; a
-//! forward proxy removes them from requests to the cache.
+//! Forwarding fields, which describe the client to an origin (RFC 7239 and its forerunners).
+//! Origins may create answers from them, but cache keys do not contain them. So a reverse proxy
+//! replaces them, and a forward proxy removes them from requests that may be cached.
 
 use crate::request::mode::{Mode, ReverseOrigin};
 use crate::upstream::{Cidr, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 
-/// Prefixes of names: the client, host, scheme, port, prefix and user of the forwarded request, and
-/// the target before a rewrite.
+/// Prefixes of field names. The fields describe the client, host, scheme, port, prefix and user of
+/// the forwarded request, or the target before a rewrite.
 const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
-/// Further names: the standard field, the host, and the client's address.
+/// More field names: the standard field, fields for the host, and fields for the client's address.
 const NAMES: [&str; 11] = [
     "forwarded",
     "x-forwarded",
@@ -26,21 +26,22 @@ const NAMES: [&str; 11] = [
     "fastly-client-ip",
 ];
 
-/// Names that override the method. They stay on requests that bypass the cache, for POST.
+/// Fields that override the method. They stay on requests that bypass the cache, because a POST may
+/// need them.
 const METHODS: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
-/// The request part that a field describes.
+/// What a field describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tells {
-    /// The client of another proxy, or its target.
+    /// The client or the target of another proxy's request.
     Client,
     Method,
 }
 
 impl Tells {
-    /// Compares names in lower case, with `-` for `_` as CGI does.
+    /// Classifies a field name. Ignores case, and treats `_` like `-` as CGI does.
     fn of(name: &[u8]) -> Option<Self> {
-        // A quick check of the first byte.
+        // Check the first byte first, because this is fast and excludes most fields.
         if !matches!(name, [b'x' | b'X' | b'f' | b'F' | b't' | b'T' | b'c' | b'C', ..]) {
             return None;
         }
@@ -57,13 +58,13 @@ impl Tells {
     }
 }
 
-/// Whether a request has a field about the client of another proxy.
+/// Whether a request has a field that describes the client of another proxy.
 pub(crate) fn are_in(headers: &Headers) -> bool {
     headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
 }
 
-/// Removes fields that may choose the answer without being in the cache key. A reverse proxy's own
-/// fields stay.
+/// Removes fields that may change the answer but are not part of the cache key. The fields that a
+/// reverse proxy sets itself stay.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     let goes = |name: &[u8]| match Tells::of(name) {
         Some(Tells::Client) => *mode == Mode::Forward,
@@ -75,10 +76,10 @@ pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     }
 }
 
-/// Rewrites a request for the origin of a reverse proxy. Returns the client's scheme, which a
-/// trusted balancer may report to differ from `over`.
+/// Rewrites a request for the origin of a reverse proxy. Returns the scheme that the client used.
+/// If a trusted balancer reports another scheme than `over`, the reported scheme counts.
 ///
-/// A request without Host, which only HTTP/1.0 may send, is for the origin itself.
+/// A request without Host is for the origin itself. Only HTTP/1.0 permits such a request.
 pub(crate) fn replace(
     head: &mut RequestHead,
     client: SocketAddr,
@@ -101,7 +102,7 @@ pub(crate) fn replace(
     scheme
 }
 
-/// The report of a trusted balancer about earlier hops.
+/// What a trusted balancer reports about earlier hops.
 #[derive(Default)]
 struct Before {
     addresses: Option<String>,
@@ -129,8 +130,8 @@ fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, schem
         IpAddr::V4(client) => client.to_string(),
         IpAddr::V6(client) => format!("\"[{client}]\""),
     };
-    // A host is a token (RFC 7239 §4) unless it has a port or brackets; it never has a quote or a
-    // backslash.
+    // A host is a token (RFC 7239 §4) unless it has a port or brackets. It never contains a quote
+    // or a backslash, so no escaping is needed.
     let quote = if host.contains(':') { "\"" } else { "" };
     let element = format!("for={node};host={quote}{host}{quote};proto={}", scheme.as_str());
     let port = Authority::parse(host.as_bytes()).and_then(|authority| authority.port);
@@ -166,7 +167,7 @@ mod tests {
         ReverseOrigin { scheme: Scheme::Http, host: "::1".into(), port: 81 }
     }
 
-    /// The header lines that an origin sees, and the client's scheme.
+    /// Returns the header lines that an origin sees, and the client's scheme.
     fn replaced(text: &str, client: &str, over: Scheme, trusted: &str) -> (Vec<String>, Scheme) {
         let (mut head, client) =
             (head(text), SocketAddr::new(client.parse().expect("an address"), 9));

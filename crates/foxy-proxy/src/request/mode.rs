@@ -1,4 +1,4 @@
-//! Forward proxy or reverse proxy.
+//! The two kinds of proxy: forward and reverse.
 
 use crate::upstream::{ChosenBy, Origin, Scheme};
 use foxy_rules::Role;
@@ -6,18 +6,18 @@ use foxy_rules::Role;
 /// The kind of proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// For clients that name any origin, in absolute form or by CONNECT.
+    /// A forward proxy. Clients choose the origin, with an absolute URL or by CONNECT.
     #[default]
     Forward,
-    /// For one origin, in origin form.
+    /// A reverse proxy for one origin. Clients send only the path.
     Reverse {
-        /// The origin.
+        /// The origin behind the proxy.
         origin: ReverseOrigin,
     },
 }
 
 impl Mode {
-    /// The role that the caching rules know.
+    /// The proxy's role in the caching rules.
     pub const fn role(&self) -> Role {
         match self {
             Self::Forward => Role::Proxy,
@@ -29,7 +29,7 @@ impl Mode {
 /// The origin behind a reverse proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseOrigin {
-    /// The protocol to the origin.
+    /// The protocol to use with the origin.
     pub scheme: Scheme,
     /// The host name or address.
     pub host: String,
@@ -38,12 +38,13 @@ pub struct ReverseOrigin {
 }
 
 impl ReverseOrigin {
-    /// The origin for the upstream side: the operator chose it, so no policy forbids its address.
+    /// The origin as the upstream code represents it. The operator chose this origin, so no policy
+    /// forbids its address.
     pub fn origin(&self) -> Origin {
         Origin::new(self.scheme, &self.host, self.port, ChosenBy::Operator)
     }
 
-    /// The authority as in Host.
+    /// The authority as written in Host.
     pub fn authority(&self) -> String {
         let bare = self.host.contains(':') && !self.host.starts_with('[');
         let host = if bare { format!("[{}]", self.host) } else { self.host.clone() };

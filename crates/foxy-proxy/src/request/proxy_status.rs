@@ -10,7 +10,7 @@ pub(crate) fn value(reason: ErrorReason) -> String {
     format!("foxy; error={}", error_type(reason))
 }
 
-/// The registered error type (RFC 9209 §2.3).
+/// Returns the registered error type (RFC 9209 §2.3).
 const fn error_type(reason: ErrorReason) -> &'static str {
     match reason {
         ErrorReason::Malformed(_)

@@ -5,49 +5,49 @@ use crate::core::places::NoPlace;
 use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
 use foxy_http::DecodeError;
 
-/// Why the proxy answers with an error of its own. `docs/errors.md` explains each reason.
+/// Why the proxy answers with its own error. `docs/errors.md` explains each reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
     /// The request is malformed.
     Malformed(DecodeError),
     /// The client did not send a whole head in time.
     RequestTimeout,
-    /// Plain HTTP on a TLS port.
+    /// The client sent plain HTTP to a TLS port.
     PlainOnTls,
-    /// An origin-form request to a forward proxy.
+    /// The client sent a request without an origin (origin form) to a forward proxy.
     NotAProxyRequest,
-    /// A CONNECT or an absolute form with an unsupported scheme.
+    /// A CONNECT is not supported here, or the URL has an unsupported scheme.
     UnsupportedScheme,
-    /// CONNECT to a reverse proxy.
+    /// The client sent CONNECT to a reverse proxy.
     ConnectToReverse,
-    /// CONNECT inside an intercepted CONNECT.
+    /// The client sent CONNECT inside an intercepted CONNECT.
     ConnectInside,
-    /// A request inside an intercepted CONNECT for another authority (RFC 9110 §15.5.20).
+    /// A request inside an intercepted CONNECT names another authority (RFC 9110 §15.5.20).
     Misdirected,
     /// The authority has no host, or an invalid port.
     BadAuthority,
-    /// Via names this proxy: a loop.
+    /// Via contains this proxy's name, so the request is in a loop.
     Loop,
-    /// The request allows a cached answer only, and none fits (RFC 9111 §5.2.1.7).
+    /// The request permits only a cached answer, and none matches (RFC 9111 §5.2.1.7).
     OnlyIfCached,
-    /// TRACE with no hops left.
+    /// A TRACE has no hops left and ends here.
     TraceHere,
-    /// PURGE from a forbidden address, without the token.
+    /// The client's address may not purge, and the request has no valid token.
     PurgeNotAllowed,
-    /// A PURGE failed.
+    /// A purge failed.
     NotPurged(NotPurged),
-    /// Too many client connections.
+    /// Too many client connections are open.
     TooManyConnections,
     /// One client has too many connections.
     TooManyOfClient,
-    /// No memory for a large head.
+    /// There is no memory for a large request head.
     NoRoomForHead,
-    /// The origin is unreachable or gave no answer.
+    /// The origin is unreachable or did not answer.
     Upstream(UpstreamError),
 }
 
 impl ErrorReason {
-    /// The status of the answer.
+    /// The status of the error answer.
     pub fn status(self) -> u16 {
         match self {
             Self::Malformed(error) => error.status(),
@@ -93,7 +93,7 @@ impl ErrorReason {
         }
     }
 
-    /// A one-line message with a remedy.
+    /// A one-line message that names a remedy.
     pub fn description(self) -> &'static str {
         match self {
             Self::Malformed(error) => error.description(),
@@ -135,7 +135,7 @@ impl ErrorReason {
 }
 
 impl ErrorReason {
-    /// The policy's refusal of the destination.
+    /// Why the policy refused the destination, if it did.
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
         match self {
             Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {
