@@ -1,5 +1,5 @@
-//! What every request of a worker can reach: the shared cache and flights, the worker's own
-//! upstream client and counters. It decides nothing.
+//! Everything that the requests of a worker share: the cache and the flights of the whole proxy,
+//! and the worker's own upstream client and counters. It makes no decisions.
 
 use crate::cache::Cache;
 use crate::cache::epoch::Epoch;
@@ -33,9 +33,10 @@ pub(crate) struct Shared {
     pub(crate) purges: Purges,
     pub(crate) refusals: Refusals,
     pub(crate) parts: SharedParts,
-    /// Bytes of bodies that wait for clients.
+    /// Memory budget for bodies that wait until their clients read them.
     pub(crate) waiting: ByteBudget,
-    /// Bytes of requests in progress, beyond one request with a small head for each connection.
+    /// Memory budget for requests in progress. One request with a small head per connection does
+    /// not count.
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     pub(crate) stopping: AtomicBool,
@@ -43,8 +44,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Joins the flight of a URL, or begins a flight for a request of `epoch`. A request joins a
-    /// flight that `fits` and that began after all newer responses of the `variant`.
+    /// Joins the flight of a URL, or starts a flight for a request of `epoch`. A request joins a
+    /// flight that `fits` if no newer response of the `variant` was stored after the flight began.
     pub(crate) fn board(
         &self,
         key: &CacheKey,
@@ -65,7 +66,7 @@ pub(crate) struct Worker {
     pub(crate) counters: Arc<Counters>,
     pub(crate) stop: watch::Receiver<bool>,
     date: RefCell<(u64, String)>,
-    /// Via members for messages of HTTP/1.0, HTTP/1.1 and HTTP/2.
+    /// The proxy's entry in Via for messages of HTTP/1.0, HTTP/1.1 and HTTP/2.
     via: [String; 3],
 }
 
@@ -92,7 +93,7 @@ impl Worker {
         &self.shared.settings
     }
 
-    /// Formats the time as an HTTP date, once a second.
+    /// Returns the time as an HTTP date. Formats it only once a second.
     pub(crate) fn http_date(&self, now: WallTime) -> String {
         let mut date = self.date.borrow_mut();
         if date.0 != now.seconds() {
@@ -101,8 +102,8 @@ impl Worker {
         date.1.clone()
     }
 
-    /// Whether the client of this forward proxy claims to be a proxy in front of the origin. The
-    /// answer then depends on its claims.
+    /// Whether a client of this forward proxy claims to be a proxy in front of the origin. The
+    /// answer then depends on fields that are not in the cache key.
     pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
         self.settings().mode == Mode::Forward && forwarding_fields::are_in(&request.headers)
     }
@@ -113,7 +114,7 @@ impl Worker {
         }
     }
 
-    /// Adds this proxy to a message that came with `version` (RFC 9110 §7.6.3).
+    /// Adds this proxy to the Via field of a message that arrived with `version` (RFC 9110 §7.6.3).
     pub(crate) fn add_via(&self, version: Version, headers: &mut Headers) {
         let [http10, http11, http2] = &self.via;
         let via = match version {

@@ -9,7 +9,7 @@
 //!    ├────── other method, body, upgrade, If-Match, … ──────────────────► Forward (the cache is not used)
 //!    └────── GET, HEAD ── look up ─┬─ fresh enough ─────────────────────► Serve
 //!                                  ├─ only-if-cached ───────────────────► Refuse
-//!                                  ├─ too old, has validators ─────────► Revalidate
+//!                                  ├─ too old, has validators ──────────► Revalidate
 //!                                  └─ nothing, or no validators ────────► Fetch
 //! ```
 

@@ -16,7 +16,7 @@ pub enum ErrorReason {
     PlainOnTls,
     /// The client sent a request without an origin (origin form) to a forward proxy.
     NotAProxyRequest,
-    /// A CONNECT is not supported here, or the URL has an unsupported scheme.
+    /// The URL has a scheme other than `http` and `https`.
     UnsupportedScheme,
     /// The client sent CONNECT to a reverse proxy.
     ConnectToReverse,

@@ -1,4 +1,4 @@
-//! A worker's clients: accepts them, counts them, and lets them end when the proxy stops.
+//! Accepts and counts a worker's client connections, and ends them when the proxy stops.
 
 use crate::core::counters::{Counter, Counters};
 use crate::core::places::{ClientBlock, NoPlace, Place};
@@ -20,16 +20,16 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Pause between attempts to accept while the system has no descriptors left.
+/// Pause between attempts to accept a connection while the system has no file descriptors left.
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(50);
 
-/// Unsent bytes of a client that the system buffers at most.
+/// Most unsent bytes that the system buffers for one client.
 const MAX_UNSENT_BYTES: u32 = 128 << 10;
 
-/// Pause between looks whether a connection has waited long enough to end.
+/// Pause between checks whether an idle connection may be closed for a new one.
 const PLACE_PAUSE: Duration = Duration::from_millis(5);
 
-/// A listener of a worker.
+/// A listening socket of a worker.
 pub(crate) struct WorkerListener {
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<ClientTls>,
@@ -52,7 +52,8 @@ pub(crate) async fn run_worker(
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, listener, clients, stop.clone()));
     }
-    // An error means that the proxy, which owns the sender, is gone: that is a stop too.
+    // An error means that the proxy, which owns the sender, no longer exists. Treat this as a stop
+    // too.
     let _ = stop.wait_for(|stopping| *stopping).await;
     clients.end_idle();
     let end = Instant::now() + worker.settings().stop_after;
@@ -76,8 +77,8 @@ struct ClientTask {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// The connections of a worker. A task handle keeps the task's memory, about 10 KB, even after the
-/// connection has ended.
+/// The connections of a worker. Remove ended tasks, because a task handle keeps about 10 KB of
+/// memory.
 #[derive(Default)]
 struct Clients {
     table: RefCell<Vec<ClientTask>>,
@@ -135,15 +136,15 @@ async fn accept(
                 continue;
             }
         };
-        // Failure only makes answers slower.
+        // If this fails, answers are only slower.
         let _ = stream.set_nodelay(true);
-        // Failure only makes the system buffer more for slow clients.
+        // If this fails, the system only buffers more for slow clients.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
         let is_balanced =
             worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
-        // A balancer stands for many clients.
+        // A balancer's address must not count as one client, because it forwards many clients.
         let client = (!is_balanced).then(|| ClientBlock::from(address));
         let Some(place) = place(&worker, client, &mut stop).await else { return };
         let place = match place {
@@ -159,7 +160,7 @@ async fn accept(
         let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
         let state = ConnectionState { idle: Rc::clone(&idle), activity: activity.clone() };
         let worker = Rc::clone(&worker);
-        // The connection begins to wait when its task first looks for a request.
+        // The connection counts as idle only once its task waits for a request.
         activity.begin_work();
         let began = activity.clone();
         let task = match tls.clone() {
@@ -183,8 +184,8 @@ async fn accept(
     }
 }
 
-/// Takes a place for a client. Waits where a place is free in a moment, and where descriptors are
-/// short: further clients then stay in the listen queue. Returns `None` when the proxy stops.
+/// Takes a place for a client. Waits if a place will be free in a moment, or if file descriptors
+/// are short; more clients then stay in the listen queue. Returns `None` when the proxy stops.
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
@@ -207,7 +208,8 @@ async fn place(
     }
 }
 
-/// Tells a client that no place is free, if the client can read that and few others are being told.
+/// Sends a client the error that no place is free. Without TLS only, and only while few other
+/// clients are receiving this error.
 fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: NoPlace) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
@@ -218,7 +220,8 @@ fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool
     });
 }
 
-/// Does what comes before the first request: reads a balancer's PROXY header, and ends TLS.
+/// Prepares a connection for its first request: reads a balancer's PROXY header, and completes the
+/// TLS handshake.
 async fn prepare(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,
@@ -254,7 +257,8 @@ async fn prepare(
     Some((transport, peer))
 }
 
-/// Completes the client's handshake within its time. A client that speaks plain HTTP gets an error.
+/// Completes the client's TLS handshake within its time limit. A client that sends plain HTTP
+/// receives an error.
 async fn accept_tls(
     worker: &Rc<Worker>,
     tls: &ClientTls,

@@ -1,5 +1,5 @@
-//! One client connection: detects the protocol, and for HTTP/1.1 answers requests until either side
-//! wants no more. `dispatch` makes the answers.
+//! One client connection. Detects the protocol. For HTTP/1.1, answers requests until the client or
+//! the proxy closes the connection. `dispatch` creates the answers.
 
 use crate::answer;
 use crate::client::io::{ClientConnection, Http1Receiver, LINGER, ReadEnd};
@@ -32,7 +32,7 @@ enum NextStep {
 }
 
 pub(crate) struct ConnectionState {
-    /// Whether no byte of a request has come.
+    /// Whether no byte of a request has arrived yet.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
 }
@@ -65,8 +65,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// Answers requests of HTTP/1.1 until none follows. Returns the CONNECT to go on inside of, if that
-/// was intercepted.
+/// Answers HTTP/1.1 requests until no more follow. If the last request was an intercepted CONNECT,
+/// returns it, so that the connection can continue inside its tunnel.
 async fn serve_requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -77,7 +77,8 @@ async fn serve_requests(
         match serve_request(worker, connection, peer, state).await {
             NextStep::ReadRequest => {}
             NextStep::Close => {
-                // Between requests a close is no break, and TLS says so.
+                // Between requests, closing loses nothing, so tell a TLS client that this is an
+                // orderly end.
                 if state.idle.get() {
                     connection.stream.say_goodbye();
                 }
@@ -94,11 +95,12 @@ async fn serve_requests(
 enum ClientProtocol {
     Http1,
     Http2,
-    /// The client closed, or kept silent for too long.
+    /// The client closed the connection, or sent nothing for too long.
     Nothing,
 }
 
-/// Detects HTTP/2 as agreed in TLS, else by the first bytes (RFC 9113 §3.3, §3.4).
+/// Detects HTTP/2 by the protocol that TLS agreed on, otherwise by the first bytes (RFC 9113 §3.3,
+/// §3.4).
 async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return ClientProtocol::Http2,
@@ -125,7 +127,8 @@ async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> 
     }
 }
 
-/// Answers a client that is not served: no place is free, or it speaks plain HTTP on a TLS port.
+/// Sends an error to a client that is not served: no place is free, or the client speaks plain HTTP
+/// on a TLS port.
 pub(crate) async fn turn_away(
     worker: Rc<Worker>,
     stream: TcpStream,
@@ -143,7 +146,7 @@ pub(crate) async fn turn_away(
     connection.linger().await;
 }
 
-/// Options of the answer to a request that cannot be read.
+/// The options for the answer to a request that cannot be parsed.
 const CLOSING: AnswerOptions =
     AnswerOptions { head_only: false, version: Version::Http11, keep: false, trailers: false };
 
@@ -159,8 +162,7 @@ async fn serve_request(
     state.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, state).await {
         Ok(found) => found,
-        // A client of another protocol cannot read our answer (RFC 9113 §3.4 asks for the close
-        // alone).
+        // A client of another protocol cannot read an HTTP answer, so only close (RFC 9113 §3.4).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
             return NextStep::Close;
         }
@@ -213,7 +215,8 @@ const fn is_error(ended: &Ended) -> bool {
     matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
-/// Reads a head: the first byte within the idle time, the rest within the head time from then.
+/// Reads a head. The first byte must arrive within the idle time, the rest within the time for a
+/// head after that.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,
@@ -228,7 +231,7 @@ async fn read_head(
         match receiver.ready()? {
             Some(RequestEvent::Head(head, body)) => {
                 idle.set(false);
-                // A connection that gave up its place is about to end.
+                // A connection that gave up its place will close in a moment.
                 return if activity.begin_work() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
             }
             Some(_) => return Err(ReadEnd::Broken),

@@ -1,4 +1,4 @@
-//! From a request's head to its answer, for every HTTP version of a client.
+//! Leads from a request's head to its answer, for every HTTP version.
 
 use crate::answer;
 use crate::answer::transaction::Transaction;
@@ -60,8 +60,8 @@ pub(crate) async fn request(
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
-            // A client that takes a CONNECT for granted sends the tunnel's bytes next, which are no
-            // requests.
+            // After a refused CONNECT, the client may still send the tunnel's bytes. These are no
+            // requests, so the connection must close.
             let options =
                 AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
             let result = answer::error(worker, &mut sender, options, reason).await;
@@ -123,8 +123,9 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Drops the rest of a request whose answer did not need it, within limits, or gives up the
-/// connection. The rest of an HTTP/2 stream is in nobody's way.
+/// Reads and drops the rest of a request whose answer did not need it. If the rest is too long, the
+/// connection closes instead. An HTTP/2 stream needs neither, because its rest disturbs no other
+/// request.
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,

@@ -1,5 +1,5 @@
-//! From CONNECT to the TLS inside it: the answer, the client's hello and the handshake.
-//! `connection` then reads the requests.
+//! Starts the interception of a CONNECT: the answer, the client's ClientHello and the TLS
+//! handshake. Afterwards, `connection` reads the requests.
 
 use crate::answer;
 use crate::client::Sender;
@@ -30,13 +30,13 @@ use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 /// Why the TLS inside a CONNECT failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InterceptFailure {
-    /// The client sent no TLS handshake.
+    /// The client did not send a TLS handshake.
     NotTls,
-    /// The hello is for another host than the CONNECT.
+    /// The ClientHello names another host than the CONNECT.
     WrongName,
     /// The client does not trust the certificate.
     Distrusted,
-    /// The client left, took too long, or speaks another TLS.
+    /// The client left, took too long, or uses an unsupported kind of TLS.
     Failed,
 }
 
@@ -51,8 +51,7 @@ impl InterceptFailure {
     }
 }
 
-/// Answers a CONNECT that is to be intercepted. Returns `None` for other CONNECTs, without doing
-/// anything.
+/// Answers a CONNECT that is intercepted. For any other CONNECT, does nothing and returns `None`.
 pub(crate) async fn opened(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -64,8 +63,8 @@ pub(crate) async fn opened(
     if !plain || !interception.wants(&origin.host, clock::wall()) {
         return None;
     }
-    // Stored responses may be served while names cannot be resolved, but not from forbidden
-    // destinations.
+    // Stored responses may be served even while names cannot be resolved. But no response may be
+    // served from a forbidden destination.
     let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
@@ -80,7 +79,7 @@ pub(crate) async fn opened(
         let ended = Ended::from(result);
         return Some((ended, sender.sent()));
     }
-    // The request ends with its head: bytes after it belong to the tunnel.
+    // A CONNECT request ends with its head. The bytes after the head belong to the tunnel.
     if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
         return Some((Ended::Aborted(Aborted::Client), 0));
     }
@@ -103,7 +102,8 @@ pub(crate) async fn opened(
     Some((ended, sender.sent()))
 }
 
-/// Completes the handshake with the client within its time. Returns the connection inside.
+/// Completes the TLS handshake with the client within its time limit. Returns the connection inside
+/// the tunnel.
 pub(crate) async fn enter(
     worker: &Worker,
     connection: ClientConnection,
@@ -163,7 +163,7 @@ enum Hello {
     Partial(Box<Acceptor>),
 }
 
-/// Parses the part of a hello that is here.
+/// Parses the part of a ClientHello that has arrived.
 fn parse_hello(mut bytes: &[u8]) -> Result<Hello, InterceptFailure> {
     let mut acceptor = Acceptor::default();
     loop {
@@ -173,15 +173,15 @@ fn parse_hello(mut bytes: &[u8]) -> Result<Hello, InterceptFailure> {
         acceptor.read_tls(&mut bytes).map_err(|_| InterceptFailure::Failed)?;
         match acceptor.accept() {
             Ok(None) => {}
-            // A client has nothing to send after its hello until it is answered.
+            // After its ClientHello, a client must send nothing until the server answers.
             Ok(Some(accepted)) if bytes.is_empty() => return Ok(Hello::Whole(Box::new(accepted))),
             Ok(Some(_)) | Err(_) => return Err(InterceptFailure::Failed),
         }
     }
 }
 
-/// Whether a name in a hello is the host of the CONNECT. A hello's name has no final dot (RFC 6066
-/// §3).
+/// Whether the name in a ClientHello is the host of the CONNECT. The name in a ClientHello has no
+/// final dot (RFC 6066 §3).
 fn is_same(name: &str, host: &str) -> bool {
     name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
 }

@@ -1,4 +1,5 @@
-//! The running proxy: one worker per thread, each with its own listener on the shared address.
+//! The running proxy. Each thread has one worker, and each worker has its own listening socket on
+//! the shared address.
 
 pub(crate) mod accept;
 pub(crate) mod connection;
@@ -36,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
-/// Connections that may wait to be accepted.
+/// Most connections that may wait to be accepted.
 const ACCEPT_BACKLOG: i32 = 4096;
 
 /// Why the proxy did not start.
@@ -44,7 +45,7 @@ const ACCEPT_BACKLOG: i32 = 4096;
 pub enum StartError {
     /// The proxy cannot listen on the address.
     Listen(SocketAddr, io::Error),
-    /// A thread or its event loop could not be made.
+    /// A thread or its event loop could not be created.
     Worker(io::Error),
     /// DNS cannot be set up.
     Resolver(String),
@@ -69,10 +70,11 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Makes a worker's resolver, on the worker's thread.
+/// Creates a worker's resolver, on the worker's thread.
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
-/// A resolver that asks these servers. Without servers it asks those of the system's settings.
+/// Creates a resolver that uses these DNS servers. Without servers, it uses the system's DNS
+/// servers.
 pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
@@ -80,40 +82,42 @@ pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     })
 }
 
-/// Parts of a proxy besides its settings.
+/// The parts of a proxy that are not settings.
 pub struct Parts {
     /// The disk store.
     pub store: Option<Arc<dyn ObjectStore>>,
     /// The access log.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// Past purges and their keeper.
+    /// Past purges, and the keeper that adds new ones.
     pub purges: Purges,
-    /// Resolver of names.
+    /// Creates the resolver of host names.
     pub resolver: MakeResolver,
 }
 
-/// A running proxy. Dropping it stops it at once; [`Proxy::stop`] does so gracefully.
+/// A running proxy. Dropping this value stops the proxy at once; [`Proxy::stop`] stops it
+/// gracefully.
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    /// The first counters are for calls from outside, the others for the workers.
+    /// The first counters are for calls from outside; each worker has one of the others.
     counters: Vec<Arc<Counters>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Most bytes of stored bodies that are read or sent in parts, enough to keep disks busy.
+/// Most bytes of stored bodies that are read or sent in parts at the same time. This is enough to
+/// keep disks busy.
 const MAX_PART_BYTES: usize = 64 << 20;
 
-/// Bytes that all responses under way may hold, and again as many that are collected for the cache:
-/// half of the memory tier.
+/// Most memory that all responses in flight may use: half of the memory tier. The bodies that are
+/// collected for the cache may use the same amount again.
 fn flight_budget(memory: u64) -> usize {
     const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
 }
 
 impl Proxy {
-    /// Listens and starts the workers.
+    /// Starts listening, and starts the workers.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let workers = settings.workers.max(1);
         let mut listeners: Vec<Vec<WorkerListener>> = (0..workers).map(|_| Vec::new()).collect();
@@ -123,7 +127,8 @@ impl Proxy {
         let secure = secure
             .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
         for (wanted, tls) in plain.chain(secure) {
-            // The workers' listeners share the port. A listener of another program must be noticed.
+            // The workers' sockets share the port. This first socket does not, so that a socket of
+            // another program is noticed.
             let free =
                 TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
             let mut address =
@@ -193,27 +198,28 @@ impl Proxy {
         Ok(())
     }
 
-    /// Addresses without TLS, then those with TLS, each in the order of the settings.
+    /// The addresses without TLS, followed by the addresses with TLS. Both are in the order of the
+    /// settings.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Sums a counter over all workers.
+    /// Returns a counter, added up over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
-    /// Numbers that any thread can read while the proxy runs.
+    /// Returns the gauges, which any thread can read while the proxy runs.
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
 
-    /// Purges the cache while the proxy runs.
+    /// Returns a value with which any thread can purge the cache while the proxy runs.
     pub fn purger(&self) -> Purger {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
-    /// Accepts no more requests, lets requests in progress end within `stop_after`, and stops.
+    /// Accepts no more requests, waits up to `stop_after` for requests in progress, and stops.
     pub fn stop(self) {
         drop(self);
     }
@@ -224,13 +230,13 @@ impl Drop for Proxy {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.stop.send_replace(true);
         for thread in self.threads.drain(..) {
-            // A worker that panicked has said so itself.
+            // A worker that panicked has already reported its panic.
             let _ = thread.join();
         }
     }
 }
 
-/// Numbers about a running proxy.
+/// Figures about a running proxy.
 #[derive(Clone)]
 pub struct Gauges {
     shared: Arc<Shared>,
@@ -238,23 +244,23 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Sums a counter over all workers.
+    /// Returns a counter, added up over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
-    /// Bytes and entries in the memory tier.
+    /// Number of bytes and of entries in the memory tier.
     pub fn memory(&self) -> (u64, usize) {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Open client connections.
+    /// Number of open client connections.
     pub fn connections(&self) -> usize {
         self.shared.places.taken()
     }
 }
 
-/// Opens a listener that shares its address with those of the other workers.
+/// Opens a listening socket that shares its address with the sockets of the other workers.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

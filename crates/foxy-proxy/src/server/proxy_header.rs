@@ -1,14 +1,14 @@
-//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`): a balancer names its
-//! client before anything else. This reads not one byte more than the header. `accept` decides
-//! which peers may name clients.
+//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`). A balancer sends its
+//! client's address before any other byte. This module reads exactly the header and no byte after
+//! it. `accept` decides which peers may send such a header.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// First bytes of version 2.
+/// First bytes of a version 2 header.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Longest line of version 1 with CRLF (§2.1).
+/// Longest line of version 1, including CRLF (§2.1).
 const MAX_LINE_BYTES: usize = 107;
 
 /// Most bytes of addresses and extensions in version 2.
@@ -17,11 +17,13 @@ const MAX_ADDRESS_BYTES: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxiedClient {
     Known(SocketAddr),
-    /// The balancer itself, or a client that it does not name.
+    /// The connection comes from the balancer itself, or from a client whose address it does not
+    /// send.
     Unknown,
 }
 
-/// Reads the header. After `None`, for a missing or malformed header, the connection is of no use.
+/// Reads the header. Returns `None` if the header is missing or malformed. The connection is then
+/// unusable.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClient> {
     let mut first = [0; SIGNATURE.len()];
     stream.read_exact(&mut first).await.ok()?;
@@ -89,7 +91,7 @@ fn port_of(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// Result of a header, and the bytes after it.
+    /// Returns the parsed header, and the bytes after it.
     async fn said(bytes: &[u8]) -> (Option<ProxiedClient>, Vec<u8>) {
         let mut stream = bytes;
         (read(&mut stream).await, stream.to_vec())

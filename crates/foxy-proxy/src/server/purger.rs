@@ -1,5 +1,5 @@
-//! Purges and explanations for a running proxy, from the admin server and from clients with
-//! permission. `purge` defines purges; `explain` makes explanations.
+//! Purges and explanations for a running proxy. Requests come from the admin server and from
+//! clients with permission. `purge` defines purges; `explain` creates explanations.
 
 use crate::answer;
 use crate::cache::purge::{NotPurged, Order, Scope, Strength};
@@ -21,10 +21,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Time for a purge to become durable. Clients of the admin server wait longer.
+/// Time limit for a purge to become durable. Clients of the admin server have a longer timeout.
 const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Purges and explains a running proxy's cache, from any thread.
+/// Purges a running proxy's cache and explains requests, from any thread.
 #[derive(Clone)]
 pub struct Purger {
     pub(crate) shared: Arc<Shared>,
@@ -32,8 +32,8 @@ pub struct Purger {
 }
 
 impl Purger {
-    /// Purges all of `scopes` and waits until that survives a crash. Returns the number of the last
-    /// purge. Must run within a tokio runtime.
+    /// Purges all of `scopes` and waits until the purge would survive a crash. Returns the number
+    /// of the last purge. Must run within a tokio runtime.
     ///
     /// # Errors
     /// [`NotPurged`]: the purge failed, or its outcome is unknown.
@@ -42,11 +42,11 @@ impl Purger {
     }
 
     /// Purges the URLs whose removal the stores have not confirmed, so that no later process serves
-    /// them. Waits until that survives a crash. Returns the number of URLs. For the end of a
-    /// process, after the stores have ended.
+    /// them. Waits until the purge would survive a crash. Returns the number of URLs. Call this at
+    /// the end of a process, after the stores have stopped.
     ///
     /// # Errors
-    /// [`NotPurged`]: replaced or invalidated responses may come back.
+    /// [`NotPurged`]: a later process may serve replaced or invalidated responses.
     pub fn purge_what_is_in_doubt(&self) -> Result<usize, NotPurged> {
         let in_doubt = self.shared.cache.storage().map(Storage::in_doubt).unwrap_or_default();
         if in_doubt.is_empty() {
@@ -56,7 +56,7 @@ impl Purger {
             |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
         let (sender, receiver) = mpsc::channel();
         let reply = move |answer| {
-            // The caller may have given up.
+            // The caller may no longer be waiting for the answer.
             let _ = sender.send(answer);
         };
         self.shared.purges.keeper.purge(in_doubt.iter().map(order).collect(), Box::new(reply));
@@ -78,7 +78,7 @@ async fn purge(
     let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
     let (sender, receiver) = oneshot::channel();
     let reply = move |answer| {
-        // The caller may have left. The purge stays.
+        // The caller may no longer be waiting. The purge remains in force.
         let _ = sender.send(answer);
     };
     shared.purges.keeper.purge(orders, Box::new(reply));
@@ -95,7 +95,7 @@ async fn purge(
     Ok(number)
 }
 
-/// Answers a PURGE: softly, or hard with `Foxy-Purge: hard`.
+/// Answers a PURGE request. The purge is soft, or hard with the field `Foxy-Purge: hard`.
 pub(crate) async fn answer(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -118,7 +118,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers a request with `Foxy-Explain` by its explanation.
+/// Answers a request that has the field `Foxy-Explain` with its explanation.
 pub(crate) async fn explain(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -131,7 +131,7 @@ pub(crate) async fn explain(
     said(worker, sender, options, "explained", text).await
 }
 
-/// Sends a text.
+/// Sends an answer with a text.
 async fn said(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -146,7 +146,7 @@ async fn said(
     answer::local(sender, options, head, CacheStatus::Local { detail }, text.into()).await
 }
 
-/// Whether a request asks for an explanation and may have one.
+/// Whether a request asks for an explanation and its client may receive it.
 pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     head.headers.contains("foxy-explain") && may_purge(worker, head, client)
 }

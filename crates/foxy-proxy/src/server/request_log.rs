@@ -1,4 +1,4 @@
-//! The end of a request: how it ended, its counters, and its line in the access log.
+//! The end of a request: its result, its counters, and its line in the access log.
 
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
@@ -28,16 +28,16 @@ impl From<Result<Answered, Aborted>> for Ended {
 }
 
 pub(crate) enum ReadRequest {
-    /// The head, and the scheme of the connection.
+    /// The head, and the scheme of the client's connection.
     Head(RequestHead, Scheme),
-    /// First words of a request whose head is not accepted.
+    /// The first words of a request whose head was refused.
     Words { method: Vec<u8>, url: Vec<u8> },
 }
 
 impl ReadRequest {
     pub(crate) const NOTHING: Self = Self::Words { method: Vec::new(), url: Vec::new() };
 
-    /// The first two words of a request line, cut to their limits.
+    /// Returns the first two words of a request line, each cut to its limit.
     pub(crate) fn words(read: &[u8]) -> Self {
         const MAX_METHOD_BYTES: usize = 32;
         const MAX_URL_BYTES: usize = 2048;
@@ -80,12 +80,12 @@ impl<'a> LoggedRequest<'a> {
     }
 }
 
-/// A request under way. It is counted and logged at its end, or when the proxy stops before.
+/// A request in progress. It is counted and logged when it ends, or when the proxy stops before.
 pub(crate) struct RequestLog<'a> {
     worker: &'a Worker,
     client: SocketAddr,
     started: Instant,
-    /// The request. Its answer may change the head.
+    /// The request as it was read. While answering, the proxy may change the head.
     pub(crate) read: ReadRequest,
     progress: Rc<Progress>,
     is_over: bool,
@@ -103,8 +103,8 @@ impl<'a> RequestLog<'a> {
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
     }
 
-    /// Counts and logs the request with the bytes sent to its client. `left` says that the client
-    /// was gone by then.
+    /// Counts and logs the request, with the number of bytes sent to its client. `left` means that
+    /// the client had already closed the connection.
     pub(crate) fn end(mut self, ended: &Ended, bytes: u64, left: bool) {
         self.is_over = true;
         self.worker.counters.add(Counter::BytesToClients, bytes);

@@ -1,4 +1,4 @@
-//! Requests that become tunnels: CONNECT, and upgrades that the origin agreed to.
+//! Requests that become tunnels: CONNECT, and upgrades that the origin accepted.
 
 use crate::answer;
 use crate::client::Client;
@@ -47,7 +47,7 @@ pub(crate) async fn tunnel(
             return (ended, sender.sent());
         }
     };
-    // The request ends with its head: bytes after it belong to the tunnel.
+    // A CONNECT request ends with its head. The bytes after the head belong to the tunnel.
     if let Client::Http1(connection) = client {
         let (mut receiver, _) = connection.split(worker.settings().client_write);
         if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
@@ -94,7 +94,7 @@ fn sent(outcome: CacheStatus, status: u16) -> SentResponse {
     SentResponse { outcome, status, body_bytes: 0, media_type: MediaType::default() }
 }
 
-/// Answers the client with `head`, then carries bytes both ways.
+/// Sends `head` to the client, then passes bytes in both directions.
 async fn carry(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,

@@ -1,5 +1,6 @@
-//! Fetches one aligned slice of an object: hands it to the readers of its flight, and stores it under
-//! the object's set of slices. An answer that is no slice goes on as a fill of the whole.
+//! Fetches one slice of an object, passes it to the readers of its flight, and stores it with the
+//! object's set of slices. If the answer is not a slice, it is handled as a fill of the whole
+//! object.
 
 use crate::cache::purge::site_of;
 use crate::cache::{
@@ -25,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct SliceRequest {
-    /// The client's request, whose fields may forbid storing.
+    /// The client's request. Its fields may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
@@ -40,11 +41,11 @@ pub(crate) struct SliceRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SliceKind {
-    /// The slice is the whole object, and stored as that.
+    /// The slice contains the whole object and is stored as the whole.
     Whole,
-    /// Stored with slices of the same strong validator.
+    /// Stored together with slices that have the same strong validator.
     Slice,
-    /// Stored alone: no validator says which other parts belong to it.
+    /// Stored alone, because there is no validator that would identify matching parts.
     Part,
 }
 
@@ -86,7 +87,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Goes on with an answer that is no slice, as with the answer to a request for the whole.
+/// Handles an answer that is not a slice like the answer to a request for the whole object.
 async fn receive_whole(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -167,7 +168,8 @@ async fn receive(
     result
 }
 
-/// The reason not to keep a slice. It is kept if its whole would be stored, and if it does not vary.
+/// Returns the reason not to store a slice. A slice is stored if the whole response could be stored
+/// and has no Vary.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
@@ -180,7 +182,8 @@ fn why_not_kept(
     reason.or(chosen).map(NotKept::Rule)
 }
 
-/// The set that a slice belongs to, and whether the set must be stored: it is new or has new fields.
+/// Returns the set that a slice belongs to, and whether the set must be stored. This is so if the
+/// set is new or has new fields.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -213,7 +216,8 @@ async fn set_of(
     }
 }
 
-/// Whether a slice has the freshness of its set. The newest slice decides for all (RFC 9111 §3.4).
+/// Whether a slice has the same freshness as its set. If not, the newest slice decides for the
+/// whole set (RFC 9111 §3.4).
 fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
     set.lifetime == newest.lifetime && set.control == newest.control
 }
@@ -234,7 +238,8 @@ fn add_alone(
     cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Hands a whole slice to the store, and ignores the answer: a missing slice is fetched again.
+/// Sends a whole slice to the store. Ignores the result, because a missing slice is simply fetched
+/// again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
     else {
@@ -252,7 +257,7 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Carries a body of `expected` bytes to the readers. Returns the body if it is to be kept; such a
+/// Passes a body of `expected` bytes to the readers. Returns the body if it is to be stored. Such a
 /// slice is fetched to its end even without readers.
 async fn carry(
     worker: &Worker,

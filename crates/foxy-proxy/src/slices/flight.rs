@@ -1,4 +1,4 @@
-//! Fetches one slice of an object, shared with other requests for the same slice.
+//! Fetches one slice of an object, and shares the fetch with other requests for the same slice.
 
 use crate::answer::transaction::Transaction;
 use crate::cache::{CacheKey, NotKept, Stored, VaryList, Watch};
@@ -17,23 +17,24 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(crate) struct SliceFetch<'a> {
     pub(crate) span: Span,
-    /// The set that the slice must belong to; with `validate`, the set to be validated.
+    /// The set to which the slice must belong. With `validate`, the set that the origin must
+    /// validate.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
-    /// Whether the fetch must not be shared.
+    /// Whether the fetch must not be shared with other requests.
     pub(crate) alone: bool,
-    /// The Vary list in force.
+    /// The current Vary list of the URL.
     pub(crate) list: Option<&'a VaryList>,
 }
 
-/// A slice on its way.
+/// A slice that is being fetched.
 pub(crate) struct FetchedSlice {
     pub(crate) reader: Reader,
     pub(crate) span: Span,
-    /// The set that the slice belongs to.
+    /// The set to which the slice belongs.
     pub(crate) set: Arc<Stored>,
-    /// Whether the slice is kept and its set has a strong validator: it can be read again, and
-    /// further slices of the same representation can be fetched.
+    /// Whether the slice is stored and its set has a strong validator. If so, the slice can be read
+    /// again, and more slices of the same representation can be fetched.
     pub(crate) lasting: bool,
     pub(crate) age: u64,
     not_stored: Option<NotKept>,
@@ -41,7 +42,7 @@ pub(crate) struct FetchedSlice {
 }
 
 impl FetchedSlice {
-    /// The outcome of an answer that begins with this slice.
+    /// Returns the outcome for an answer that begins with this slice.
     pub(crate) fn outcome(&self, reason: ForwardReason) -> CacheStatus {
         CacheStatus::Forwarded {
             reason,
@@ -53,24 +54,24 @@ impl FetchedSlice {
     }
 }
 
-/// A response that is no slice, or no response.
+/// The origin's answer is not a slice, or there is no answer.
 pub(crate) struct OtherAnswer {
     pub(crate) reader: Reader,
     pub(crate) outcome: FlightOutcome,
-    /// Whether another request began the flight.
+    /// Whether another request started the flight.
     pub(crate) collapsed: bool,
 }
 
 /// The result of fetching a slice.
 pub(crate) enum FetchResult {
     Slice(FetchedSlice),
-    /// The origin confirmed the set.
+    /// The origin confirmed that the set is still valid.
     Confirmed(Arc<Stored>),
     Other(OtherAnswer),
     Unusable,
 }
 
-/// Fetches a slice, alone or with other requests.
+/// Fetches a slice, alone or together with other requests.
 pub(crate) async fn fetch(
     transaction: &Transaction<'_, '_>,
     watch: &Watch,
@@ -79,7 +80,7 @@ pub(crate) async fn fetch(
     let Transaction { worker, wanted, .. } = *transaction;
     if !slice.alone {
         let flights = &worker.shared.flights;
-        // A further slice of a begun answer need not be fresh.
+        // If the answer has already begun, its next slices need not be fresh.
         let goes_on = slice.set.is_some() && !slice.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
@@ -110,7 +111,8 @@ pub(crate) async fn fetch(
     result(reader, slice, false).await
 }
 
-/// The name of a slice's flight. A flight that validates has another name: its answer differs.
+/// The name under which requests find a slice's flight. A flight that validates has another name,
+/// because its answer differs.
 fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {
     let kind: &[u8] = if slice.validate { b"\nvalidated slice " } else { b"\nslice " };
     let first = slice.span.first.to_be_bytes();
@@ -150,7 +152,7 @@ fn start(
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Whether the outcome of a flight may answer a request that did not begin the flight.
+/// Whether the outcome of a flight may answer a request that joined the flight.
 fn may_follow(outcome: &FlightOutcome) -> bool {
     match outcome {
         FlightOutcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),

@@ -1,4 +1,5 @@
-//! Ranges of large objects by aligned slices: each slice is stored, fetched and sent by itself.
+//! Ranges of large objects. An object is divided into slices of equal size, and each slice is
+//! stored, fetched and sent separately.
 
 pub(crate) mod fill;
 pub(crate) mod flight;

@@ -1,5 +1,6 @@
-//! Sends bytes of an object from the stored slices and from slices fetched for it, in order. An
-//! answer has bytes of one representation, or is cut.
+//! Sends bytes of an object in order, from stored slices and from slices that are fetched for this
+//! answer. All bytes of an answer belong to the same representation; otherwise the answer is cut
+//! off.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream;
@@ -20,37 +21,37 @@ use foxy_rules::partial::{slice_of, strong_validator};
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// Fetches of one answer that may break off before the answer is cut.
+/// Most fetches that may break off before the answer itself is cut off.
 const MAX_BROKEN_FETCHES: u32 = 3;
 
-/// The beginning of an answer.
+/// How an answer begins.
 pub(crate) enum Start {
-    /// Stored slices.
+    /// With stored slices.
     Stored(Hit),
-    /// A fetch in progress.
+    /// With a fetch in progress.
     Fetched(FetchedSlice, ForwardReason),
-    /// An answer that was sent up to this rest.
+    /// The answer has already begun; this rest is still unsent.
     Begun(UnsentRest),
 }
 
-/// How far a fetch brought an answer.
+/// How far the bytes of a fetch have advanced an answer.
 enum FetchProgress {
     Done,
     Broken,
-    /// The reader was too slow for the other readers.
+    /// This reader was too slow for the other readers of the flight.
     LeftBehind,
 }
 
 /// The result of sending slices.
 pub(crate) enum SentSlices {
     Answered(Answered),
-    /// Nothing was sent: the origin gave another response, or none.
+    /// Nothing was sent, because the origin sent another response or none.
     Other(OtherAnswer),
-    /// Nothing was sent: the origin's first answer was unusable.
+    /// Nothing was sent, because the origin's first answer was unusable.
     Nothing,
 }
 
-/// Sends `span` of an object, or all of it, from the store and from the origin.
+/// Sends `span` of an object, or the whole object, from the store and from the origin.
 pub(crate) async fn send(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -114,7 +115,8 @@ pub(crate) async fn send(
     Ok(SentSlices::Answered(rest.answered))
 }
 
-/// Cuts an answer. A pending head is sent first, so that the client knows what it misses.
+/// Cuts an answer off. Sends a pending head first, so that the client can see that the body is
+/// incomplete.
 async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborted> {
     transaction.worker.counters.add(Counter::CutResponses, 1);
     transaction.sender.flush().await?;
@@ -122,7 +124,7 @@ async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborte
     Err(Aborted::Source)
 }
 
-/// Sends the bytes from `at` to `last` that a fetch brings.
+/// Sends the bytes from `at` to `last` while the fetch delivers them.
 async fn read(
     sender: &mut Sender<'_>,
     fetched: &FetchedSlice,
@@ -134,7 +136,7 @@ async fn read(
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
             Piece::Data(data) => data,
             Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
-            // The object's last slice is short.
+            // The last slice of an object is shorter than the others.
             Piece::End(_) if *at >= fetched.set.length => return Ok(FetchProgress::Done),
             Piece::End(_) | Piece::Broken => return Ok(FetchProgress::Broken),
         };
@@ -148,7 +150,7 @@ async fn read(
     Ok(FetchProgress::Done)
 }
 
-/// The bytes from `at` to `last` of `data`, whose first byte is at `passed`.
+/// Returns the bytes from `at` to `last`. The first byte of `data` is at position `passed`.
 fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     let place = |byte: u64| {
         usize::try_from(byte.saturating_sub(passed)).map_or(data.len(), |at| at.min(data.len()))
@@ -157,8 +159,10 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     data.slice(from..to.max(from))
 }
 
-/// Keeps a response in parts under another `key`: a set of slices as the whole, once every slice is
-/// stored or was handed to the store, or the reverse. The parts keep the number of their fill.
+/// Stores a response in parts under another `key`. This turns a set of slices into the whole
+/// response, once every slice is stored or was sent to the store. It also turns a whole response
+/// into a set of slices. The parts keep the number of their fill, so they need not be written
+/// again.
 pub(crate) fn keep_under(
     worker: &Worker,
     base: &CacheKey,
@@ -172,9 +176,10 @@ pub(crate) fn keep_under(
     renamed
 }
 
-/// Keeps the remaining parts of a whole that has lost one as slices, so that only missing slices
-/// are fetched. Returns `None` without a strong validator, without ranges at the origin, and if
-/// nothing was sent yet and the last part is gone too: parts go in the order in which they came.
+/// Stores the remaining parts of a response that has lost a part as slices, so that only missing
+/// slices are fetched. Returns `None` without a strong validator, or if the origin does not support
+/// ranges. Also returns `None` if nothing was sent yet and the last part is missing. Parts
+/// disappear in the order in which they arrived, so all of them are gone then.
 pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
@@ -196,7 +201,7 @@ pub(crate) async fn left_of(
     Some(keep_under(worker, base, &base.part(), stored, watch))
 }
 
-/// Sends the rest of a whole whose remaining parts are kept as `set`.
+/// Sends the rest of a response whose remaining parts are stored as `set`.
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,

@@ -1,5 +1,5 @@
-//! The upstream client of a worker: one dialler, its connections, and its counts. `exchange` drives
-//! the exchanges that it begins.
+//! The part of a worker that sends requests to origins: it opens connections, keeps idle ones, and
+//! counts. `exchange` runs the exchanges that it starts.
 
 use crate::core::places::ClientBlock;
 use crate::upstream::address::destination::DestinationPolicy;
@@ -19,39 +19,40 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// A request to an origin, without the hop-by-hop headers of the client. The exchange sets the
-/// framing headers from the body's length.
+/// A request to an origin, without the client's hop-by-hop headers. The exchange sets the framing
+/// headers to match the body's length.
 #[derive(Debug)]
 pub struct UpstreamRequest {
-    /// Destination.
+    /// The origin to connect to.
     pub origin: Origin,
-    /// Method.
+    /// The request method.
     pub method: Method,
-    /// Target as written on the wire, such as `/path?query`.
+    /// The target as written on the wire, such as `/path?query`.
     pub target: Bytes,
-    /// Headers with Host. `Connection` and `Upgrade` only ask for an upgrade.
+    /// The headers, including Host. `Connection` and `Upgrade` may only request an upgrade.
     pub headers: Headers,
-    /// Body.
+    /// The body of the request.
     pub body: RequestBody,
 }
 
-/// Counts of the upstream side since the start.
+/// Counts of connections and requests to origins since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamCounts {
-    /// Connections opened, with those of tunnels.
+    /// Connections opened, including connections for tunnels.
     pub opened: u64,
     /// Failed attempts to connect.
     pub connect_failures: u64,
-    /// Requests sent on a connection that served another request before.
+    /// Requests sent on a connection that has served another request before.
     pub reused: u64,
-    /// Requests sent again, because a kept connection had died or the origin had done nothing of
-    /// them.
+    /// Requests sent again, because an idle connection had been closed or the origin had not
+    /// processed the request.
     pub retried: u64,
     /// Requests sent over HTTP/2.
     pub http2: u64,
 }
 
-/// Begins exchanges with origins. Clones share everything and belong to one current-thread runtime.
+/// Starts exchanges with origins. Clones share all state and must stay on one current-thread
+/// runtime.
 #[derive(Clone)]
 pub struct UpstreamClient {
     shared: Rc<UpstreamCore>,
@@ -66,8 +67,8 @@ pub(crate) struct UpstreamCore {
 }
 
 impl UpstreamClient {
-    /// A client without connections. Must be called within a `LocalSet`: a task closes connections
-    /// that waited too long, and ends with the last clone.
+    /// Creates a client without connections. Call it within a `LocalSet`, because it starts a task.
+    /// The task closes connections that were idle too long, and ends with the last clone.
     pub fn new(
         settings: UpstreamSettings,
         resolver: Rc<dyn Resolve>,
@@ -95,15 +96,15 @@ impl UpstreamClient {
         Self { shared }
     }
 
-    /// An exchange that has done nothing yet. [`UpstreamExchange::head`] starts it.
+    /// Creates an exchange that has done nothing yet. [`UpstreamExchange::head`] starts it.
     pub fn exchange(&self, request: UpstreamRequest) -> UpstreamExchange {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
 
-    /// A connection for a CONNECT of `client`.
+    /// Opens a connection for a CONNECT of `client`.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; else why
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise, why
     /// connecting failed.
     pub async fn connect(
         &self,
@@ -116,12 +117,12 @@ impl UpstreamClient {
             .map(|(stream, _)| stream)
     }
 
-    /// Whether a CONNECT may go there, by its port and the current addresses of the name. Connects
-    /// to nothing.
+    /// Checks whether a CONNECT to this origin is allowed, by its port and the current addresses of
+    /// its name. Opens no connection.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address; else why the
-    /// name has no address.
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise, why
+    /// the name has no address.
     pub async fn may_connect(
         &self,
         origin: &Origin,
@@ -131,20 +132,20 @@ impl UpstreamClient {
         self.shared.dialer.addresses(origin, Some(client)).await.map(drop)
     }
 
-    /// Counts so far.
+    /// The counts so far.
     pub fn counts(&self) -> UpstreamCounts {
         self.shared.counts.get()
     }
 
-    /// Connections kept for their next request.
+    /// Number of idle connections kept for later requests.
     pub fn idle_connections(&self) -> usize {
         self.shared.pool.borrow().len() + self.shared.http2_pool.borrow().idle()
     }
 }
 
 impl UpstreamCore {
-    /// A new connection. Dialling lies in a box, so that exchanges on kept connections carry no
-    /// room for it.
+    /// Opens a new connection. Its large future is boxed, so that the futures of exchanges on idle
+    /// connections stay small.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -166,7 +167,7 @@ impl UpstreamCore {
         dialled
     }
 
-    /// A kept connection that looks alive.
+    /// Returns an idle connection that is still open, as far as known.
     pub(crate) fn take_idle(&self, origin: &Origin) -> Option<Connection> {
         let connection = self.pool.borrow_mut().take(origin, Instant::now())?;
         self.count(|counts| counts.reused += 1);
@@ -184,7 +185,7 @@ impl UpstreamCore {
     }
 }
 
-/// Closes old connections until the client is gone.
+/// Closes connections that were idle too long, until the client is dropped.
 async fn sweep(shared: Weak<UpstreamCore>, limits: PoolLimits) {
     let pause = (limits.idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(5));
     loop {

@@ -1,5 +1,6 @@
-//! Connections to origins: Happy Eyeballs (RFC 8305, without its sorting by history) over the
-//! addresses that the policy allows, then TLS. It speaks no HTTP and keeps no connection.
+//! Opens connections to origins. It tries the addresses that the policy allows by Happy Eyeballs
+//! (RFC 8305, without its sorting by history), then completes TLS. It does not speak HTTP and keeps
+//! no connection.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -17,33 +18,34 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// Head start of one address over the next (RFC 8305 §5).
+/// How long the attempt for one address runs before the next address is tried too (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Most addresses tried of one name.
+/// Most addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// A server, scheme and chooser of the destination. Two origins are the same if all fields are.
+/// An origin: scheme, host, port, and who chose it. Two origins are equal only if all fields are
+/// equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// `http` or `https`.
     pub scheme: Scheme,
-    /// A name in lower case, or an address, IPv6 with or without brackets.
+    /// A name in lower case, or an address. An IPv6 address may have brackets.
     pub host: Rc<str>,
-    /// Port.
+    /// The TCP port.
     pub port: u16,
-    /// Chooser of the origin.
+    /// Who chose the origin. Connections chosen by a client and by the operator are never shared.
     pub chosen: ChosenBy,
 }
 
 impl Origin {
-    /// Puts the host into lower case.
+    /// Creates an origin. Changes the host to lower case.
     pub fn new(scheme: Scheme, host: &str, port: u16, chosen: ChosenBy) -> Self {
         Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen }
     }
 }
 
-/// HTTP version that goes over a connection, or is offered.
+/// The HTTP version that a connection uses, or that is offered to the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialedProtocol {
     Http1,
@@ -77,8 +79,8 @@ impl Dialer {
         &self.policy
     }
 
-    /// A new connection to `origin`. TCP and TLS share one time limit. Without TLS the offered
-    /// protocol is spoken.
+    /// Opens a new connection to `origin`. TCP and TLS share one time limit. Without TLS, the
+    /// offered protocol is used.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -96,7 +98,8 @@ impl Dialer {
         }
     }
 
-    /// A new TCP connection to `origin`, without Nagle's delay, and the deadline for its use.
+    /// Opens a new TCP connection to `origin`, without Nagle's delay. Also returns the deadline for
+    /// the rest of the connecting.
     pub(crate) async fn dial_tcp(
         &self,
         origin: &Origin,
@@ -115,7 +118,7 @@ impl Dialer {
         Ok((stream, deadline))
     }
 
-    /// Addresses of `origin` that may be dialled, in the order to try them.
+    /// Returns the addresses of `origin` that the policy allows, in the order in which to try them.
     pub(crate) async fn addresses(
         &self,
         origin: &Origin,
@@ -145,7 +148,8 @@ impl Dialer {
         }
     }
 
-    /// Whether the policy lets an address be dialled. The outer error means that this is unknown.
+    /// Whether the policy allows a connection to an address. The outer error means that this could
+    /// not be determined.
     fn may_dial(
         &self,
         address: SocketAddr,
@@ -166,7 +170,7 @@ impl Dialer {
     }
 }
 
-/// Takes addresses of both families in turn, IPv6 first (RFC 8305 §4).
+/// Orders addresses alternately by family, IPv6 first (RFC 8305 §4).
 fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
     let mut six = found.iter().filter(|address| address.is_ipv6());
     let mut four = found.iter().filter(|address| address.is_ipv4());
@@ -178,8 +182,8 @@ fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
     order
 }
 
-/// The first connection to succeed. Tries a new address when [`STAGGER`] has passed or one failed.
-/// If none succeeds, returns the first failure.
+/// Returns the first connection that succeeds. Tries the next address after [`STAGGER`], or as soon
+/// as an attempt fails. If none succeeds, returns the first failure.
 async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -201,15 +205,15 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     }
 }
 
-/// Whether packets to `address` stay on this machine. The kernel sends packets to an address of the
-/// machine from that same address, so a connected datagram socket tells. Interfaces come and go,
-/// hence the question at the moment of use. Nothing is sent.
+/// Whether packets to `address` stay on this machine. For an address of this machine, the kernel
+/// uses the same address as the source, which a connected datagram socket reveals. Network
+/// interfaces may change, so check immediately before use. Nothing is sent.
 fn is_own(address: IpAddr) -> io::Result<bool> {
-    // Connecting needs a port, and reaches none.
+    // Connecting needs a port number, but no packet is sent to the port.
     const DISCARD: u16 = 9;
     let there = SocketAddr::new(address, DISCARD);
     let socket = Socket::new(Domain::for_address(there), Type::DGRAM, Some(Protocol::UDP))?;
-    // Without a route the address is elsewhere.
+    // Without a route, the address does not belong to this machine.
     let Ok(()) = socket.connect(&there.into()) else { return Ok(false) };
     let from = socket.local_addr()?.as_socket();
     Ok(from.is_some_and(|from| from.ip().to_canonical() == address.to_canonical()))

@@ -1,4 +1,4 @@
-//! Choice and order of dialled addresses, and names of failures.
+//! Tests which addresses are tried in which order, and how failures are named.
 
 use super::*;
 use crate::upstream::address::destination::DestinationRefusal;
@@ -7,7 +7,7 @@ use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::cell::RefCell;
 use tokio::net::TcpListener;
 
-/// A name server that rebinds: gives its answers in turn, then repeats the last.
+/// A resolver that changes its answers: it returns its answers in order, then repeats the last.
 struct Scripted(RefCell<Vec<Vec<IpAddr>>>);
 
 impl Resolve for Scripted {

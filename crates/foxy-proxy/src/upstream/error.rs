@@ -1,5 +1,5 @@
-//! Why an origin gave no answer, or no whole answer, with the status for the client.
-//! `docs/errors.md` explains the reasons to people.
+//! Why an origin gave no answer or an incomplete answer, with the status for the client.
+//! `docs/errors.md` explains the reasons to users.
 
 use crate::core::transport::is_out_of_descriptors;
 use crate::upstream::address::destination::DestinationRefusal;
@@ -7,7 +7,7 @@ use foxy_http::DecodeError;
 use std::fmt;
 use std::io;
 
-/// A reason as told to logs, clients and people.
+/// A reason as it appears in logs, answers and messages.
 struct Report {
     name: &'static str,
     status: u16,
@@ -18,7 +18,8 @@ const fn report(name: &'static str, status: u16, description: &'static str) -> R
     Report { name, status, description }
 }
 
-/// Defines reasons by name, status and sentence. The sentence is also the documentation.
+/// Defines reasons by name, status and sentence. The sentence also becomes the documentation of the
+/// reason.
 macro_rules! reasons {
     ($(#[$about:meta])+ $error:ident {
         $($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal;)+
@@ -42,17 +43,17 @@ macro_rules! reasons {
 macro_rules! report_methods {
     ($($error:ident)+) => {$(
         impl $error {
-            /// Reason as one word, for logs and `Cache-Status`.
+            /// The reason as one word, for logs and `Cache-Status`.
             pub fn name(self) -> &'static str {
                 self.report().name
             }
 
-            /// Status for the client, if no head was forwarded yet.
+            /// The status for the client, if no head was forwarded yet.
             pub fn status(self) -> u16 {
                 self.report().status
             }
 
-            /// Sentence for people.
+            /// A sentence that explains the reason to people.
             pub fn description(self) -> &'static str {
                 self.report().description
             }
@@ -90,11 +91,11 @@ conversions! {
 }
 
 reasons! {
-    /// Why a name gave no addresses.
+    /// Why no addresses were found for a name.
     ResolveError {
-        /// The name does not exist or has no address. Also a host that ends in a number without being
-        /// an address (`0x7f.1`, `2130706433`): no DNS name ends so, and libraries disagree about the
-        /// address.
+        /// The name does not exist or has no address. This also covers hosts that end in a number
+        /// without being an address (`0x7f.1`, `2130706433`). No DNS name ends in a number, and
+        /// libraries disagree about the address.
         NoSuchHost = "no-such-host", 502, "the host name does not exist or has no address";
         TimedOut = "dns-timeout", 504, "no name server answered in time";
         ServerFailed = "dns-failed", 502,
@@ -107,7 +108,8 @@ reasons! {
 }
 
 impl ResolveError {
-    /// Whether the error concerns the server that was asked and not the name.
+    /// Whether the error concerns the DNS server and not the name. If so, another server may
+    /// succeed.
     pub(crate) const fn is_the_servers(self) -> bool {
         matches!(self, Self::TimedOut | Self::ServerFailed | Self::BadAnswer)
     }
@@ -118,11 +120,11 @@ reasons! {
     TlsError {
         Untrusted = "certificate-untrusted", 502,
             "no trusted authority signed the origin's certificate";
-        /// The certificate is for other names, or no certificate can be for the origin's host.
+        /// The certificate is for other names, or no certificate can contain the origin's host.
         WrongName = "certificate-name-mismatch", 502,
             "the origin's certificate is for another name";
         Expired = "certificate-expired", 502, "the origin's certificate is not valid at this time";
-        /// The certificate has another flaw: its encoding, its signature, its purpose.
+        /// The certificate has another error, in its encoding, signature or purpose.
         BadCertificate = "certificate-invalid", 502, "the origin's certificate cannot be used";
         Refused = "tls-refused", 502, "the origin refused the TLS handshake";
         Closed = "tls-closed", 502, "the origin closed the connection within the TLS handshake";
@@ -131,12 +133,12 @@ reasons! {
     }
 }
 
-/// Why there is no connection to an origin.
+/// Why connecting to an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectError {
-    /// The origin's name gave no addresses.
+    /// No addresses were found for the origin's name.
     Resolve(ResolveError),
-    /// The policy forbids every address of the origin, or the port.
+    /// The policy forbids the port, or every address of the origin.
     Forbidden(DestinationRefusal),
     /// No address answered in time.
     TimedOut,
@@ -144,7 +146,7 @@ pub enum ConnectError {
     ConnectionRefused,
     /// No route leads to the origin.
     Unreachable,
-    /// This machine is out of descriptors, ports or memory.
+    /// This machine has no file descriptors, ports or memory left.
     OutOfResources,
     /// Connecting failed in another way.
     Failed,
@@ -195,45 +197,47 @@ impl From<&io::Error> for ConnectError {
 reasons! {
     /// Failure of an origin that speaks HTTP/2.
     Http2Error {
-        /// The origin broke the rules of HTTP/2 (RFC 9113) or does not speak it: frames, compression,
-        /// windows, or a malformed or too large message.
+        /// The origin violated HTTP/2 (RFC 9113) or does not speak it. The error concerns frames,
+        /// compression or windows, or a message is malformed or too large.
         Protocol = "http2-protocol", 502, "the origin broke the rules of HTTP/2";
-        /// The origin sent more frames than messages need, or more interim responses than are read.
+        /// The origin sent more frames than messages need, or interim responses faster than they
+        /// are read.
         Flood = "http2-flood", 502, "the origin sent more HTTP/2 frames than messages need";
         StreamReset = "http2-stream-reset", 502,
             "the origin reset the HTTP/2 stream within its answer";
-        /// The origin refused the request each time without processing it (RFC 9113 §8.7).
+        /// The origin refused each attempt without processing the request (RFC 9113 §8.7).
         Refused = "http2-refused", 503, "the origin refuses the request over HTTP/2";
         Crowded = "http2-crowded", 503,
             "too many requests wait for the origin's HTTP/2 connections";
     }
 }
 
-/// Why an exchange has no, or no whole, response. A client must never take such a response for
-/// complete: before the head is forwarded it gets [`UpstreamError::status`], later its connection
-/// is cut.
+/// Why an exchange has no complete response. The client must never mistake an incomplete response
+/// for a complete one. Before the head is forwarded, the client receives [`UpstreamError::status`].
+/// Afterwards, its connection is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpstreamError {
-    /// There is no connection.
+    /// No connection could be opened.
     Connect(ConnectError),
     /// The origin closed or reset the connection before any byte of a response.
     NoResponse,
-    /// The origin sent no final head in time, or did not take the request.
+    /// The origin did not send a final head in time, or did not read the request.
     HeadTimeout,
-    /// The origin sent no body byte in time.
+    /// The origin sent no more of the body in time.
     BodyTimeout,
-    /// The response is not acceptable, or ended early.
+    /// The response is not acceptable, or ended too early.
     BadResponse(DecodeError),
-    /// The connection was reset within a response.
+    /// The connection was reset before the response was complete.
     Reset,
-    /// The client's request body ended early, or did not match its length.
+    /// The client's request body ended too early, or did not match its length.
     RequestBodyBroken,
-    /// A failure particular to HTTP/2.
+    /// A failure that only HTTP/2 has.
     Http2(Http2Error),
 }
 
 impl UpstreamError {
-    /// Whether the origin, or the way to it, failed. A stored response may then stand in.
+    /// Whether the origin, or the network path to it, failed. If so, a stored response may be
+    /// served instead.
     pub const fn is_the_origins(self) -> bool {
         !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)
     }

@@ -1,6 +1,6 @@
-//! One request to an origin and its response, over a kept or new connection of either HTTP version.
-//! OutgoingRequest and reading go on at the same time, so that an early answer is seen. An incomplete
-//! response is never taken for a whole one.
+//! One request to an origin and its response, over an idle or new connection of either HTTP
+//! version. Sending and reading happen at the same time, so that an early answer is noticed. An
+//! incomplete response never counts as a complete one.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -16,35 +16,35 @@ use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
-/// Repeats of a request over HTTP/2 before it fails.
+/// Most repetitions of a request over HTTP/2 before it fails.
 const MAX_REPEATS: usize = 3;
 
 /// Events before the body of a response.
 #[derive(Debug)]
 pub enum HeadEvent {
-    /// The client, which sent `Expect: 100-continue`, is to be told to go on: the origin said so or
-    /// took too long. Comes at most once.
+    /// The client sent `Expect: 100-continue` and must now receive a 100. Either the origin sent
+    /// one, or it took too long. This event occurs at most once.
     Continue,
-    /// Another 1xx, to be forwarded.
+    /// Another 1xx response, to forward.
     Interim(ResponseHead),
-    /// The final head with the framing of the body. After [`BodyLength::Tunnel`] call
-    /// [`UpstreamExchange::into_tunnel`], else [`UpstreamExchange::next`].
+    /// The final head, with the framing of the body. After [`BodyLength::Tunnel`] call
+    /// [`UpstreamExchange::into_tunnel`], otherwise [`UpstreamExchange::next`].
     Final(ResponseHead, BodyLength),
 }
 
-/// A part of a response body, in the order Data*, Trailers?, End.
+/// A part of a response body. The order is Data*, Trailers?, End.
 #[derive(Debug)]
 pub enum BodyEvent {
     /// At least one byte of the body.
     Data(Bytes),
-    /// At least one trailer, after a body of unknown length.
+    /// At least one trailer after a body of unknown length.
     Trailers(Headers),
     /// The response is complete, exactly as the origin announced it.
     End,
 }
 
-/// An exchange with an origin. Dropping it before its end closes the connection of HTTP/1.1, or
-/// resets the stream of HTTP/2.
+/// An exchange with an origin. If it is dropped before its end, an HTTP/1.1 connection is closed,
+/// and an HTTP/2 stream is reset.
 pub struct UpstreamExchange {
     shared: Rc<UpstreamCore>,
     origin: Origin,
@@ -86,16 +86,16 @@ impl UpstreamExchange {
         }
     }
 
-    /// Counts lookups of the origin's name to `client`.
+    /// Counts look-ups of the origin's name for `client`, whose number of look-ups is limited.
     pub fn asked_by(self, client: ClientBlock) -> Self {
         Self { client: Some(client), ..self }
     }
 
-    /// Next event before the body. Call it until it returns [`HeadEvent::Final`]. It may be dropped
-    /// while it waits, and called again.
+    /// Returns the next event before the body. Call it until it returns [`HeadEvent::Final`]. The
+    /// future may be dropped while it waits, and the function called again.
     ///
     /// # Errors
-    /// Why there is no response. The exchange is over.
+    /// Why there is no response. The exchange has ended.
     pub async fn head(&mut self) -> Result<HeadEvent, UpstreamError> {
         assert!(self.request.stage == Stage::Head, "the final head was given already");
         loop {
@@ -124,12 +124,12 @@ impl UpstreamExchange {
         }
     }
 
-    /// Next part of the body. More of the request is sent meanwhile. It reads no faster than it is
-    /// called. It may be dropped while it waits, and called again. After [`BodyEvent::End`] the
-    /// connection is kept if possible.
+    /// Returns the next part of the body, and meanwhile sends more of the request. Reads only when
+    /// it is called. The future may be dropped while it waits, and the function called again. After
+    /// [`BodyEvent::End`], the connection is kept if possible.
     ///
     /// # Errors
-    /// Why the response is incomplete. The exchange is over.
+    /// Why the response is incomplete. The exchange has ended.
     pub async fn next(&mut self) -> Result<BodyEvent, UpstreamError> {
         assert!(self.request.stage != Stage::Head, "the final head comes first");
         if self.request.stage == Stage::Done {
@@ -149,8 +149,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// The connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that came
-    /// with that head.
+    /// Returns the connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that
+    /// arrived together with that head.
     pub fn into_tunnel(mut self) -> Option<(Transport, Bytes)> {
         match self.link.take()? {
             Link::Http1(link) => Some(link.into_tunnel()),
@@ -158,10 +158,10 @@ impl UpstreamExchange {
         }
     }
 
-    /// Gets a connection and puts the request's head on its way.
+    /// Finds a connection and starts to send the request's head.
     ///
-    /// Over HTTP/1.1 only a repeatable request gets a kept connection: the connection may turn out
-    /// dead, and the request would be lost (RFC 9112 §9.3.1).
+    /// Over HTTP/1.1, only a repeatable request uses an idle connection. The origin may already
+    /// have closed that connection, and the request would be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             let OutgoingRequest { method, target, headers, body, .. } = &self.request;
@@ -200,7 +200,7 @@ impl UpstreamExchange {
         }
     }
 
-    /// Prepares to send the request again, if that is allowed.
+    /// Prepares to send the request again, if this is allowed.
     fn retry(&mut self, why: RetryReason) -> Result<(), UpstreamError> {
         let link = self.link.take();
         let request = &self.request;
@@ -225,13 +225,13 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Counts another attempt over HTTP/2. After too many returns the error.
+    /// Counts another attempt over HTTP/2. Returns the error after too many attempts.
     fn repeat(&mut self, error: impl Into<UpstreamError>) -> Result<(), UpstreamError> {
         self.repeats += 1;
         if self.repeats > MAX_REPEATS { Err(error.into()) } else { Ok(()) }
     }
 
-    /// Keeps the connection if request and response both came to their end on it.
+    /// Keeps the connection if both the request and the response are complete.
     fn finish(&mut self) {
         self.request.stage = Stage::Done;
         let sent = self.request.body.is_complete();

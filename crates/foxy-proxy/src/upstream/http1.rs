@@ -1,5 +1,5 @@
-//! One exchange over HTTP/1.1, which has a connection of its own. OutgoingRequest and reading go on at the
-//! same time. It opens no connection and keeps none.
+//! One exchange over HTTP/1.1, which has its own connection. Sending and reading happen at the same
+//! time. It opens no connection and keeps none.
 
 use crate::core::transport::Transport;
 use crate::upstream::error::UpstreamError;
@@ -15,22 +15,23 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
-/// Bytes that a read has room for.
+/// Buffer space for one read.
 const READ_BYTES: usize = 32 << 10;
 
-/// Bytes of a request line besides its method and target, with the end of the head.
+/// Bytes of a request line other than its method and target, including the empty line at the end of
+/// the head.
 const LINE_OVERHEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 
 pub(crate) struct Http1Link {
     connection: Connection,
     out: OutgoingBody,
-    /// Whether the connection served another request before.
+    /// Whether the connection has served another request before.
     kept: bool,
     /// Whether any byte of a response arrived.
     answered: bool,
-    /// Whether writing failed. An answer may still be there to read.
+    /// Whether writing failed. The origin may still have sent an answer that can be read.
     write_failed: bool,
-    /// Whether TLS holds back no written bytes.
+    /// Whether the TLS library has sent all written bytes.
     flushed: bool,
 }
 
@@ -40,7 +41,7 @@ enum Http1Progress {
 }
 
 impl Http1Link {
-    /// Puts the head of a request on its way. `kept` says that the connection served another
+    /// Starts to send the head of a request. `kept` means that the connection has served another
     /// request.
     pub(crate) fn open(mut connection: Connection, kept: bool, request: &OutgoingRequest) -> Self {
         if request.upgrade {
@@ -60,7 +61,7 @@ impl Http1Link {
         Self { connection, out, kept, answered: false, write_failed: false, flushed: true }
     }
 
-    /// Sends and reads until there is something to report.
+    /// Sends and reads until there is an event to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut OutgoingRequest,
@@ -98,19 +99,20 @@ impl Http1Link {
         }
     }
 
-    /// The connection for another request, if request and response both came to their end on it.
+    /// Returns the connection for another request, if both the request and the response are
+    /// complete.
     pub(crate) fn finish(self, body_is_complete: bool) -> Option<Connection> {
         let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.write_failed;
         let Connection { decoder, buffer, .. } = &self.connection;
         (sent && decoder.reusable(buffer).is_ok()).then_some(self.connection)
     }
 
-    /// The connection, and its bytes that were read and not understood.
+    /// Returns the connection, and the bytes that were read but not decoded.
     pub(crate) fn into_tunnel(self) -> (Transport, Bytes) {
         (self.connection.stream, self.connection.buffer.freeze())
     }
 
-    /// Reads before it writes, so that an early answer is seen.
+    /// Reads before it writes, so that an early answer is noticed.
     fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Http1Progress> {
         let Connection { stream, buffer, .. } = &mut self.connection;
         if buffer.capacity() - buffer.len() < READ_BYTES / 8 {
@@ -122,7 +124,8 @@ impl Http1Link {
         if sending { self.poll_write(context).map(Http1Progress::Wrote) } else { Poll::Pending }
     }
 
-    /// Writes what fits. Once all is written, sends what TLS holds back.
+    /// Writes as much as the socket accepts. Once everything is written, sends the bytes that the
+    /// TLS library has buffered.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut stream = Pin::new(&mut self.connection.stream);
         if !self.out.is_empty() {
@@ -142,7 +145,7 @@ impl Http1Link {
         Poll::Ready(Ok(()))
     }
 
-    /// Judges a read. `None` means that the decoder should look again.
+    /// Handles the result of a read. `None` means that the decoder should try again.
     fn read(
         &mut self,
         read: io::Result<usize>,

@@ -1,6 +1,6 @@
-//! The upstream side: resolves and connects to origins, and drives one exchange at a time. It
-//! caches nothing and knows no client. Start at [`UpstreamClient`]. `address::destination` decides
-//! where connections may go.
+//! The upstream side of the proxy: it resolves names, connects to origins, and sends requests to
+//! them. It caches nothing and does not know about clients' connections. Start at
+//! [`UpstreamClient`]. `address::destination` decides where connections may go.
 
 mod address;
 mod client;

@@ -1,5 +1,5 @@
-//! Idle HTTP/1.1 connections to origins. The last connection put back is taken first, so that the
-//! rest grow old and close. It dials nothing.
+//! Idle HTTP/1.1 connections to origins. The connection that was used last is reused first, so that
+//! unneeded connections stay idle and close. The pool opens no connections.
 
 use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A connection to an origin, with bytes that were read and not understood.
+/// A connection to an origin, and the bytes that were read but not decoded.
 pub(crate) struct Connection {
     pub(crate) stream: Transport,
     pub(crate) decoder: ResponseDecoder,
@@ -21,7 +21,8 @@ impl Connection {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
-    /// Whether nothing arrived since the last response: neither unrequested bytes nor the end.
+    /// Whether nothing arrived after the last response, neither bytes nor the end of the stream.
+    /// Otherwise the connection cannot be used again.
     fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -39,8 +40,8 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by origin. An origin's key says who chose it, so that a client never gets a
-/// connection to an address that only the operator may name.
+/// Idle connections by origin. The key of an origin includes who chose it. So a client never
+/// receives a connection to an address that only the operator may choose.
 pub(crate) struct Pool {
     limits: PoolLimits,
     idle: HashMap<Origin, VecDeque<Idle>>,
@@ -56,7 +57,8 @@ impl Pool {
         self.total
     }
 
-    /// Takes the youngest connection to `origin` that looks alive. Closes those that do not.
+    /// Returns the newest connection to `origin` that is still silent. Closes newer connections
+    /// that are not.
     pub(crate) fn take(&mut self, origin: &Origin, now: Instant) -> Option<Connection> {
         let waiting = self.idle.get_mut(origin)?;
         let mut found = None;
@@ -73,7 +75,8 @@ impl Pool {
         found
     }
 
-    /// Keeps a connection whose last exchange ended cleanly. Beyond a limit closes the oldest.
+    /// Keeps a connection whose last exchange ended without errors. If a limit is exceeded, closes
+    /// the oldest connection.
     pub(crate) fn put(&mut self, origin: &Origin, mut connection: Connection, now: Instant) {
         if self.limits.per_origin == 0 || self.limits.total == 0 {
             return;
@@ -91,8 +94,8 @@ impl Pool {
         }
     }
 
-    /// Closes connections that waited too long, that the origin closed, or that have unrequested
-    /// bytes.
+    /// Closes connections that were idle too long, that the origin closed, or that received bytes
+    /// without a request.
     pub(crate) fn sweep(&mut self, now: Instant) {
         let limit = self.limits.idle;
         self.idle.retain(|_, waiting| {

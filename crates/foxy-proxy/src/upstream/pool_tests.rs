@@ -1,4 +1,4 @@
-//! Connections that a pool gives back or closes.
+//! Tests which connections a pool returns, and which it closes.
 
 use super::*;
 use crate::upstream::Scheme;
@@ -18,7 +18,7 @@ impl Origins {
         Self { listener: TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener") }
     }
 
-    /// A connection, and the origin's end of it.
+    /// Returns a connection, and the origin's end of the connection.
     async fn connect(&self) -> (Connection, TcpStream) {
         let address = self.listener.local_addr().expect("its address");
         let ours = TcpStream::connect(address).await.expect("a connection");
@@ -90,7 +90,7 @@ async fn bytes_that_the_runtime_has_not_seen_yet_are_found() {
     let copy =
         connection.stream.with_socket(|socket| SockRef::from(socket).try_clone().expect("a copy"));
     pool.put(&origin("a"), connection, now);
-    // Nothing below gives the runtime a turn.
+    // Nothing below lets the runtime poll, so the runtime does not know about these bytes.
     let mut end = end.into_std().expect("a socket");
     end.write_all(b"late").expect("written");
     while copy.peek(&mut [MaybeUninit::uninit()]).is_err() {

@@ -1,4 +1,5 @@
-//! Finds a connection for an exchange, shared, kept or new, and waits for it.
+//! Finds a connection for an exchange and waits for it. The connection is shared (HTTP/2), idle or
+//! new.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -15,30 +16,32 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Least time that an HTTP/2 connection is kept without a request, even if none is to be kept:
-/// simultaneous requests still share it.
+/// Shortest time that an HTTP/2 connection stays open without a request, even if the settings keep
+/// no idle connections. Simultaneous requests can then still share it.
 const MIN_IDLE_TIME: Duration = Duration::from_millis(100);
 
-/// Connections that an exchange can use.
+/// Which connections an exchange can use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachOptions {
     /// HTTP/2 is possible and allowed.
     pub(crate) http2: bool,
-    /// A kept HTTP/1.1 connection is allowed.
+    /// An idle HTTP/1.1 connection is allowed.
     pub(crate) kept: bool,
-    /// The client that a lookup of the origin's name counts to.
+    /// The client for whom a look-up of the origin's name counts.
     pub(crate) client: Option<ClientBlock>,
 }
 
 pub(crate) enum Reached {
-    /// A connection of its own.
+    /// An HTTP/1.1 connection for this exchange alone. The flag says whether it has served another
+    /// request.
     Http1(Box<Connection>, bool),
-    /// Room on a shared connection.
+    /// Space for a request on a shared HTTP/2 connection.
     Http2(Lease),
 }
 
 impl UpstreamCore {
-    /// Gets a connection to `origin`. Fails if no connection has room within the time for a head.
+    /// Finds a connection to `origin`. Fails if no connection has space within the time limit for a
+    /// head.
     pub(crate) async fn reach(
         self: &Rc<Self>,
         origin: &Origin,
@@ -106,8 +109,9 @@ impl UpstreamCore {
         Reached::Http1(Box::new(Connection::new(stream, self.settings.limits)), false)
     }
 
-    /// Waits for room or for an attempt to connect, which it begins if none is under way.
-    /// Simultaneous requests share one connection, and one attempt learns what the origin chooses.
+    /// Waits until a connection has space or an attempt to connect has ended. Starts an attempt if
+    /// none is in progress. So simultaneous requests share one connection, and a single attempt
+    /// finds out which protocol the origin chooses.
     async fn wait(
         self: &Rc<Self>,
         origin: &Origin,
@@ -153,7 +157,7 @@ impl UpstreamCore {
         }
     }
 
-    /// Begins HTTP/2 on a new connection and shares it.
+    /// Starts HTTP/2 on a new connection and shares it.
     async fn share(
         self: &Rc<Self>,
         connections: &Rc<OriginConnections>,
@@ -177,7 +181,7 @@ impl UpstreamCore {
     }
 }
 
-/// An attempt to connect. However it ends, its waiters learn it.
+/// An attempt to connect. The waiting exchanges are notified, however the attempt ends.
 struct DialAttempt {
     shared: Weak<UpstreamCore>,
     origin: Origin,

@@ -1,6 +1,6 @@
-//! A request to an origin while it is sent: the body's pieces from the client's side, bounded in
-//! number, framed for HTTP/1.1; how long the origin may take; and what can come of waiting for it.
-//! It reads and writes no connection.
+//! A request while it is sent to an origin. It receives a limited number of body pieces from the
+//! client, frames them for HTTP/1.1, and decides how long the origin may take. It does not read or
+//! write any connection.
 
 use crate::upstream::error::UpstreamError;
 use crate::upstream::settings::UpstreamSettings;
@@ -11,13 +11,13 @@ use std::io::IoSlice;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Pieces that may wait between a client and an origin.
+/// Most body pieces that may wait between a client and an origin.
 const MAX_WAITING_PIECES: usize = 2;
 
-/// Slices of one write.
+/// Most slices in one vectored write.
 const MAX_SLICES: usize = 8;
 
-/// A part of a request body, in the order Data*, End.
+/// A part of a request body. The order is Data*, End.
 #[derive(Debug)]
 pub enum BodyPiece {
     /// Bytes of the body.
@@ -26,9 +26,10 @@ pub enum BodyPiece {
     End(Headers),
 }
 
-/// Takes the pieces of a request body from the client's side. It waits while the origin takes none,
-/// and fails once the origin wants no more. Dropping it before [`BodyPiece::End`] says that the
-/// client left. A body of known length is complete with its last byte and needs no end.
+/// Receives the pieces of a request body from the client's side. Sending waits while the origin
+/// reads nothing, and fails once the origin needs no more of the body. Dropping the sender before
+/// [`BodyPiece::End`] means that the client left. A body of known length is complete with its last
+/// byte and needs no end.
 pub type BodySender = mpsc::Sender<BodyPiece>;
 
 /// The body of a request to an origin.
@@ -39,10 +40,10 @@ pub struct RequestBody {
     pieces: Option<mpsc::Receiver<BodyPiece>>,
 }
 
-/// A piece that fits the body.
+/// A piece that was checked against the body's length.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    /// `last` marks the last bytes of a body of known length.
+    /// Some bytes. `last` marks the last bytes of a body of known length.
     Data { data: Bytes, last: bool },
     /// The end of a body of unknown length, with its trailers.
     End(Headers),
@@ -57,13 +58,13 @@ enum BodyLeft {
 }
 
 impl RequestBody {
-    /// No body, and no header about a body.
+    /// Creates a request without a body and without any header about a body.
     pub fn none() -> Self {
         Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
     }
 
-    /// A body of this length whose pieces come through the sender. An empty body is complete at
-    /// once and takes no pieces.
+    /// Creates a body of this length whose pieces arrive through the sender. An empty body is
+    /// complete immediately and accepts no pieces.
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
         let left = match length {
@@ -75,22 +76,24 @@ impl RequestBody {
         (sender, Self { length, left, pieces })
     }
 
-    /// Framing of the body.
+    /// The framing of the body.
     pub fn length(&self) -> BodyLength {
         self.length
     }
 
-    /// Whether nothing more is to come. A body complete from the start can be sent a second time.
+    /// Whether the body is complete. A body that is complete from the start can be sent a second
+    /// time.
     pub(crate) fn is_complete(&self) -> bool {
         self.pieces.is_none() || self.left == BodyLeft::Bytes(0)
     }
 
-    /// Takes no more pieces, so that sending fails.
+    /// Accepts no more pieces. The sender then fails.
     pub(crate) fn refuse(&mut self) {
         self.pieces = None;
     }
 
-    /// Next piece. Waits for ever when the body is complete. Dropping the future loses nothing.
+    /// Returns the next piece. Waits for ever if the body is complete. Dropping the future loses no
+    /// piece.
     pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
         match &mut self.pieces {
             Some(pieces) => pieces.recv().await,
@@ -98,7 +101,7 @@ impl RequestBody {
         }
     }
 
-    /// Checks a piece. `None` means that the client left.
+    /// Checks a piece against the body's length. `None` means that the client left.
     pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
         match (piece, self.left) {
             (Some(BodyPiece::Data(data)), BodyLeft::Chunks) => {
@@ -118,7 +121,7 @@ impl RequestBody {
         }
     }
 
-    /// Queues a piece as HTTP/1.1 frames it. `None` means that the client left.
+    /// Queues a piece in HTTP/1.1 framing. `None` means that the client left.
     pub(crate) fn frame(
         &mut self,
         piece: Option<BodyPiece>,
@@ -163,7 +166,7 @@ impl OutgoingBody {
         self.queue.clear();
     }
 
-    /// Front of the queue for one vectored write. The number counts the slices in use.
+    /// Returns the front of the queue for one vectored write, and the number of slices in use.
     pub(crate) fn slices(&self) -> ([IoSlice<'_>; MAX_SLICES], usize) {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let mut count = 0;
@@ -174,7 +177,7 @@ impl OutgoingBody {
         (slices, count)
     }
 
-    /// Drops `count` written bytes.
+    /// Removes `count` written bytes from the queue.
     pub(crate) fn written(&mut self, mut count: usize) {
         while let Some(front) = self.queue.front_mut() {
             if count < front.len() {
@@ -195,10 +198,10 @@ pub(crate) struct OutgoingRequest {
     pub(crate) body: RequestBody,
     pub(crate) upgrade: bool,
     pub(crate) waits_for_continue: bool,
-    /// Whether a piece of the body was taken, so that the body cannot be sent again.
+    /// Whether a piece of the body was already consumed, so that the body cannot be sent again.
     pub(crate) taken: bool,
     pub(crate) stage: Stage,
-    /// When the origin last took a byte, or sent a byte of a body.
+    /// When the origin last accepted bytes of the request, or sent a byte of the response body.
     pub(crate) active: Instant,
 }
 
@@ -209,27 +212,27 @@ pub(crate) enum Stage {
     Done,
 }
 
-/// Result of a wait for the origin.
+/// The result of waiting for the origin.
 pub(crate) enum WaitEnd {
     Event(ResponseEvent),
     ContinueTimeout,
-    /// There is no answer, and perhaps the request may be sent again.
+    /// The origin did not answer. Possibly the request may be sent again.
     Retry(RetryReason),
 }
 
-/// Why a request may perhaps be sent again.
+/// Why it may be possible to send a request again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryReason {
-    /// A connection that had served others was dead before it gave any answer.
+    /// An idle connection turned out to be closed before it delivered any answer.
     Lost,
-    /// The origin says that it did not process the request (RFC 9113 §8.7).
+    /// The origin reported that it did not process the request (RFC 9113 §8.7).
     Refused,
-    /// The origin wants the request over HTTP/1.1 (RFC 9113 §9.2.3).
+    /// The origin requires HTTP/1.1 for this request (RFC 9113 §9.2.3).
     OverHttp1,
 }
 
 impl OutgoingRequest {
-    /// Whether to send the next piece of the body once there is room.
+    /// Whether the next piece of the body should be sent once there is space.
     pub(crate) fn wants_piece(&self) -> bool {
         !self.waits_for_continue && !self.body.is_complete()
     }
@@ -238,7 +241,8 @@ impl OutgoingRequest {
         self.active = Instant::now();
     }
 
-    /// Until when the origin may do nothing. `None` while it is the client's turn.
+    /// Returns until when the origin may stay inactive. `None` while the proxy waits for the
+    /// client.
     pub(crate) fn deadline(&self, sending: bool, settings: &UpstreamSettings) -> Option<Instant> {
         let wait = match self.stage {
             Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,
@@ -249,7 +253,8 @@ impl OutgoingRequest {
         Some(self.active + wait)
     }
 
-    /// Judges the origin's silence. `sent` says that nothing is left to send for now.
+    /// Decides what the origin's inactivity means. `sent` means that nothing is left to send for
+    /// now.
     pub(crate) fn timed_out(&self, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match self.stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),
@@ -259,7 +264,7 @@ impl OutgoingRequest {
     }
 }
 
-/// Waits until `deadline`, or for ever.
+/// Waits until `deadline`, or for ever if there is none.
 pub(crate) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

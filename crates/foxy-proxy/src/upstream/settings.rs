@@ -1,37 +1,39 @@
-//! Waits and limits of the upstream side as values. The binary fills them in from its settings.
+//! Timeouts and limits for connections to origins. The `foxy` program sets them from its
+//! configuration.
 
 use crate::upstream::tls::OriginTls;
 use std::time::Duration;
 
-/// Limits and waits of one worker's upstream side.
+/// Timeouts and limits of one worker's connections to origins.
 #[derive(Clone, Debug)]
 pub struct UpstreamSettings {
-    /// Wait for DNS with all retries.
+    /// Time limit for resolving a name, including all retries.
     pub resolve_timeout: Duration,
-    /// TLS settings and trusted authorities.
+    /// TLS settings and trusted certificate authorities.
     pub tls: OriginTls,
-    /// Use of HTTP/2.
+    /// Whether to use HTTP/2.
     pub http2: OriginHttp2,
-    /// Wait for a connection, over all addresses of the origin, with TLS.
+    /// Time limit for connecting, over all addresses of the origin, including TLS.
     pub connect_timeout: Duration,
-    /// Wait for a final response head after the last byte of the request, and for the origin to
-    /// take more of the request.
+    /// Time limit for a final response head, counted from the last byte of the request. The same
+    /// limit applies while the origin reads no more of the request.
     pub head_timeout: Duration,
-    /// Silence within a response body.
+    /// Longest time during which no byte of a response body arrives.
     pub body_timeout: Duration,
-    /// Wait for the answer to `Expect: 100-continue`, after which the body is sent anyway.
+    /// Time limit for the answer to `Expect: 100-continue`. Afterwards the body is sent anyway.
     pub continue_timeout: Duration,
     /// How long an idle connection is kept.
     pub idle_timeout: Duration,
-    /// Idle HTTP/1.1 connections per origin.
+    /// Most idle HTTP/1.1 connections per origin.
     pub idle_per_origin: usize,
-    /// Idle connections over all origins. HTTP/2 connections count apart.
+    /// Most idle connections over all origins. HTTP/1.1 and HTTP/2 connections are counted
+    /// separately.
     pub idle_total: usize,
-    /// Lookups at a time. For one more, the oldest lookup is given up.
+    /// Most look-ups at a time. When another look-up starts, the oldest is abandoned.
     pub lookups: usize,
-    /// Lookups at a time for one client. More are refused.
+    /// Most look-ups at a time for one client. More look-ups are refused.
     pub lookups_per_client: usize,
-    /// Limits on a response's head, trailers and interim responses.
+    /// Limits for a response's head, trailers and interim responses.
     pub limits: foxy_http::Limits,
 }
 
@@ -55,14 +57,15 @@ impl Default for UpstreamSettings {
     }
 }
 
-/// Use of HTTP/2 with origins.
+/// When to use HTTP/2 with origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OriginHttp2 {
-    /// With origins behind TLS that choose it (ALPN, RFC 7301).
+    /// With origins over TLS that choose HTTP/2 (ALPN, RFC 7301).
     #[default]
     Auto,
     /// Never.
     Off,
-    /// Like `Auto`, and with origins without TLS at once (RFC 9113 §3.3).
+    /// Like `Auto`, and also without TLS, where the proxy starts with HTTP/2 immediately (RFC 9113
+    /// §3.3).
     PriorKnowledge,
 }

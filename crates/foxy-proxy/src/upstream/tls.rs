@@ -1,5 +1,5 @@
-//! TLS to origins: trusted authorities, the handshake, and names of its failures. It opens no
-//! connection and reads no file.
+//! TLS to origins: trusted certificate authorities, the handshake, and names for its failures. It
+//! opens no connections and reads no files.
 
 use crate::core::tls::provider;
 use crate::core::transport::Transport;
@@ -14,24 +14,24 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Names in ALPN.
+/// Protocol names in ALPN.
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
-/// Authorities that may sign the certificates of origins.
+/// Certificate authorities that may sign the certificates of origins.
 #[derive(Clone, Debug)]
 pub struct Authorities {
     roots: RootCertStore,
 }
 
-/// Why a file gives no authorities. The text comes from the parser.
+/// Why a file contains no usable authorities. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthoritiesError {
-    /// The file is not PEM.
+    /// The file is not in PEM format.
     NotPem(String),
-    /// The file holds no certificate.
+    /// The file contains no certificate.
     Empty,
-    /// A certificate cannot be read.
+    /// A certificate cannot be parsed.
     BadCertificate(String),
 }
 
@@ -50,13 +50,13 @@ impl fmt::Display for AuthoritiesError {
 impl std::error::Error for AuthoritiesError {}
 
 impl Authorities {
-    /// Trusts no origin.
+    /// Creates an empty list, with which no origin is trusted.
     pub fn none() -> Self {
         Self { roots: RootCertStore::empty() }
     }
 
-    /// Adds the system's authorities and skips those that cannot be read. Returns how many were
-    /// added.
+    /// Adds the system's authorities, and skips those that cannot be parsed. Returns the number of
+    /// added authorities.
     pub fn add(&mut self, certificates: Vec<CertificateDer<'_>>) -> usize {
         self.roots.add_parsable_certificates(certificates).0
     }
@@ -78,12 +78,12 @@ impl Authorities {
     }
 }
 
-/// TLS settings for origins. Clones share the memory of earlier sessions.
+/// TLS settings for origins. Clones share remembered sessions.
 #[derive(Clone, Debug)]
 pub struct OriginTls {
-    /// Offers HTTP/1.1 alone.
+    /// Offers HTTP/1.1 only.
     http1: Arc<ClientConfig>,
-    /// Offers HTTP/2 too.
+    /// Offers HTTP/2 and HTTP/1.1.
     both: Arc<ClientConfig>,
 }
 
@@ -94,8 +94,8 @@ impl Default for OriginTls {
 }
 
 impl OriginTls {
-    /// Offers TLS 1.2 and 1.3, and trusts certificates that these authorities signed for the
-    /// origin's name.
+    /// Creates settings for TLS 1.2 and 1.3. An origin's certificate must be for the origin's name
+    /// and signed by one of these authorities.
     pub fn trusting(authorities: Authorities) -> Self {
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -108,9 +108,9 @@ impl OriginTls {
         Self { http1: Arc::new(config), both: Arc::new(both) }
     }
 
-    /// Completes the handshake. Sends the name (SNI, RFC 6066 §3) unless it is an address, and
-    /// requires it in the certificate. The origin chooses among the offered protocols; its default
-    /// is HTTP/1.1 (ALPN, RFC 7301).
+    /// Completes the handshake. Sends the host name (SNI, RFC 6066 §3) unless the host is an IP
+    /// address. The certificate must contain the host. The origin chooses one of the offered
+    /// protocols; if it does not choose, the protocol is HTTP/1.1 (ALPN, RFC 7301).
     pub(crate) async fn connect(
         &self,
         host: &str,

@@ -1,5 +1,5 @@
-//! Carries bytes both ways between a client and an origin, after CONNECT or an upgrade. It looks
-//! only at their number and at silence.
+//! Passes bytes in both directions between a client and an origin, after CONNECT or an upgrade. It
+//! only counts the bytes and detects when none pass for too long.
 
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Most bytes of one read. A direction has a buffer only while bytes are under way.
+/// Most bytes of one read. A direction has a buffer only while bytes wait to be written.
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// The two ends of a tunnel, and bytes read before it opened.
+/// The two ends of a tunnel, and the bytes that were read before it opened.
 #[derive(Debug)]
 pub struct Tunnel<'a, C, O> {
     /// The client's connection.
@@ -27,29 +27,29 @@ pub struct Tunnel<'a, C, O> {
     pub from_origin: Bytes,
 }
 
-/// End of a tunnel.
+/// Why a tunnel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TunnelEnd {
-    /// Both sides closed.
+    /// Both sides closed their connections.
     Closed,
-    /// Nothing passed for too long.
+    /// No bytes passed for too long.
     Idle,
     /// A side reset its connection.
     Reset,
 }
 
-/// Amounts that passed through a tunnel.
+/// How many bytes passed through a tunnel, and why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Bytes from the client to the origin.
     pub to_origin: u64,
     /// Bytes from the origin to the client.
     pub to_client: u64,
-    /// End of the tunnel.
+    /// Why the tunnel ended.
     pub end: TunnelEnd,
 }
 
-/// Shared by both directions.
+/// The time of the last transfer. Both directions share it.
 struct TunnelActivity {
     last: Cell<Instant>,
 }
@@ -59,8 +59,8 @@ where
     C: AsyncRead + AsyncWrite + Unpin,
     O: AsyncRead + AsyncWrite + Unpin,
 {
-    /// Carries bytes until both sides have closed, one was reset, or nothing passed for `idle`. A
-    /// side that closes its sending half may still receive.
+    /// Passes bytes until both sides have closed, a side has reset its connection, or no bytes
+    /// passed for `idle`. A side that closes its sending direction may still receive.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
         let activity = TunnelActivity { last: Cell::new(Instant::now()) };
@@ -97,7 +97,7 @@ impl TunnelActivity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayStage {
     Open,
-    /// The sender has closed. The receiver does not know yet.
+    /// The sender has closed its direction. The receiver was not notified yet.
     Closing,
     Closed,
 }
@@ -115,7 +115,7 @@ impl<'a> Direction<'a> {
         Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
-    /// Carries on. Ready once the end was passed on.
+    /// Continues to pass bytes. Ready once the end of the stream was passed on.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -140,7 +140,7 @@ impl<'a> Direction<'a> {
         }
     }
 
-    /// Reads, and writes at once as much as possible. Flushes before it waits for more.
+    /// Reads, and writes as much as possible immediately. Flushes before it waits for more bytes.
     fn poll_more(
         &mut self,
         context: &mut Context<'_>,

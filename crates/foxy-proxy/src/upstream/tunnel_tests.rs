@@ -1,10 +1,10 @@
-//! Half-closes, leftovers, silence and resets through a tunnel.
+//! Tests tunnels: one-sided closes, bytes read before the tunnel opened, inactivity and resets.
 
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Two ends of one connection.
+/// Returns the two ends of one connection.
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
     let one = TcpStream::connect(listener.local_addr().expect("its address"))

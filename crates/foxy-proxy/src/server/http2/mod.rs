@@ -1,6 +1,6 @@
 //! HTTP/2 with clients (RFC 9113): a connection and its streams. Each stream is a task that answers
-//! one request as a connection of HTTP/1.1 would. The library does frames, HPACK and flow control;
-//! this module bounds what the library does not.
+//! one request, as an HTTP/1.1 connection would. The HTTP/2 library handles frames, HPACK and flow
+//! control; this module limits what the library does not limit.
 
 pub(crate) mod stream;
 
@@ -24,57 +24,58 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Streams that a client may have open on a connection.
+/// Most streams that a client may have open on one connection.
 const MAX_STREAMS: u32 = 100;
 
-/// Requests of one connection in progress. A request that the client gave up may still be in
-/// progress.
+/// Most requests of one connection in progress. A request may still be in progress after the client
+/// has reset its stream.
 const MAX_REQUESTS: u32 = 2 * MAX_STREAMS;
 
-/// Bytes of the heads of requests in progress, for one connection. Compressed to a few bytes, a
-/// head may be as large as one of HTTP/1.1. The first request is accepted whatever its head has.
+/// Most bytes of the heads of requests in progress, for one connection. A head of a few compressed
+/// bytes may be as large as an HTTP/1.1 head. The first request is accepted whatever its size.
 const MAX_HEAD_BYTES: usize = 256 << 10;
 
-/// Bytes that a stream takes of the budget of requests, besides its head. The first stream of a
-/// connection takes none.
+/// Memory that a stream counts in the budget for requests, in addition to its head. The first
+/// stream of a connection counts nothing.
 const STREAM_BYTES: usize = 16 << 10;
 
-/// Bytes of a stream's request body that may be under way or wait here.
+/// Most bytes of a stream's request body that may be in transit or wait here.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// Window of a connection that sends bodies and has room in the budget of requests. Other
-/// connections have the window of RFC 9113 §6.9.2.
+/// The window of a connection that sends bodies, if the budget for requests has space. Other
+/// connections have the default window of RFC 9113 §6.9.2.
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Resets by the client that may wait to be read. One more ends the connection (CVE-2023-44487).
+/// Most resets by the client that the proxy has not read yet. One more closes the connection
+/// (CVE-2023-44487).
 const MAX_WAITING_RESETS: usize = 20;
 
-/// Streams of a connection that may be reset because the client broke rules. One more ends the
-/// connection.
+/// Most streams of a connection that may be reset because the client violated the protocol. One
+/// more closes the connection.
 const MAX_BROKEN_STREAMS: usize = 100;
 
-/// Time that a connection stays open after the announcement of its end.
+/// How long a connection stays open after the proxy has announced its end (GOAWAY).
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 enum ConnectionEnd {
-    /// Both sides know.
+    /// Both sides know that the connection ends.
     Closed,
-    /// The client broke a rule and was told so.
+    /// The client violated the protocol and was notified.
     Broken,
-    /// The client took nothing for too long.
+    /// The client read nothing for too long.
     Stalled,
 }
 
-/// The streams of a connection, shared by their tasks.
+/// The streams of a connection. Their tasks share this state.
 struct Streams {
     activity: Activity,
     open: Cell<u32>,
-    /// Bytes of heads.
+    /// Size of the heads of all requests in progress.
     heads: Cell<usize>,
     /// When the number of open streams last changed.
     since: Cell<Instant>,
-    /// Bytes taken of the budget of requests.
+    /// Number of bytes that this connection uses from the budget `requests`.
     held: Cell<usize>,
     requests: ByteBudget,
     resets: RefCell<Resets>,
@@ -95,7 +96,7 @@ impl Streams {
         }
     }
 
-    /// Begins a request with a head of `head` bytes, if it may be worked on.
+    /// Starts a request with a head of `head` bytes. Returns `None` if a limit forbids this.
     fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<OpenStream> {
         let (open, heads) = (self.open.get(), self.heads.get());
         if open >= MAX_REQUESTS || (open > 0 && heads + head > MAX_HEAD_BYTES) {
@@ -114,7 +115,7 @@ impl Streams {
     }
 }
 
-/// A stream in progress, until dropped.
+/// A stream in progress. Dropping this value ends the stream.
 pub(crate) struct OpenStream {
     streams: Rc<Streams>,
     stream: u32,
@@ -127,7 +128,7 @@ impl OpenStream {
         &self.streams.wire
     }
 
-    /// Notes that the client gave up the stream.
+    /// Notes that the client reset the stream.
     pub(crate) fn given_up(&self) {
         if !self.streams.resets.borrow_mut().may_reset(Instant::now()) {
             self.wire().flood_notice.notify_one();
@@ -150,7 +151,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Serves a client that speaks HTTP/2, from its preface on.
+/// Serves a client that speaks HTTP/2, starting with the preface.
 pub(crate) async fn serve(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -186,8 +187,8 @@ pub(crate) async fn serve(
         ConnectionEnd::Closed => {}
         ConnectionEnd::Broken => connection.linger().await,
         ConnectionEnd::Stalled => {
-            // Without the reset, the system would go on sending bytes that the client does not
-            // take.
+            // Without the reset, the system would continue to send bytes that the client does not
+            // read.
             let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
         }
     }
@@ -207,7 +208,7 @@ fn builder(limits: &Limits) -> Builder {
 
 type Respond = h2::server::SendResponse<Bytes>;
 
-/// Carries frames until the connection ends. Gives each new stream to `start`.
+/// Processes frames until the connection ends. Passes each new stream to `start`.
 async fn drive(
     worker: &Worker,
     mut frames: Connection<WatchedIo<'_>, Bytes>,
@@ -236,7 +237,7 @@ async fn drive(
             }
             _ => {}
         }
-        // Whatever begins from now on ends no sooner than the shortest of these waits.
+        // Any timeout that starts from now on ends no sooner than the shortest of these times.
         let shortest = now + idle.min(write).min(FAREWELL_TIME);
         let deadlines =
             [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
@@ -257,7 +258,8 @@ async fn drive(
                     }
                 }
                 Some(Err(_)) => return ConnectionEnd::Broken,
-                // Unread bytes of the client would reset the connection and destroy the farewell.
+                // The client's unread bytes would reset the connection, and the reset would destroy
+                // the last frames. So do not close at once.
                 None if calmed => return ConnectionEnd::Broken,
                 None => return ConnectionEnd::Closed,
             },
@@ -275,7 +277,7 @@ async fn drive(
     }
 }
 
-/// Bytes of a head with its target. Each field counts as in HPACK (RFC 7541 §4.1).
+/// Size of a head with its target. Each field counts as in HPACK (RFC 7541 §4.1).
 fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
@@ -283,18 +285,18 @@ fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     authority + path + sizes.sum::<usize>()
 }
 
-/// Resets that may come at once: a browser that leaves a page resets all its streams.
+/// Most resets at the same moment. A browser that leaves a page resets all its streams.
 const RESETS_AT_ONCE: u32 = 200;
 
-/// Time until one more reset is allowed.
+/// Time after which one more reset is allowed.
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
-/// Allowance of streams that a client may still reset. Each may have cost a store lookup or a
+/// How many streams a client may still reset. Each such stream may have caused a store look-up or a
 /// request to an origin, and limits on open streams no longer count it (CVE-2023-44487).
 #[derive(Debug)]
 struct Resets {
     left: u32,
-    /// Time up to which `left` was replenished.
+    /// The time up to which `left` was increased.
     at: Instant,
 }
 

@@ -1,5 +1,6 @@
-//! One stream: one request and its answer. It ends early when the client gives up a safe request.
-//! An unsafe request goes on until its answer is known, because it may invalidate stored responses.
+//! One stream: one request and its answer. If the client resets a safe request, its work ends
+//! early. An unsafe request continues until its answer is known, because the answer may invalidate
+//! stored responses.
 
 use crate::answer;
 use crate::client::http2::sender::{Http2Sender, Out};
@@ -94,8 +95,8 @@ pub(crate) async fn serve(
         worker.counters.add(Counter::Http2Resets, 1);
         open.given_up();
     }
-    // A whole answer needs no reset. The rest of its request is refused as not needed (RFC 9113
-    // §8.1).
+    // A complete answer needs no reset. Only the unread rest of the request is refused as not
+    // needed (RFC 9113 §8.1).
     out.reset(match ended {
         Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
@@ -106,8 +107,8 @@ pub(crate) async fn serve(
     log.end(&ended, bytes, false);
 }
 
-/// Waits for the end of a body of length 0. A body whose length lies reaches no origin (RFC 9113
-/// §8.1.1).
+/// Waits for the end of a body of length 0. If bytes follow, the length was wrong, and no origin
+/// receives the request (RFC 9113 §8.1.1).
 async fn emptied(body: &mut Http2Body, limit: Duration) -> Result<(), DecodeError> {
     match body.next(limit).await {
         Ok(RequestEvent::End | RequestEvent::Trailers(_)) => Ok(()),

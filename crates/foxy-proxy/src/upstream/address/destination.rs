@@ -1,54 +1,56 @@
-//! Policy on where the proxy may connect to. It judges the dialled address, never the name, so that
-//! no name, spelling or change of DNS gets around it. It is pure.
+//! The policy on where the proxy may connect to. It checks the address of the connection, never the
+//! host name. So no name, spelling or DNS change can circumvent it. It does no IO.
 
 use crate::upstream::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Chooser of an origin. The address policy does not apply to the operator's choice.
+/// Who chose an origin. The address policy does not apply to the operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChosenBy {
-    /// A client named it in a request.
+    /// A client named the origin in a request.
     Client,
-    /// The configuration names it (`--origin`).
+    /// The configuration names the origin (`--origin`).
     Operator,
 }
 
-/// Why an address or port is refused. IANA's special-purpose registries (RFC 6890 and updates) name
-/// the addresses that are not globally reachable.
+/// Why an address or port is refused. IANA's special-purpose registries (RFC 6890 and its updates)
+/// list the addresses that are not globally reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DestinationRefusal {
-    /// `127.0.0.0/8`, `::1`: the machine itself.
+    /// `127.0.0.0/8`, `::1`: the proxy's own machine.
     Loopback,
-    /// `169.254.0.0/16`, `fe80::/10`: the link.
+    /// `169.254.0.0/16`, `fe80::/10`: the local link.
     LinkLocal,
-    /// RFC 1918, `fc00::/7`, `fec0::/10`, and the local NAT64 prefix `64:ff9b:1::/48`.
+    /// Private networks: RFC 1918, `fc00::/7`, `fec0::/10`, and the local NAT64 prefix
+    /// `64:ff9b:1::/48`.
     Private,
-    /// `100.64.0.0/10` (RFC 6598), behind a carrier's address translation.
+    /// `100.64.0.0/10` (RFC 6598): addresses behind a carrier's address translation.
     SharedAddressSpace,
-    /// An address where clouds hand out credentials and instance data.
+    /// An address at which clouds give out credentials and instance data.
     Metadata,
-    /// `0.0.0.0/8`, `::`: connecting there reaches the machine itself.
+    /// `0.0.0.0/8`, `::`: a connection to such an address reaches the proxy's own machine.
     Unspecified,
-    /// `224.0.0.0/4`, `ff00::/8`.
+    /// `224.0.0.0/4`, `ff00::/8`: multicast addresses.
     Multicast,
-    /// `255.255.255.255`.
+    /// `255.255.255.255`: the broadcast address.
     Broadcast,
     /// Other addresses that are not globally reachable: `240.0.0.0/4`, benchmarking, protocol
     /// assignments, and IPv6 outside `2000::/3`.
     Reserved,
-    /// A public address of this machine, whose services may be meant for the machine alone.
+    /// A public address of the proxy's own machine. Its services may be intended for this machine
+    /// only.
     OwnMachine,
-    /// The proxy's own listening address, where it would talk to itself.
+    /// The proxy's own listening address. The proxy would send the request to itself.
     OwnAddress,
-    /// CONNECT to a port outside [`DestinationPolicy::connect_ports`].
+    /// A CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
     ConnectPort,
-    /// Port 0, which nothing listens on.
+    /// Port 0, on which no server can listen.
     PortZero,
 }
 
 impl DestinationRefusal {
-    /// Sentence for people.
+    /// A sentence that explains the refusal to people.
     pub fn description(self) -> &'static str {
         match self {
             Self::Loopback => "the host resolves to a loopback address",
@@ -67,7 +69,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// Setting that allows it, if there is one.
+    /// The setting that permits the destination, if there is one.
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
@@ -80,7 +82,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// Reason phrase of the answer. Many programs show nothing else.
+    /// The reason phrase of the answer. Many programs show nothing else to their users.
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Loopback => "Loopback address: see --allow-destination",
@@ -108,15 +110,15 @@ impl fmt::Display for DestinationRefusal {
 
 impl std::error::Error for DestinationRefusal {}
 
-/// Allowed destinations.
+/// Which destinations are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationPolicy {
-    /// Blocks that are allowed although not globally reachable.
+    /// Address blocks that are allowed although they are not globally reachable.
     pub allowed: Vec<Cidr>,
-    /// Ports that CONNECT may ask for.
+    /// Ports to which CONNECT is allowed.
     pub connect_ports: Vec<u16>,
-    /// Listening addresses of this proxy. An unspecified address stands for every address of the
-    /// machine.
+    /// Listening addresses of this proxy. An unspecified address (`0.0.0.0`, `::`) means every
+    /// address of the machine.
     pub own: Vec<SocketAddr>,
 }
 
@@ -127,7 +129,8 @@ impl Default for DestinationPolicy {
 }
 
 impl DestinationPolicy {
-    /// Whether an address may be dialled. Call it for every address right before dialling.
+    /// Checks whether the proxy may connect to an address. Call this for every address immediately
+    /// before connecting.
     pub fn check_address(
         &self,
         address: SocketAddr,
@@ -153,8 +156,8 @@ impl DestinationPolicy {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whether an address that [`Self::check_address`] allows may be dialled although it may belong
-    /// to this machine. Calls `is_own` only where that matters.
+    /// Checks whether an address that [`Self::check_address`] allows belongs to the proxy's own
+    /// machine, which may be forbidden. Calls `is_own` only if the answer matters.
     pub fn check_machine(
         &self,
         ip: IpAddr,
@@ -175,9 +178,9 @@ impl DestinationPolicy {
         self.allowed.iter().any(|block| block.contains(ip))
     }
 
-    /// Whether an established connection may be used. If both ends are this machine, the peer is
-    /// the proxy itself (a port that it listens on for every address) or another service of the
-    /// machine.
+    /// Checks whether an established connection may be used. If both ends are on this machine, the
+    /// peer is the proxy itself or another service of the machine. The proxy is the peer if it
+    /// listens on this port for every address.
     pub fn check_connection(
         &self,
         local: SocketAddr,
@@ -192,7 +195,7 @@ impl DestinationPolicy {
         self.check_machine(peer.ip(), chosen, |_| same_machine)
     }
 
-    /// Whether CONNECT may ask for a port.
+    /// Checks whether CONNECT to a port is allowed.
     pub fn check_connect_port(&self, port: u16) -> Result<(), DestinationRefusal> {
         if self.connect_ports.contains(&port) {
             Ok(())
@@ -212,7 +215,7 @@ impl DestinationPolicy {
     }
 }
 
-/// Refusal by the address's own block.
+/// Returns the refusal for the block that contains the address.
 fn refusal_of(address: IpAddr) -> Option<DestinationRefusal> {
     match address {
         IpAddr::V4(address) => refusal_of_v4(address),
@@ -258,9 +261,9 @@ fn refusal_of_v6(address: Ipv6Addr) -> Option<DestinationRefusal> {
     })
 }
 
-/// IPv4 addresses that an IPv6 address leads to: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's server
-/// and client (RFC 4380), IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped addresses are IPv4
-/// already.
+/// Returns the IPv4 addresses inside an IPv6 address: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's
+/// server and client (RFC 4380), and IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped addresses
+/// were already converted to IPv4.
 fn embedded_in(address: IpAddr) -> [Option<Ipv4Addr>; 2] {
     let IpAddr::V6(address) = address else { return [None, None] };
     let bits = address.to_bits();

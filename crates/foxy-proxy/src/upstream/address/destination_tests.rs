@@ -1,4 +1,4 @@
-//! Verdicts of the policy on every kind of address.
+//! Tests the policy's decisions for every kind of address.
 
 use super::*;
 

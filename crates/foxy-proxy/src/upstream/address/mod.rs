@@ -1,4 +1,4 @@
-//! Addresses of origins: names into addresses, and the addresses that the policy allows.
+//! Addresses of origins: resolves names, and decides which addresses the policy allows.
 
 pub(crate) mod destination;
 pub(crate) mod name_resolver;

@@ -1,6 +1,6 @@
-//! DNS by hickory-resolver with `/etc/hosts` and the servers of `/etc/resolv.conf`, or others,
-//! within bounds. It caches; `resolve` shares lookups. `docs/decisions/` says why it is not the C
-//! library's.
+//! Resolves names by DNS, with the library hickory-resolver. It uses `/etc/hosts`, and the servers
+//! of `/etc/resolv.conf` or other configured servers. It caches a limited number of answers;
+//! `resolve` shares look-ups. `docs/decisions/` explains why it does not use the C library.
 
 use crate::upstream::address::resolve::{Addresses, Resolve};
 use crate::upstream::error::ResolveError;
@@ -22,20 +22,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most answers kept, and their longest lifetimes.
+/// Most cached answers, and the longest time that an answer is cached.
 const MAX_ANSWERS: usize = 4096;
 const MAX_TTL: Duration = Duration::from_secs(3600);
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
 /// Resolves names by DNS.
 pub struct NameResolver {
-    /// One per server, because a resolver of several servers takes one server's failure for that of
-    /// all.
+    /// One resolver for each server. If a single resolver used several servers, the failure of one
+    /// server would count as a failure of all.
     resolvers: Vec<TokioResolver>,
     known: Rc<KnownNames>,
 }
 
-/// Why there is no resolver.
+/// Why the resolver could not be created.
 #[derive(Debug)]
 pub struct ResolverUnusable(NetError);
 
@@ -52,9 +52,9 @@ impl fmt::Display for ResolverUnusable {
 impl std::error::Error for ResolverUnusable {}
 
 impl NameResolver {
-    /// Asks these servers, or without any those of the system's configuration. If that names none,
-    /// `/etc/hosts` and literals still work, and every other lookup fails with
-    /// [`ResolveError::ServerFailed`].
+    /// Creates a resolver that uses these servers, or without any the servers of the system's
+    /// configuration. If the configuration names no server, only `/etc/hosts` and IP addresses
+    /// work. Every other look-up then fails with [`ResolveError::ServerFailed`].
     pub fn new(servers: &[SocketAddr]) -> Result<Self, ResolverUnusable> {
         let (configuration, mut options) = match servers {
             [] => read_system_conf().unwrap_or_default(),
@@ -120,7 +120,7 @@ impl Resolve for NameResolver {
                         known.learn(text, &addresses, found.as_lookup().valid_until());
                         return Ok(addresses);
                     }
-                    // Another server may do better.
+                    // Another server may succeed.
                     Err(error) if error.is_the_servers() => failure = error,
                     Err(error) => return Err(error),
                 }
@@ -145,8 +145,9 @@ fn reason(error: &NetError) -> ResolveError {
     }
 }
 
-/// Names whose addresses are known without a question to a server: those of `/etc/hosts`, and fresh
-/// answers. The resolver's own cache cannot be read without such a question.
+/// Names whose addresses are known without a DNS query: names in `/etc/hosts`, and names with a
+/// fresh answer. This copy exists because the resolver's own cache cannot be read without starting
+/// a query.
 pub(crate) struct KnownNames {
     hosts: Arc<Hosts>,
     answers: RefCell<HashMap<Box<str>, Answer>>,
@@ -202,7 +203,7 @@ impl KnownNames {
     }
 }
 
-/// The clock of the resolver's answers.
+/// The clock by which the resolver's answers expire.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
@@ -225,7 +226,8 @@ mod tests {
         );
     }
 
-    /// A name server that answers every question with what `garble` makes of it.
+    /// Starts a name server. It answers every query with the query itself, after `garble` has
+    /// changed it.
     async fn garbling(garble: fn(&mut Vec<u8>)) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
         let address = socket.local_addr().expect("bound");
@@ -251,7 +253,7 @@ mod tests {
             |answer| answer.truncate(14),
             |answer| answer[12..].fill(0xff),
             |answer| {
-                // The header announces a record that is not there.
+                // The header announces a record that does not exist.
                 answer[7] = 1;
                 answer.truncate(24);
             },
@@ -264,8 +266,8 @@ mod tests {
     #[tokio::test]
     async fn another_server_is_heard_when_an_answer_is_not_understood() {
         let found = garbling(|answer| {
-            // The question, and an address for it where it is one for IPv4: no other record, a name
-            // by reference, a minute.
+            // Keep the question. For IPv4, add one address record that refers to the name in the
+            // question and is valid for a minute.
             let end = 12 + 8 + 4;
             let wants_v4 = answer[end - 3] == 1;
             answer.truncate(end);

@@ -1,6 +1,6 @@
-//! From host names to addresses: literals and known names at once, other names through a resolver.
-//! Requests for one name share a lookup, and each client has a share of the lookups. `destination`
-//! judges the addresses right before dialling.
+//! Turns host names into addresses. IP addresses and known names need no look-up; other names use a
+//! resolver. Requests for the same name share a look-up, and the number of look-ups per client is
+//! limited. `destination` checks the addresses immediately before connecting.
 
 use crate::core::places::ClientBlock;
 use crate::upstream::error::ResolveError;
@@ -13,15 +13,16 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Addresses of a name, in the order to try them within a family.
+/// Addresses of a name. Within IPv4 and within IPv6, they are in the order in which to try them.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
-/// Looks up names. [`crate::upstream::NameResolver`] uses DNS; tests have their own.
+/// Resolves names. [`crate::upstream::NameResolver`] uses DNS; tests have their own resolvers.
 pub trait Resolve {
-    /// Addresses of `name`, which is no IP literal. The future does not borrow the resolver.
+    /// Returns the addresses of `name`, which is not an IP address. The future does not borrow the
+    /// resolver.
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses>;
 
-    /// Addresses of `name`, if they are known without asking a server.
+    /// Returns the addresses of `name`, if they are known without a query to a server.
     fn known(&self, _name: &str) -> Option<Rc<[IpAddr]>> {
         None
     }
@@ -31,39 +32,40 @@ type Lookup = LocalBoxFuture<'static, Addresses>;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LookupLimits {
-    /// Per name.
+    /// Time limit for resolving one name.
     pub(crate) timeout: Duration,
-    /// Lookups at a time. For one more, the oldest lookup is given up.
+    /// Most look-ups at a time. When another look-up starts, the oldest is abandoned.
     pub(crate) most: usize,
-    /// Lookups at a time for one client. More are refused.
+    /// Most look-ups at a time for one client. More look-ups are refused.
     pub(crate) of_client: usize,
 }
 
-/// How long a name is not looked up again after no name server answered in time (RFC 9520 §3.2).
+/// For how long a name is not looked up again after no name server has answered in time (RFC 9520
+/// §3.2).
 const SILENCE_TIME: Duration = Duration::from_secs(5);
 
 const MAX_SILENT_NAMES: usize = 1024;
 
-/// Lookups of a worker.
+/// The look-ups of a worker.
 pub(crate) struct Lookups {
     resolver: Rc<dyn Resolve>,
     limits: LookupLimits,
     in_flight: RefCell<HashMap<Box<str>, InFlight>>,
     begun: Cell<u64>,
-    /// Names that no server answered for in time, and until when that is remembered.
+    /// Names for which no server answered in time, and until when they are remembered.
     silent: RefCell<HashMap<Box<str>, Instant>>,
 }
 
 struct InFlight {
     lookup: WeakShared<Lookup>,
-    /// Rises with each lookup.
+    /// Increases with each look-up, so the smallest number belongs to the oldest look-up.
     number: u64,
     client: Option<ClientBlock>,
     give_up: Rc<Notify>,
 }
 
 impl InFlight {
-    /// Whether somebody still waits for it.
+    /// Whether a request is still waiting for the look-up.
     fn is_pending(&self) -> bool {
         self.lookup.upgrade().is_some_and(|lookup| lookup.peek().is_none())
     }
@@ -75,8 +77,8 @@ impl Lookups {
         Self { resolver, limits, in_flight, begun, silent }
     }
 
-    /// Addresses of `host` for `client`. The host is a name or an address, IPv6 with or without
-    /// brackets.
+    /// Returns the addresses of `host` for `client`. The host is a name or an address; an IPv6
+    /// address may have brackets.
     pub(crate) async fn find(&self, host: &str, client: Option<ClientBlock>) -> Addresses {
         let name = match read_host(host) {
             Host::Address(address) => return Ok(Rc::from([address])),
@@ -97,7 +99,7 @@ impl Lookups {
         found
     }
 
-    /// Joins the lookup of `name` in flight, or begins one.
+    /// Joins the look-up of `name` in progress, or starts one.
     fn join(
         &self,
         name: &str,
@@ -158,8 +160,8 @@ impl Lookups {
 enum Host<'a> {
     Address(IpAddr),
     Name(&'a str),
-    /// A number at the end, which no DNS name has (WHATWG URL, "ends in a number"), an empty name,
-    /// or half an address.
+    /// The host ends in a number, which no DNS name does (WHATWG URL, "ends in a number"), is
+    /// empty, or is an incomplete address.
     Impossible,
 }
 
@@ -180,7 +182,8 @@ fn read_host(host: &str) -> Host<'_> {
     }
 }
 
-/// Decimal, octal or hexadecimal, as `inet_aton` reads the parts of an address.
+/// Whether a label is a decimal, octal or hexadecimal number, as `inet_aton` reads the parts of an
+/// address.
 fn is_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
     match hexadecimal {

@@ -1,4 +1,4 @@
-//! Reading of hosts, and sharing and bounds of lookups.
+//! Tests how hosts are read, and how look-ups are shared and limited.
 
 use super::*;
 use std::cell::Cell;
@@ -34,7 +34,7 @@ fn hosts_are_addresses_names_or_neither() {
     }
 }
 
-/// A resolver that answers on demand and counts the lookups.
+/// A resolver that answers only when the test lets it, and counts the look-ups.
 #[derive(Default)]
 struct Held {
     asked: Cell<usize>,
@@ -59,7 +59,7 @@ impl Held {
     }
 }
 
-/// Lookups with a limit of two per client.
+/// Creates look-ups with a limit of two per client.
 fn lookups(most: usize) -> (Rc<Held>, Lookups) {
     let held = Rc::new(Held::default());
     let limits = LookupLimits { timeout: Duration::from_secs(5), most, of_client: 2 };
@@ -146,7 +146,7 @@ async fn one_client_has_its_share_of_look_ups_and_others_have_theirs() {
     assert!(find("c.example", 1).await.is_ok(), "the share is free again");
 }
 
-/// A resolver that knows one name.
+/// A resolver that knows one name without a look-up.
 struct Knowing;
 
 impl Resolve for Knowing {

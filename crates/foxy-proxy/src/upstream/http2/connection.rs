@@ -1,5 +1,5 @@
-//! One HTTP/2 connection to an origin: its beginning, the task that carries it, and the requests
-//! that share it.
+//! One HTTP/2 connection to an origin: its start, the task that runs it, and the requests that
+//! share it.
 
 use crate::core::frames::FirstField;
 use crate::core::transport::Transport;
@@ -16,27 +16,29 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Requests on one connection at a time, even if the origin allows more.
+/// Most requests on one connection at a time, even if the origin allows more.
 const MAX_STREAMS: u32 = 64;
 
-/// Bytes of a response that may wait to be read.
+/// Most bytes of one response that may wait to be read.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// The windows of all streams, so that no stalled stream takes the room of another.
+/// The sum of the windows of all streams, so that a stalled stream does not use the space of
+/// another stream.
 const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 
-/// Bytes of a request's body that may wait within the library.
+/// Most bytes of a request's body that may wait in the HTTP/2 library.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// Time and number of remembered reset streams, so that their late frames are no error.
+/// How long, and how many, reset streams are remembered. Late frames for these streams are not an
+/// error.
 const RESET_MEMORY_TIME: Duration = Duration::from_secs(5);
 const MAX_REMEMBERED_RESETS: usize = 256;
 
-/// Time for the end of a connection.
+/// Time limit for closing a connection.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Http2Connection {
-    /// `None` once no further request is to go out.
+    /// `None` once the connection must not be used for more requests.
     requests: RefCell<Option<SendRequest<Bytes>>>,
     meter: Rc<RefCell<Meter>>,
     open: Cell<usize>,
@@ -45,16 +47,16 @@ pub(crate) struct Http2Connection {
     changed: Rc<Notify>,
 }
 
-/// A request on a connection, until dropped.
+/// A request on a connection. Dropping the lease ends the request.
 pub(crate) struct Lease {
     connection: Rc<Http2Connection>,
     kept: bool,
     stream: Option<u32>,
 }
 
-/// Begins HTTP/2 on a connection and starts the task that carries it. `changed` is notified when
-/// there may be room for another request. `ended` is called when no further request can go out.
-/// `idle` is how long the connection is kept without a request.
+/// Starts HTTP/2 on a connection, and the task that runs it. `changed` is notified when there may
+/// be space for another request. `ended` is called when the connection can no longer be used for
+/// requests. A connection without requests closes after `idle`.
 pub(crate) async fn begin(
     stream: Transport,
     limits: &Limits,
@@ -94,12 +96,12 @@ fn builder(limits: &Limits) -> Builder {
         .max_send_buffer_size(SEND_BUFFER_BYTES)
         .reset_stream_duration(RESET_MEMORY_TIME)
         .max_concurrent_reset_streams(MAX_REMEMBERED_RESETS)
-        // Until the origin has told its limit, the library holds back all streams but the first.
+        // Until the origin has sent its limit, the library delays all streams except the first.
         .initial_max_send_streams(1);
     builder
 }
 
-/// Carries a connection until the origin ends it, or we do after `idle` without requests.
+/// Runs a connection until the origin closes it, or until there was no request for `idle`.
 async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection, idle: Duration) {
     let mut carried = pin!(carried);
     let mut look = Instant::now() + idle;
@@ -129,7 +131,7 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// Room on a connection, as its waiters were told.
+/// How many requests the connection permits, as last announced to the waiting exchanges.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,
@@ -138,7 +140,8 @@ struct Room {
 }
 
 impl Http2Connection {
-    /// Room for one request.
+    /// Reserves space for one request. Returns `None` if the connection permits no more requests
+    /// now.
     pub(crate) fn lease(self: &Rc<Self>) -> Option<Lease> {
         let most = {
             let (requests, meter) = (self.requests.borrow(), self.meter.borrow());
@@ -153,7 +156,7 @@ impl Http2Connection {
         Some(Lease { connection: Rc::clone(self), kept: self.served.replace(true), stream: None })
     }
 
-    /// Takes no further request. The connection ends with its last request.
+    /// Ends the connection for new requests. It closes after its last request.
     pub(crate) fn retire(&self) {
         drop(self.requests.take());
     }
@@ -162,17 +165,18 @@ impl Http2Connection {
         self.requests.borrow().is_none()
     }
 
-    /// Whether the connection takes further requests, perhaps once others have ended.
+    /// Whether the connection permits more requests, now or after other requests have ended.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_retired() && !self.meter.borrow().leaving()
     }
 
-    /// Since when no request is under way.
+    /// When the last request ended. `None` while a request is in progress, or if the connection is
+    /// retired.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.open.get() == 0 && !self.is_retired()).then(|| self.idle_since.get())
     }
 
-    /// Wakes the waiters when the room differs from what they know.
+    /// Wakes the waiting exchanges if the permitted number of requests has changed.
     fn announce(&self, known: &mut Room, most: usize) {
         let room = {
             let meter = self.meter.borrow();
@@ -186,13 +190,13 @@ impl Http2Connection {
 }
 
 impl Lease {
-    /// Whether the connection served another request before.
+    /// Whether the connection has served another request before.
     pub(crate) const fn kept(&self) -> bool {
         self.kept
     }
 
-    /// Sends a request's head. `ended` says that nothing follows it. Fails when the connection
-    /// takes no further request.
+    /// Sends a request's head. `ended` means that no body follows. Fails if the connection permits
+    /// no more requests.
     pub(crate) fn send(
         &mut self,
         request: http::Request<()>,
@@ -219,19 +223,19 @@ impl Lease {
         }
     }
 
-    /// First field of the stream's last field block.
+    /// The first field of the stream's last field block.
     pub(crate) fn last_block(&self) -> FirstField {
         let meter = self.connection.meter.borrow();
         self.stream.map_or(FirstField::Regular, |stream| meter.last_block(stream))
     }
 
-    /// The flood that ended the connection.
+    /// The kind of flood that closed the connection, if there was one.
     pub(crate) fn flood(&self) -> Option<Flood> {
         self.connection.meter.borrow().flood()
     }
 
-    /// Nothing came in time. If nothing has come on the connection since `asked`, it takes no
-    /// further request: the origin may be gone silently.
+    /// Notes that an answer did not arrive in time. If the connection has received nothing since
+    /// `asked`, the origin may no longer exist. The connection is then not used for more requests.
     pub(crate) fn timed_out(&self, asked: Instant) {
         if self.connection.meter.borrow().heard() <= asked {
             self.connection.retire();

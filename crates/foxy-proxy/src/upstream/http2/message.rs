@@ -1,5 +1,5 @@
-//! Requests and responses between our values and those of the HTTP/2 library, as strict as the
-//! HTTP/1.1 decoder. Pure.
+//! Converts requests and responses between foxy's types and those of the HTTP/2 library. It is as
+//! strict as the HTTP/1.1 decoder, and does no IO.
 
 use crate::upstream::dial::Origin;
 use bytes::Bytes;
@@ -10,8 +10,8 @@ use foxy_http::{
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 
-/// Fields that HTTP/2 does not have or expresses otherwise (RFC 9113 §8.2.2, §8.3.1). Of TE only
-/// `trailers` is left.
+/// Fields that HTTP/2 does not have or expresses in another way (RFC 9113 §8.2.2, §8.3.1). Only the
+/// value `trailers` of TE is allowed.
 const OF_HTTP1: [&str; 8] = [
     "connection",
     "host",
@@ -23,8 +23,9 @@ const OF_HTTP1: [&str; 8] = [
     "upgrade",
 ];
 
-/// Makes a request's head. `None` if the library has no value for a part of it: an authority or
-/// target with bytes that RFC 3986 does not allow. HTTP/1.1 carries such a request as it is.
+/// Creates a request's head. Returns `None` if the library cannot represent a part of it, because
+/// the authority or target has bytes that RFC 3986 does not allow. Such a request is sent unchanged
+/// over HTTP/1.1.
 pub(crate) fn request(
     origin: &Origin,
     method: &Method,
@@ -64,7 +65,8 @@ pub(crate) fn request(
     Some(request)
 }
 
-/// The head of an interim response. Refuses 101, which HTTP/2 does not have (RFC 9113 §8.6).
+/// Creates the head of an interim response. Refuses 101, which HTTP/2 does not have (RFC 9113
+/// §8.6).
 pub(crate) fn interim(
     response: &Response<()>,
     limits: &Limits,
@@ -75,8 +77,8 @@ pub(crate) fn interim(
     }
 }
 
-/// The final head of a response to `method`, and the framing of its body. `ended` says that no body
-/// follows. Refuses what the HTTP/1.1 decoder would refuse.
+/// Creates the final head of a response to `method`, and the framing of its body. `ended` means
+/// that no body follows. Refuses every response that the HTTP/1.1 decoder would refuse.
 pub(crate) fn response<B>(
     method: &Method,
     response: &Response<B>,
@@ -92,7 +94,7 @@ pub(crate) fn response<B>(
     Ok((head, length))
 }
 
-/// Trailers, without the fields that trailers must not have.
+/// Converts trailers. Drops the fields that trailers must not contain.
 pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, DecodeError> {
     let mut trailers = headers(fields, limits)?;
     if trailers.wire_length() > limits.trailers {
@@ -102,7 +104,7 @@ pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, D
     Ok(trailers)
 }
 
-/// Trailers of a request for the library. Drops those that it has no value for.
+/// Converts trailers of a request for the library. Drops fields that the library cannot represent.
 pub(crate) fn request_trailers(trailers: &Headers) -> HeaderMap {
     let parsed = trailers.iter().filter_map(|(name, value)| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value).ok()?))

@@ -1,4 +1,4 @@
-//! Conversion between our messages and those of the library.
+//! Tests the conversion between foxy's messages and those of the HTTP/2 library.
 
 use super::*;
 use crate::upstream::{ChosenBy, Scheme};

@@ -1,5 +1,6 @@
-//! Limits the frames of an origin over HTTP/2 that carry no messages. A meter counts frames as they
-//! come in, by their headers (RFC 9113 §4.1). The library decodes the frames.
+//! Limits the number of HTTP/2 frames from an origin that contain no message content. A meter
+//! counts frames by their headers (RFC 9113 §4.1) as they arrive. The HTTP/2 library decodes the
+//! frames.
 
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, flag,
@@ -15,15 +16,15 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Response heads of one stream that may wait to be read. No flow control bounds them.
+/// Most unread response heads of one stream. Flow control does not limit heads.
 const MAX_UNREAD_HEADS: u32 = 12;
 
-/// Kinds of excess from an origin.
+/// What an origin sent too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
     /// Frames without message content: pings, settings, resets, priorities, unknown frames.
     Frames,
-    /// Response heads that come faster than they are read.
+    /// Response heads that arrive faster than they are read.
     Heads,
 }
 
@@ -36,17 +37,18 @@ struct Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,
-    /// The frame has begun.
+    /// The frame has begun but is not complete.
     Coming,
     Known,
 }
 
-/// Knowledge of a connection from its incoming frames.
+/// The state of a connection, as known from its incoming frames.
 #[derive(Debug)]
 pub(crate) struct Meter {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose field block passes, and whether its last frame has begun.
+    /// The stream whose field block is being received, and whether the last frame of the block has
+    /// begun.
     block: Option<(u32, bool)>,
     allowance: Allowance,
     heads: HashMap<u32, Heads>,
@@ -71,17 +73,17 @@ impl Meter {
         }
     }
 
-    /// Whether the origin's settings have come, so that its limit of streams is known.
+    /// Whether the origin's settings have arrived. They contain its limit on streams.
     pub(crate) fn settled(&self) -> bool {
         self.settings == Settings::Known
     }
 
-    /// Whether the origin takes no further requests (GOAWAY).
+    /// Whether the origin accepts no more requests (GOAWAY).
     pub(crate) const fn leaving(&self) -> bool {
         self.leaving
     }
 
-    /// When anything last came.
+    /// When bytes last arrived.
     pub(crate) const fn heard(&self) -> Instant {
         self.heard
     }
@@ -101,7 +103,7 @@ impl Meter {
         }
     }
 
-    /// First field of the stream's last field block.
+    /// The first field of the stream's last field block.
     pub(crate) fn last_block(&self, stream: u32) -> FirstField {
         self.heads.get(&stream).map_or(FirstField::Regular, |heads| heads.last)
     }
@@ -114,7 +116,7 @@ impl Meter {
         self.allowance.sent(bytes);
     }
 
-    /// Notes bytes from the origin. After an error the connection must be closed.
+    /// Notes bytes from the origin. After an error, the connection must be closed.
     pub(crate) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<(), Flood> {
         self.heard = now;
         while let Some(event) = self.reader.next(&mut bytes) {
@@ -164,7 +166,7 @@ impl Meter {
         self.allowance.take(1, now).map_err(|_| Flood::Frames)
     }
 
-    /// Notes that a frame has come whole.
+    /// Notes that a frame has arrived completely.
     fn ended(&mut self) {
         if self.settings == Settings::Coming {
             self.settings = Settings::Known;
@@ -177,7 +179,7 @@ impl Meter {
     }
 }
 
-/// A connection to an origin whose bytes pass the meter.
+/// A connection to an origin. The meter sees all its incoming bytes.
 pub(crate) struct Metered {
     stream: Transport,
     meter: Rc<RefCell<Meter>>,
@@ -197,7 +199,7 @@ impl Metered {
 }
 
 impl AsyncRead for Metered {
-    /// Fails once the origin has sent more than it may. The meter then says what.
+    /// Fails once the origin has sent too much. The meter then knows what kind of flood this was.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

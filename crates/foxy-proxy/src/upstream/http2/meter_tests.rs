@@ -1,4 +1,4 @@
-//! A meter that is fed frames made by hand.
+//! Tests the meter with frames that are written by hand.
 
 use super::*;
 use crate::core::frames::HEADER_BYTES;

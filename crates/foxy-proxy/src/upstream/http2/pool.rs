@@ -1,5 +1,6 @@
-//! The HTTP/2 connections of a worker by origin. An origin's key says who chose it. Nothing is
-//! shared between two keys, whatever names their certificates hold. It dials nothing itself.
+//! The HTTP/2 connections of a worker, by origin. The key of an origin includes who chose it. Two
+//! keys never share a connection, whatever names are in the certificates. The pool opens no
+//! connections.
 
 use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
@@ -12,25 +13,26 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Connections to one origin. Another is opened only when the others have no room.
+/// Most connections to one origin. Another is opened only if the existing connections permit no
+/// more requests.
 const MAX_CONNECTIONS: usize = 8;
 
-/// Exchanges that may wait for room on the connections of one origin.
+/// Most exchanges that may wait until a connection to one origin permits another request.
 const MAX_WAITING_EXCHANGES: usize = 8192;
 
-/// Remembered origins. Beyond that, origins without a connection are dropped.
+/// Most remembered origins. If there are more, origins without a connection are dropped.
 const MAX_ORIGINS: usize = 4096;
 
-/// Outcome of an attempt to connect, for all its waiters.
+/// The result of an attempt to connect, for all exchanges that wait for it.
 pub(crate) enum DialOutcome {
-    /// There is one more HTTP/2 connection.
+    /// The origin now has one more HTTP/2 connection.
     Joined,
-    /// The origin chose HTTP/1.1. The first waiter takes the connection.
+    /// The origin chose HTTP/1.1. The first waiting exchange uses the connection.
     Http1(Cell<Option<Transport>>),
     Failed(ConnectError),
 }
 
-/// An attempt to connect that others may wait for.
+/// An attempt to connect. Several exchanges may wait for it.
 #[derive(Default)]
 pub(crate) struct Attempt {
     outcome: RefCell<Option<Rc<DialOutcome>>>,
@@ -41,14 +43,14 @@ pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,
     chose_http1: Cell<bool>,
-    /// Connections beyond which the origin took no more.
+    /// Most connections to this origin. Smaller after the origin has refused another connection.
     most: Cell<usize>,
     waiting: Cell<usize>,
     used: Cell<Instant>,
     changed: Rc<Notify>,
 }
 
-/// A place among those who wait for room.
+/// A place in the queue for the next request on a connection.
 pub(crate) struct WaitingForRoom<'a>(&'a OriginConnections);
 
 impl Drop for WaitingForRoom<'_> {
@@ -76,12 +78,13 @@ impl OriginConnections {
         }
     }
 
-    /// Notified when there may be room, or an attempt ended.
+    /// Notified when a connection may permit another request, or when an attempt has ended.
     pub(crate) fn changed(&self) -> &Rc<Notify> {
         &self.changed
     }
 
-    /// Room for a request. Prefers the first connection with room, so that the others become idle.
+    /// Reserves space for a request. Uses the first connection with space, so that the later
+    /// connections become idle.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)
@@ -92,7 +95,7 @@ impl OriginConnections {
         self.chose_http1.get()
     }
 
-    /// The attempt under way.
+    /// The attempt in progress.
     pub(crate) fn attempt(&self) -> Option<Rc<Attempt>> {
         self.attempt.borrow().clone()
     }
@@ -101,7 +104,7 @@ impl OriginConnections {
         self.usable() < self.most.get()
     }
 
-    /// Begins an attempt, if another connection is allowed.
+    /// Starts an attempt, if another connection is allowed.
     pub(crate) fn begin(&self) -> Option<Rc<Attempt>> {
         if !self.has_room_for_another() {
             return None;
@@ -111,8 +114,8 @@ impl OriginConnections {
         Some(attempt)
     }
 
-    /// Ends an attempt. If an origin with connections refuses another, it is asked for no more
-    /// until the next sweep.
+    /// Ends an attempt. If the attempt fails, no more connections to this origin are opened beyond
+    /// the existing ones until the next sweep.
     pub(crate) fn end(&self, attempt: &Attempt, outcome: DialOutcome) {
         match &outcome {
             DialOutcome::Joined => self.chose_http1.set(false),
@@ -124,7 +127,7 @@ impl OriginConnections {
         self.changed.notify_waiters();
     }
 
-    /// A place to wait in, unless too many wait.
+    /// Takes a place in the queue. Returns `None` if too many exchanges wait.
     pub(crate) fn wait(&self) -> Option<WaitingForRoom<'_>> {
         if self.waiting.get() >= MAX_WAITING_EXCHANGES {
             return None;
@@ -148,7 +151,7 @@ impl OriginConnections {
         }
     }
 
-    /// Forgets the connections that take no further request.
+    /// Forgets the connections that permit no more requests.
     pub(crate) fn prune(&self) {
         self.connections.borrow_mut().retain(|connection| !connection.is_retired());
         self.most.set(MAX_CONNECTIONS);
@@ -187,13 +190,13 @@ impl Http2Pool {
         known
     }
 
-    /// Connections without requests.
+    /// Number of connections without requests.
     pub(crate) fn idle(&self) -> usize {
         self.all().filter(|connection| connection.idle_since().is_some()).count()
     }
 
-    /// Drops origins that were not used for `idle`. Closes idle connections beyond `most`, the
-    /// longest idle first.
+    /// Drops origins that were not used for `idle`. If more than `most` connections are idle,
+    /// closes those that have been idle longest.
     pub(crate) fn sweep(&mut self, now: Instant, idle: Duration, most: usize) {
         self.origins.retain(|_, known| {
             known.prune();

@@ -1,5 +1,6 @@
-//! One exchange over HTTP/2: a stream of a shared connection. Reading and sending go on at the same
-//! time. Dropping it before its end resets the stream with CANCEL; the connection goes on.
+//! One exchange over HTTP/2: a stream of a shared connection. Reading and sending happen at the
+//! same time. If the exchange is dropped before its end, the stream is reset with CANCEL, and the
+//! connection continues.
 
 use crate::core::frames::FirstField;
 use crate::upstream::error::{Http2Error, UpstreamError};
@@ -17,13 +18,13 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A body of up to this length is read whole before its head is reported, so that a body whose
-/// length lies is no answer at all.
+/// A body of up to this length is read completely before its head is reported. If its length is
+/// wrong, the client receives an error and not a broken answer.
 const MAX_WHOLE_BODY_BYTES: u64 = 16 << 10;
 
 pub(crate) struct Http2Exchange {
-    // Dropped before the lease, so that the connection knows of the end before anyone learns of the
-    // room.
+    // This field must be dropped before the lease. So the connection knows that the stream has
+    // ended before a waiting exchange learns that there is space.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,
@@ -34,7 +35,7 @@ pub(crate) struct Http2Exchange {
     answered: bool,
 }
 
-/// The part of the response that comes next.
+/// The part of the response to read next.
 enum Reading {
     Heads(ResponseFuture),
     Body { body: RecvStream, allowed: bool },
@@ -42,21 +43,21 @@ enum Reading {
     Done,
 }
 
-/// A head and the parts of its body so far, until the body is whole.
+/// A head and the parts of its body so far. They are reported only once the body is complete.
 #[derive(Default)]
 struct Withheld {
     events: VecDeque<ResponseEvent>,
-    /// Whether more is to come before the events are reported.
+    /// Whether more events must arrive before these are reported.
     more: bool,
 }
 
 enum RequestEnd {
-    /// More is to come from the client.
+    /// The client will send more of the body.
     Open,
-    /// With the last byte under way.
+    /// The request ends with the data that is being sent.
     Data,
     Trailers(HeaderMap),
-    /// The request has ended, or the origin takes no more.
+    /// The request was sent, or the origin accepts no more of it.
     Sent,
 }
 
@@ -71,7 +72,7 @@ enum Failure {
 }
 
 impl Http2Exchange {
-    /// Sends the head of a request. `None` if the connection takes no further request.
+    /// Sends the head of a request. Returns `None` if the connection permits no more requests.
     pub(crate) fn open(
         mut lease: Lease,
         head: http::Request<()>,
@@ -90,7 +91,7 @@ impl Http2Exchange {
         })
     }
 
-    /// Sends and reads until there is something to report.
+    /// Sends and reads until there is an event to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut OutgoingRequest,
@@ -147,7 +148,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Reads before it sends, so that an early answer is seen.
+    /// Reads before it sends, so that an early answer is noticed.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -221,7 +222,7 @@ impl Http2Exchange {
                             return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                         }
                         Some(data) => {
-                            // The window opens only as the body is read, so at most a window of
+                            // The window opens only when the body is read. So at most one window of
                             // bytes waits.
                             body.flow_control().release_capacity(data.len())?;
                             return Poll::Ready(Ok(ResponseEvent::Body(data)));
@@ -254,7 +255,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Hands over the bytes that the window has room for.
+    /// Passes as many bytes to the library as the window permits.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         if !self.out.is_empty() {
             self.sender.reserve_capacity(self.out.len());
@@ -281,8 +282,8 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    /// Decides what a failure means for the exchange. An origin did not process a stream that it
-    /// refused or ended by GOAWAY (RFC 9113 §8.7).
+    /// Decides what a failure means for the exchange. If the origin refused a stream or ended it by
+    /// GOAWAY, the origin did not process the request (RFC 9113 §8.7).
     fn failed(&self, failure: Failure) -> Result<WaitEnd, UpstreamError> {
         let error = match failure {
             Failure::Ours(error) => return Err(error),
