@@ -22,7 +22,7 @@ fn each_technique_is_faster_than_the_one_before_and_none_beats_the_disk() {
 }
 
 #[test]
-fn a_trial_gives_the_same_again() {
+fn a_trial_is_reproducible() {
     let run = || {
         let lab = Lab::new(Extent { scale: 0.02, seeds: vec![7], threads: 1 }, &|_, _| {});
         lab.results(&[Trial::of("packetizer", 7)], false)[0].outcome.clone()
@@ -32,7 +32,7 @@ fn a_trial_gives_the_same_again() {
 }
 
 #[test]
-fn what_is_found_again_after_a_stop_and_after_a_crash_is_as_each_way_promises() {
+fn each_recovery_method_finds_the_records_it_promises() {
     let lab = Lab::new(Extent { scale: 0.02, seeds: vec![1], threads: 2 }, &|_, _| {});
     let figure = find("001-recovery").expect("there is one").make(&lab);
     let found = |way: &str| {

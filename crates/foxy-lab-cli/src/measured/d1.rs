@@ -7,7 +7,7 @@ use crate::mounts::{FileSystem, LoopMount};
 use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
 use foxy_lab::simulation::figures::trial::Mix;
 use foxy_lab::simulation::figures::{Figure, Lab};
-use foxy_lab::simulation::storage::drive::PIECE;
+use foxy_lab::simulation::storage::drive::PIECE_BYTES;
 use foxy_lab::simulation::storage::operation::{OperationKind, Operations};
 use foxy_lab::simulation::storage::runs::RunError;
 use foxy_report::figure::FigureRow;
@@ -203,7 +203,7 @@ fn count_rows(
         of_scheme().find_map(|outcome| outcome.runs.as_ref().err()).filter(|_| runs.is_empty());
     let pieces = |kind: OperationKind| -> f64 {
         let operations = stream.list.iter().filter(|operation| operation.kind == kind);
-        operations.map(|operation| operation.size.div_ceil(PIECE).max(1)).sum::<u64>() as f64
+        operations.map(|operation| operation.size.div_ceil(PIECE_BYTES).max(1)).sum::<u64>() as f64
     };
     let per_file = scheme != SchemeName::Coss;
     let account = |kind| if per_file { pieces(kind) / stream.gets as f64 } else { 0.0 };

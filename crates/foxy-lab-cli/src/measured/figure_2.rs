@@ -5,10 +5,10 @@ use super::{Context, row};
 use crate::mounts::{FileSystem, LoopMount};
 use foxy_cli::temporary::Temporary;
 use foxy_device::{Blocking, DirectIo, Root};
-use foxy_lab::simulation::figures::disk::file_times;
+use foxy_lab::simulation::figures::disk::{FileTimes, file_times};
 use foxy_lab::simulation::figures::picture::{Picture, Series};
 use foxy_lab::simulation::figures::{self, Figure};
-use foxy_lab::simulation::storage::pace::Real;
+use foxy_lab::simulation::storage::drive::RealTime;
 use foxy_report::figure::{FigureRow, within};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,12 +22,6 @@ const SIZE: u64 = 512 << 20;
 const KINDS: [FileSystem; 5] =
     [FileSystem::Ext2, FileSystem::Ext3, FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs];
 const OPTIONS: [(&str, &str); 2] = [("", "noatime"), (" dirsync", "noatime,dirsync")];
-
-struct FileTimes {
-    kilobytes: usize,
-    create: f64,
-    delete: f64,
-}
 
 type Times = Vec<FileTimes>;
 
@@ -81,23 +75,17 @@ fn measure(context: &Context, kind: FileSystem, options: &str) -> Result<Times, 
     let mount = LoopMount::new(&context.folder, kind, options, SIZE)
         .map_err(|reason| reason.to_string())?;
     let step = if context.lab.extent().scale < FULL { 5 } else { 1 };
-    let one = |kilobytes: usize| {
-        times_in(context, mount.folder(), kilobytes << 10).map(|(create, delete)| FileTimes {
-            kilobytes,
-            create,
-            delete,
-        })
-    };
-    (0..=10).step_by(step).map(one).collect()
+    let times_of = |kilobytes| times_in(context, mount.folder(), kilobytes);
+    (0..=10).step_by(step).map(times_of).collect()
 }
 
-fn times_in(context: &Context, mounted: &Path, size: usize) -> Result<(f64, f64), String> {
+fn times_in(context: &Context, mounted: &Path, kilobytes: usize) -> Result<FileTimes, String> {
     if context.watch.stop.load(Relaxed) {
         return Err("stopped".into());
     }
-    let folder = Temporary::new(mounted.join(size.to_string()));
+    let folder = Temporary::new(mounted.join((kilobytes << 10).to_string()));
     let root = Root::open(folder.path()).map_err(|error| error.to_string())?;
     let rounds = if context.lab.extent().scale < FULL { 1 } else { 4 };
     let mut device = Blocking::new(&root, DirectIo::Off);
-    file_times(size, rounds, &mut device, &mut Real).map_err(|error| error.to_string())
+    file_times(kilobytes, rounds, &mut device, &mut RealTime).map_err(|error| error.to_string())
 }

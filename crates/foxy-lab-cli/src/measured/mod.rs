@@ -108,7 +108,7 @@ impl From<RunError> for Missing {
         let verdict = match error {
             RunError::FellShort(_) => Verdict::UnequalWork,
             RunError::TooLarge(_)
-            | RunError::NoRoom(..)
+            | RunError::NoRoom { .. }
             | RunError::Open(_)
             | RunError::Drive(_)
             | RunError::Stopped => Verdict::NotPossibleHere,

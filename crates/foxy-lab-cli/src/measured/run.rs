@@ -8,7 +8,7 @@ use foxy_cli::disk_helper::{AUFS_THREADS, helper};
 use foxy_cli::temporary::Temporary;
 use foxy_device::{BlockingDevice, DeviceSettings, OpKind, Preference, Root, Traced, open_device};
 use foxy_lab::simulation::storage::operation::Operations;
-use foxy_lab::simulation::storage::pages::left_on_disk;
+use foxy_lab::simulation::storage::operation::left_on_disk;
 use foxy_lab::simulation::storage::runs::{self, DeviceCounts, Place, SimulationPlan, Watch};
 use foxy_lab::simulation::storage::sizing::FewerBuffers;
 use foxy_schemes::UfsMapping;

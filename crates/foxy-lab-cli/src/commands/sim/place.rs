@@ -7,12 +7,12 @@ use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
 use foxy_cli::temporary::Temporary;
 use foxy_device::{DeviceSettings, DiskProfile, Preference, Root, open_device};
-use foxy_lab::simulation::storage::disk::paper_disk;
 use foxy_lab::simulation::storage::operation::Operations;
 use foxy_lab::simulation::storage::runs::{
     self, Place, RunError, RunResult, SimulationPlan, Watch,
 };
 use foxy_lab::simulation::storage::sizing;
+use foxy_lab::simulation::storage::sizing::paper_disk;
 use foxy_schemes::PreferredDevice;
 use std::fs::File;
 use std::path::{Path, PathBuf};

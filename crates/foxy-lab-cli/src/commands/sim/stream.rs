@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
 use foxy_lab::parallel::run_all;
-use foxy_lab::simulation::storage::levels::{Levels, operations};
+use foxy_lab::simulation::storage::operation::{Levels, operations};
 use foxy_lab::simulation::storage::operation::{OperationKind, Operations};
 use foxy_lab::simulation::storage::operation_file;
 use foxy_schemes::PolicyName;

@@ -11,8 +11,7 @@ use foxy_cli::failure::Failure;
 use foxy_cli::process;
 use foxy_cli::progress::Progress;
 use foxy_device::{BlockingDevice, DeviceSettings, DirectIo, IoError, Root, open_device};
-use foxy_lab::simulation::store_bench::disk::{FilledStore, Reads};
-use foxy_lab::simulation::store_bench::raw::{Raw, Written};
+use foxy_lab::simulation::store_bench::disk::{FilledStore, RawDisk, ReadResults, Written};
 use foxy_report::{Latencies, Summary};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -59,7 +58,7 @@ struct Found {
     fills: Vec<Written>,
     processor: Duration,
     raw_reads: [Latencies; 2],
-    reads: [Reads; 2],
+    reads: [ReadResults; 2],
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -77,7 +76,7 @@ fn device(root: &Root) -> Result<Box<dyn BlockingDevice>, String> {
 }
 
 fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<Found, String> {
-    let mut raw = Raw::new(device(root)?, scale.size).map_err(|error| error.to_string())?;
+    let mut raw = RawDisk::new(device(root)?, scale.size).map_err(|error| error.to_string())?;
     let store = FilledStore::new(device(root)?, scale.size, LENGTH)?;
     let mut found = Found::default();
     let mut progress = Progress::new("disk", Some(u64::from(2 * TURNS)));
@@ -97,7 +96,7 @@ fn measure(root: &Root, scale: &Scale, seed: u64, stop: &AtomicBool) -> Result<F
 }
 
 fn fills(
-    raw: &mut Raw,
+    raw: &mut RawDisk,
     store: &FilledStore,
     bytes: u64,
     stop: &AtomicBool,
@@ -116,7 +115,7 @@ fn fills(
 }
 
 fn reads(
-    raw: &mut Raw,
+    raw: &mut RawDisk,
     store: &FilledStore,
     scale: &Scale,
     random: &mut Random,

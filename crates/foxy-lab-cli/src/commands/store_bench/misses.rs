@@ -10,7 +10,7 @@ use foxy_cli::machine::Machine;
 use foxy_cli::progress::Progress;
 use foxy_lab::parallel::run_all;
 use foxy_lab::simulation::store_bench::misses::{
-    self, CONTENDERS, Contender, ENGINES, MissTally, MissTrial, SIZES, Workload, times,
+    self, CONTENDERS, Contender, DISK_PERCENTAGES, ENGINES, MissTally, MissTrial, Workload, ratio,
 };
 use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ fn trials<'a>(
     let of = move |percent| {
         contenders.iter().map(move |&(contender, _)| MissTrial { workload, percent, contender })
     };
-    SIZES.into_iter().flat_map(of)
+    DISK_PERCENTAGES.into_iter().flat_map(of)
 }
 
 struct Cell<'a> {
@@ -140,7 +140,7 @@ impl Disk<'_> {
 
     fn against_lru(&self, cell: &Cell) -> (f64, f64) {
         let (own, lru) = (&cell.tally, self.lru());
-        (times(own.misses(), lru.misses()), times(own.missed_bytes(), lru.missed_bytes()))
+        (ratio(own.misses(), lru.misses()), ratio(own.missed_bytes(), lru.missed_bytes()))
     }
 
     fn of(&self, contender: Contender) -> Option<&Cell<'_>> {
@@ -150,9 +150,9 @@ impl Disk<'_> {
 
 fn text(disks: &[Disk]) -> String {
     let mut text = String::new();
-    for disks in disks.chunks(SIZES.len()) {
+    for disks in disks.chunks(DISK_PERCENTAGES.len()) {
         let mut heads = vec!["misses / byte misses".to_owned()];
-        heads.extend(SIZES.map(|percent| format!("{percent} %")));
+        heads.extend(DISK_PERCENTAGES.map(|percent| format!("{percent} %")));
         heads.extend(["written/missed".to_owned(), "copied/admitted".to_owned()]);
         let mut table = Table::new(&heads.iter().map(String::as_str).collect::<Vec<_>>());
         table.row(&row("lru, share of gets / bytes", disks, &|disk, _| shares(disk.lru())));
@@ -197,8 +197,8 @@ fn writes(disks: &[Disk], place: usize) -> Vec<String> {
 
 fn written(tally: &MissTally) -> (f64, f64) {
     (
-        times(tally.admitted + tally.copied, tally.missed_bytes()),
-        times(tally.copied, tally.admitted),
+        ratio(tally.admitted + tally.copied, tally.missed_bytes()),
+        ratio(tally.copied, tally.admitted),
     )
 }
 

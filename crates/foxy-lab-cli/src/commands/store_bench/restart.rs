@@ -9,7 +9,9 @@ use foxy_cli::failure::Failure;
 use foxy_cli::progress::Progress;
 use foxy_device::{Blocking, DeviceSettings, DirectIo, Root, open_device};
 use foxy_lab::simulation::store_bench::engine::{self, Store};
-use foxy_lab::simulation::store_bench::restart::{self, Hollow, RestartPatience, Restarted};
+use foxy_lab::simulation::store_bench::restart::{
+    self, RestartPatience, RestartedStore, SparseDevice,
+};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -68,10 +70,10 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Fa
     ground.whole(filled)?.map_err(|text| failed(&text))?;
     let (device, kind) = open_device(&root, DeviceSettings::default())
         .map_err(|error| failed(&error.to_string()))?;
-    let store =
-        Restarted::start(case.size, seed, device).map_err(|error| failed(&error.to_string()))?;
+    let store = RestartedStore::start(case.size, seed, device)
+        .map_err(|error| failed(&error.to_string()))?;
     let newest = engine::record(count - 1, case.length);
-    let patience = RestartPatience { most: PATIENCE, stop: ground.interrupted() };
+    let patience = RestartPatience { limit: PATIENCE, stop: ground.interrupted() };
     let first = store.first_hit(count - 1, &newest, patience);
     let all = store.all_known(patience);
     let milliseconds =
@@ -111,7 +113,8 @@ fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Fa
 
 fn fill(case: &Case, seed: u64, count: u64, root: &Root, stop: &AtomicBool) -> Result<(), String> {
     let kept = if case.hollow { KEPT } else { usize::MAX };
-    let store = Store::open(case.size, seed, Hollow::new(Blocking::new(root, DirectIo::Off), kept));
+    let store =
+        Store::open(case.size, seed, SparseDevice::new(Blocking::new(root, DirectIo::Off), kept));
     let mut store = store.map_err(|status| format!("the store does not serve: {status:?}"))?;
     let mut progress = Progress::new("killed store", Some(count));
     let same = engine::record(0, case.length);

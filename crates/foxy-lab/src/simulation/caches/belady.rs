@@ -1,36 +1,28 @@
-//! The oracle: who is asked for again latest goes, the newcomer included (Belady 1966). With one
-//! size for all objects no policy can hit more often; with many sizes it is a mark to look up to
-//! and no bound. Weighed by size it hits more often.
+//! Oracles that know the future. `Time` evicts the object whose next use is farthest away (Belady
+//! 1966): with one size for all objects no policy can hit more often. With many sizes it is a
+//! reference and no bound; weighed by size it hits more often.
 
 use super::cache::Counts;
 use std::collections::BTreeSet;
 
-/// No next use.
+/// Position of the next look-up of a URL that is not looked up again.
 const NEVER: usize = usize::MAX;
 
-/// What the oracle goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foresight {
-    /// How long it is to the next use.
     Time,
-    /// That, times the octave of the size: what takes most space for longest goes.
+    /// Time to the next use, times the octave of the size.
     SpaceAndTime,
 }
 
-/// Look-ups of (URL, size) through a cache of `capacity` bytes that knows the future, by the rules
-/// of [`super::cache::Cache`]. URLs are numbered below `urls`.
-///
-/// # Panics
-/// If a URL is not below `urls`.
+/// Sends look-ups of (URL, size) through a cache of `capacity` bytes that follows the rules of
+/// [`super::cache::Cache`]. URLs must be below `urls`.
 pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
     oracle(gets, capacity, urls, Foresight::Time, |size| size)
 }
 
-/// The same, by either foresight, where an object of some size takes `charged` bytes of the
-/// capacity.
-///
-/// # Panics
-/// If a URL is not below `urls`.
+/// Like [`belady`], by either foresight; an object of `size` bytes takes `charged(size)` bytes of
+/// the capacity.
 pub fn oracle(
     gets: &[(u32, u64)],
     capacity: u64,
@@ -63,7 +55,7 @@ pub fn oracle(
     counts
 }
 
-/// Next uses of what is stored, by the octave of the space that it takes.
+/// Next uses of the stored objects, by the octave of their space.
 struct Future {
     octaves: Vec<BTreeSet<(usize, u32)>>,
     foresight: Foresight,
@@ -87,7 +79,6 @@ impl Future {
         self.octave(space).remove(&(next, url))
     }
 
-    /// Takes out who goes.
     fn pop(&mut self, now: usize) -> Option<u32> {
         let cost = |(octave, set): (usize, &BTreeSet<(usize, u32)>)| {
             let &(next, _) = set.last()?;
@@ -99,7 +90,7 @@ impl Future {
     }
 }
 
-/// For each look-up, the place of the next one of the same URL.
+/// For each look-up, the position of the next look-up of the same URL.
 fn next_uses(gets: &[(u32, u64)], urls: u32) -> Vec<usize> {
     let mut seen = vec![NEVER; urls as usize];
     let mut next: Vec<_> = gets
@@ -122,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn it_hits_as_often_as_can_be() {
+    fn the_oracle_hits_as_often_as_possible() {
         check(&[], 3, 0);
         check(&[1, 1, 1], 0, 0);
         check(&[1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5], 3, 5);
@@ -130,20 +121,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_the_cache_is_not_stored_and_displaces_nothing() {
+    fn an_object_larger_than_the_cache_displaces_nothing() {
         let counts = belady(&[(0, 2), (1, 9), (0, 2), (1, 9)], 4, 2);
         assert_eq!(counts, Counts { gets: 4, hits: 1, bytes: 22, hit_bytes: 2 });
     }
 
     #[test]
-    fn weighed_by_size_one_large_object_goes_before_many_small_ones() {
+    fn by_size_one_large_object_is_evicted_before_many_small_objects() {
         let large_first = [(0, 8), (1, 1), (2, 1), (3, 1), (0, 8), (1, 1), (2, 1), (3, 1)];
         let hits = |foresight| oracle(&large_first, 8, 4, foresight, |size| size).hits;
         assert_eq!((hits(Foresight::Time), hits(Foresight::SpaceAndTime)), (1, 3));
     }
 
     #[test]
-    fn what_is_charged_takes_the_space_and_what_is_asked_for_is_counted() {
+    fn charged_bytes_take_space_and_requested_bytes_are_counted() {
         let gets = [(0, 1), (1, 1), (0, 1), (1, 1)];
         let counts = oracle(&gets, 512, 2, Foresight::Time, |size| size.next_multiple_of(512));
         assert_eq!(counts, Counts { gets: 4, hits: 1, bytes: 4, hit_bytes: 1 });

@@ -46,7 +46,7 @@ fn hits(name: PolicyName, gets: &[(u32, u64)], capacity: u64, urls: u32) -> u64 
 }
 
 #[test]
-fn a_repeat_hits_even_if_its_size_changed_and_keeps_the_size_it_was_stored_with() {
+fn a_repeat_of_another_size_hits_and_keeps_the_stored_size() {
     let mut cache = cache(PolicyName::Lru, 10, 3);
     assert_eq!(cache.get(0, 4), missed(true, &[]));
     assert_eq!(cache.get(0, 9), Lookup::Hit);
@@ -57,7 +57,7 @@ fn a_repeat_hits_even_if_its_size_changed_and_keeps_the_size_it_was_stored_with(
 }
 
 #[test]
-fn what_is_larger_than_the_cache_is_not_stored_and_displaces_nothing() {
+fn an_object_larger_than_the_cache_displaces_nothing() {
     let mut cache = cache(PolicyName::Lru, 10, 2);
     cache.get(0, 10);
     assert_eq!(cache.get(1, 11), missed(false, &[]));
@@ -65,7 +65,7 @@ fn what_is_larger_than_the_cache_is_not_stored_and_displaces_nothing() {
 }
 
 #[test]
-fn a_newcomer_that_the_policy_gives_up_is_not_stored_and_not_among_the_evicted() {
+fn a_rejected_newcomer_is_neither_stored_nor_evicted() {
     let mut cache = cache(PolicyName::Gdsf, 10, 2);
     cache.get(0, 1);
     assert_eq!(cache.get(1, 10), missed(false, &[]));
@@ -73,14 +73,14 @@ fn a_newcomer_that_the_policy_gives_up_is_not_stored_and_not_among_the_evicted()
 }
 
 #[test]
-fn what_the_policy_does_not_admit_is_not_stored() {
+fn an_object_that_the_policy_refuses_is_not_stored() {
     let mut cache = cache(PolicyName::LruThreshold, 80, 2);
     assert_eq!(cache.get(0, 11), missed(false, &[]));
     assert_eq!(cache.get(1, 10), missed(true, &[]));
 }
 
 #[test]
-fn under_every_policy_the_capacity_holds_and_the_evicted_are_gone() {
+fn every_policy_keeps_the_capacity_and_removes_the_evicted() {
     let (gets, urls) = stream(1, 5000);
     for row in POLICIES {
         let mut cache = cache(row.name, 100_000, urls);
@@ -182,7 +182,7 @@ fn the_heap_and_the_list_keep_the_same_order_of_use() {
 }
 
 #[test]
-fn of_objects_of_one_size_no_policy_hits_more_often_than_the_oracle() {
+fn no_policy_beats_the_oracle_on_objects_of_one_size() {
     let (mut gets, urls) = stream(5, 20_000);
     gets.iter_mut().for_each(|get| get.1 = 1);
     let oracle = belady(&gets, 500, urls).hits;

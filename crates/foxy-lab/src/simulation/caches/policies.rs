@@ -1,4 +1,4 @@
-//! Hit ratios of replacement policies against cache sizes: one cache level, no disk, no time.
+//! Hit ratios of replacement policies over cache sizes: one cache level, no disk, no time.
 
 use super::belady::belady;
 use super::cache::{Cache, Counts};
@@ -11,23 +11,19 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Look-ups between two reports of how many are done.
+/// Look-ups between two progress updates.
 const STEP: usize = 1 << 16;
 
-/// Who decides what goes: a policy of the store, or the oracle that knows the future.
+/// A policy of the store, or the oracle that knows the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
-    /// A policy of the store.
     Policy(PolicyName),
-    /// Whoever is asked for again latest goes.
     Belady,
 }
 
 impl Replacement {
-    /// The oracle's name as written.
     pub const BELADY: &'static str = "belady";
 
-    /// All there are, the oracle last.
     pub fn all() -> Vec<Self> {
         POLICIES.iter().map(|row| Self::Policy(row.name)).chain([Self::Belady]).collect()
     }
@@ -54,19 +50,17 @@ impl FromStr for Replacement {
     }
 }
 
-/// How large a cache is, as people give it for a trace.
+/// Size of a cache for a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CacheSize {
-    /// So many bytes.
     Bytes(ByteSize),
-    /// So many in a hundred of the trace's unique bytes.
+    /// Percent of the unique bytes of the trace.
     Percent(f64),
-    /// So large that nothing has to go.
+    /// Large enough that nothing is evicted.
     Infinite,
 }
 
 impl CacheSize {
-    /// Bytes of the cache for these look-ups.
     pub fn of(self, lookups: &Lookups) -> u64 {
         match self {
             Self::Bytes(ByteSize(bytes)) => bytes,
@@ -109,21 +103,19 @@ impl FromStr for CacheSize {
     }
 }
 
-/// A trace's gets as a cache sees them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookups {
-    /// URL and size of each, in order.
+    /// URL and size of each look-up, in order.
     pub list: Vec<(u32, u64)>,
     /// URLs are numbered below this.
     pub urls: u32,
-    /// Bytes of all URLs, each as large as it was last.
+    /// Bytes of all URLs, each with its last size.
     pub unique_bytes: u64,
-    /// Bytes of all URLs, each as large as it ever was.
+    /// Bytes of all URLs, each with its largest size.
     most_bytes: u64,
 }
 
 impl Lookups {
-    /// The gets of a trace.
     pub fn of(trace: &Trace) -> Self {
         let list: Vec<_> = trace.gets.iter().map(|get| (get.url, get.size)).collect();
         let mut sizes = vec![(0, 0); trace.urls()];
@@ -141,24 +133,20 @@ impl Lookups {
     }
 }
 
-/// What a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyResult {
-    /// Hits and misses.
     pub counts: Counts,
-    /// How long the look-ups took.
     pub took: Duration,
 }
 
 impl PolicyResult {
-    /// Look-ups a second.
     pub fn rate(&self) -> f64 {
         self.counts.gets as f64 / self.took.as_secs_f64().max(1e-9)
     }
 }
 
-/// Sends all look-ups through an empty cache of `capacity` bytes; nothing above `object_limit`
-/// bytes is stored by a policy with a threshold. `done` grows by one for each look-up.
+/// Sends all look-ups through an empty cache of `capacity` bytes. A policy with a threshold stores
+/// nothing above `object_limit` bytes. `done` grows by one for each look-up.
 pub fn run(
     lookups: &Lookups,
     replacement: Replacement,
@@ -188,7 +176,6 @@ pub fn run(
     PolicyResult { counts, took: clock::monotonic().since(started) }
 }
 
-/// What an LRU cache of `capacity` bytes would hit.
 pub fn lru(lookups: &Lookups, capacity: u64) -> Counts {
     run(lookups, Replacement::Policy(PolicyName::Lru), capacity, u64::MAX, &AtomicU64::new(0))
         .counts
@@ -218,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_reads_back_and_an_unknown_one_is_answered_with_all() {
+    fn names_parse_back_and_an_unknown_name_lists_all() {
         for replacement in Replacement::all() {
             assert_eq!(replacement.to_string().parse(), Ok(replacement));
         }
@@ -227,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn in_an_infinite_cache_every_policy_hits_all_repeats_and_done_counts_them() {
+    fn every_policy_hits_all_repeats_in_an_infinite_cache() {
         let lookups = Lookups::of(&synthetic::generate(&synthetic::DEC, 3000, 1));
         let capacity = CacheSize::Infinite.of(&lookups);
         for replacement in Replacement::all() {

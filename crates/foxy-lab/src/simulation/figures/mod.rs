@@ -1,17 +1,15 @@
-//! The seeds' tables and figures, reproduced: each as rows against what was quoted, and as pictures
-//! of the data. Adding one touches its function and the table here.
+//! Reproduces the tables and figures of the seeds: rows against the quoted values, and pictures of
+//! the data. A new figure needs its function and a line in [`FIGURES`].
 
 pub mod disk;
 mod fill;
 pub mod lab;
-pub mod observe;
 pub mod picture;
-mod reads;
 mod recovery;
 pub mod spindles;
 mod table_2;
+mod throughput;
 pub mod trial;
-mod webcosm;
 
 pub use lab::{Extent, Lab};
 pub use picture::Picture;
@@ -19,42 +17,36 @@ pub use picture::Picture;
 use foxy_report::figure::{FigureRow, Place, Verdict};
 use std::fmt;
 
-/// What a figure came to.
 #[derive(Clone, Debug, Default)]
 pub struct Figure {
-    /// Against what was quoted.
     pub rows: Vec<FigureRow>,
-    /// To be drawn.
     pub pictures: Vec<Picture>,
 }
 
-/// One of the seeds' tables or figures.
 #[derive(Debug)]
 pub struct FigureEntry {
-    /// Its name: the seed's number and its own.
+    /// Number of the seed and name of the figure.
     pub name: &'static str,
-    /// What it shows.
     pub title: &'static str,
     make: fn(&Lab) -> Figure,
 }
 
 impl FigureEntry {
-    /// Runs what it takes.
     pub fn make(&self, lab: &Lab) -> Figure {
-        let _of_others = lab.take_shortfalls();
+        let _of_earlier_figures = lab.take_shortfalls();
         let mut figure = (self.make)(lab);
         for row in &mut figure.rows {
             row.scale = lab.extent().scale;
         }
         if let Some(first) = lab.take_shortfalls().first() {
-            disown(&mut figure.rows, first);
+            withhold_verdicts(&mut figure.rows, first);
         }
         figure
     }
 }
 
-/// Where stores did not do equal work, no row of a figure has a verdict; each says why.
-fn disown(rows: &mut [FigureRow], why: &str) {
+/// Where stores did unequal work, no simulated row has a verdict; each row says why.
+fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
     for row in rows.iter_mut().filter(|row| row.place == Place::Simulated) {
         row.verdict = Verdict::UnequalWork;
         let rest = if row.note.is_empty() { String::new() } else { format!("; {}", row.note) };
@@ -62,89 +54,36 @@ fn disown(rows: &mut [FigureRow], why: &str) {
     }
 }
 
-/// Those on the model of the paper's disk, in their order.
+/// Figures on the model of the paper's disk, in the order of the documents.
 pub const FIGURES: &[FigureEntry] = &[
-    FigureEntry {
-        name: "001-table1",
-        title: "what two cache levels make of the trace",
-        make: webcosm::table_1,
-    },
-    FigureEntry {
-        name: "001-fig2",
-        title: "creating and deleting files of 0 to 10 KB",
-        make: disk::figure_2,
-    },
-    FigureEntry { name: "001-fig6", title: "file management overhead", make: webcosm::figure_6 },
-    FigureEntry { name: "001-fig7", title: "BUDDY over its threshold", make: webcosm::figure_7 },
-    FigureEntry {
-        name: "001-fig8",
-        title: "the disk head's way under BUDDY",
-        make: disk::figure_8,
-    },
-    FigureEntry {
-        name: "001-fig9",
-        title: "the disk head's way under STREAM",
-        make: disk::figure_9,
-    },
-    FigureEntry {
-        name: "001-fig10",
-        title: "BUDDY and STREAM over utilization",
-        make: webcosm::figure_10,
-    },
-    FigureEntry {
-        name: "001-fig11",
-        title: "STREAM and PACKETIZER over utilization",
-        make: webcosm::figure_11,
-    },
-    FigureEntry {
-        name: "001-fig12",
-        title: "LAZY-READS over utilization",
-        make: webcosm::figure_12,
-    },
-    FigureEntry { name: "001-fig13", title: "the map of free space", make: disk::figure_13 },
-    FigureEntry {
-        name: "001-fig14",
-        title: "the mean free chunk over time",
-        make: disk::figure_14,
-    },
-    FigureEntry { name: "001-fig15", title: "distances between reads", make: disk::figure_15 },
-    FigureEntry {
-        name: "001-fig16",
-        title: "LAZY-READS-LOC over utilization",
-        make: webcosm::figure_16,
-    },
-    FigureEntry {
-        name: "001-table2",
-        title: "URL-get operations a second",
-        make: table_2::table_2,
-    },
-    FigureEntry {
-        name: "001-r44",
-        title: "LAZY-READS as reads become more",
-        make: reads::gain_over_reads,
-    },
-    FigureEntry {
-        name: "001-recovery",
-        title: "opening after a stop and after a crash",
-        make: recovery::recovery,
-    },
-    FigureEntry { name: "000-fill", title: "throughput over the fill", make: fill::over_the_fill },
-    FigureEntry {
-        name: "000-d6",
-        title: "one, two and three disks under aufs",
-        make: spindles::table_d6,
-    },
+    entry("001-table1", "what two cache levels make of the trace", throughput::table_1),
+    entry("001-fig2", "creating and deleting files of 0 to 10 KB", disk::figure_2),
+    entry("001-fig6", "file management overhead", throughput::figure_6),
+    entry("001-fig7", "BUDDY over its threshold", throughput::figure_7),
+    entry("001-fig8", "the disk head's way under BUDDY", disk::figure_8),
+    entry("001-fig9", "the disk head's way under STREAM", disk::figure_9),
+    entry("001-fig10", "BUDDY and STREAM over utilization", throughput::figure_10),
+    entry("001-fig11", "STREAM and PACKETIZER over utilization", throughput::figure_11),
+    entry("001-fig12", "LAZY-READS over utilization", throughput::figure_12),
+    entry("001-fig13", "the map of free space", disk::figure_13),
+    entry("001-fig14", "the mean free chunk over time", disk::figure_14),
+    entry("001-fig15", "distances between reads", disk::figure_15),
+    entry("001-fig16", "LAZY-READS-LOC over utilization", throughput::figure_16),
+    entry("001-table2", "URL-get operations a second", table_2::table_2),
+    entry("001-r44", "LAZY-READS as reads become more", throughput::gain_over_reads),
+    entry("001-recovery", "opening after a stop and after a crash", recovery::recovery),
+    entry("000-fill", "throughput over the fill", fill::over_the_fill),
+    entry("000-d6", "one, two and three disks under aufs", spindles::table_d6),
 ];
 
-/// The figure of that name.
-///
-/// # Errors
-/// When there is none: the message lists those there are.
+const fn entry(name: &'static str, title: &'static str, make: fn(&Lab) -> Figure) -> FigureEntry {
+    FigureEntry { name, title, make }
+}
+
 pub fn find(name: &str) -> Result<&'static FigureEntry, UnknownFigure> {
     FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| UnknownFigure(name.into()))
 }
 
-/// A name that no figure has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFigure(pub String);
 
@@ -169,7 +108,7 @@ mod tests {
                 .with_note("n")
         };
         let mut rows = [row(Place::Simulated).against(133.0, 100.0..=150.0), row(Place::Derived)];
-        disown(&mut rows, "stream: reads that found nothing: 3 of 4");
+        withhold_verdicts(&mut rows, "stream: reads that found nothing: 3 of 4");
         assert_eq!(rows[0].verdict, Verdict::UnequalWork);
         assert_eq!(rows[0].note, "stream: reads that found nothing: 3 of 4; n");
         assert_eq!(rows[1].verdict, Verdict::NoQuote);

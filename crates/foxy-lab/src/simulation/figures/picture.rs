@@ -1,42 +1,33 @@
-//! What a figure shows, as data, and as the chart or map that is drawn of it.
+//! Pictures of a figure: their data, and the chart or map that is drawn from it.
 
 use foxy_report::chart::map::{Content, Map, MapState, Shading};
 use foxy_report::chart::{Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value};
 use foxy_store::layout::SLOT;
 
-/// A named line of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it shows.
     pub name: String,
-    /// Its points, `(x, y)`.
+    /// `(x, y)`.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How points are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Points joined by lines.
     Lines,
-    /// Points alone.
     Dots,
-    /// A bar a series, of its first point.
+    /// One bar for each series, of its first point.
     Bars,
-    /// Columns next to each other, a point's x being their left edge, 1 wide.
+    /// Columns side by side; the x of a point is the left edge of its column, 1 wide.
     Histogram,
 }
 
-/// A picture, ready to be drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Drawing {
-    /// Values over values.
     Chart(Chart),
-    /// Slots of stores.
     Map(Map),
 }
 
 impl Drawing {
-    /// As SVG.
     pub fn svg(&self) -> String {
         match self {
             Self::Chart(chart) => chart.svg(),
@@ -45,38 +36,26 @@ impl Drawing {
     }
 }
 
-/// The slots of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreMap {
-    /// What it shows.
     pub name: String,
-    /// How many slots there are.
     pub slots: u32,
     /// First slot and length of each free run, in order.
     pub free_runs: Vec<(u32, u32)>,
 }
 
-/// A picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
-    /// Values over values.
+    /// Titles of axes end with their unit.
     Plot {
-        /// What is to be seen.
         title: String,
-        /// The axis across, with its unit.
         x: String,
-        /// The axis upwards, with its unit.
         y: String,
-        /// How points are shown.
         style: Style,
-        /// What is shown.
         series: Vec<Series>,
     },
-    /// Which slots of a store are free.
     Map {
-        /// What is to be seen.
         title: String,
-        /// The stores, side by side.
         stores: Vec<StoreMap>,
     },
 }
@@ -137,7 +116,12 @@ impl StoreMap {
 }
 
 impl Picture {
-    /// What is drawn of it, with where its values come from.
+    /// A plot with `titles` of the picture, of the axis across and of the axis upwards.
+    pub fn plot(style: Style, titles: [&str; 3], series: Vec<Series>) -> Self {
+        let [title, x, y] = titles.map(Into::into);
+        Self::Plot { title, x, y, style, series }
+    }
+
     pub fn drawing(&self, provenance: Provenance) -> Drawing {
         match self {
             Self::Plot { title, x, y, style, series } => {
@@ -160,7 +144,7 @@ impl Picture {
         }
     }
 
-    /// Its data as comma-separated values, a line a point or free run.
+    /// Comma-separated values, one line for each point or free run.
     pub fn as_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let mut text;
@@ -191,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_are_lines_with_quoted_names() {
+    fn csv_quotes_names() {
         let series = vec![Series { name: "a \"b\"".into(), points: vec![(1.0, 2.5)] }];
         let plot = Picture::Plot {
             title: "t".into(),

@@ -1,11 +1,11 @@
-//! Table D-6 of seed 000: what a second and a third disk add under aufs (R85), what coss does with
-//! one (R87), and three machines with a disk each beside one with three (R88), on the model.
+//! Table D-6 of seed 000 on the modelled disk: aufs on one to three disks (R85), coss on one disk
+//! (R87), and three machines with one disk each beside one with three (R88).
 
 use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
+use super::throughput::{RATE, rates, ratios};
 use super::trial::{Mix, Trial};
-use super::webcosm::{RATE, rates, ratios};
 use foxy_report::figure::{FigureRow, Place, judge_order, within};
 use foxy_report::statistics::mean;
 
@@ -13,26 +13,24 @@ const NAME: &str = "000-d6";
 /// Threads of aufs for each disk.
 const THREADS: usize = 16;
 
-/// What is quoted without a disk, with one to three under aufs, and with one under coss (table
+/// Quoted rates without a disk, with one to three disks under aufs, and with one under coss (table
 /// D-1).
 const NO_DISK: f64 = 332.1;
 const AUFS: [f64; 3] = [66.0, 85.3, 109.6];
 const COSS: f64 = 326.3;
 
-/// Gets and caches of the figure.
 const MIX: Mix = Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER };
 
 /// Why the model cannot run without a disk.
 const NO_TIME: &str = "without a disk nothing takes time on the model, which has no processor but to search directories and no network; \
 the 2003 machine was at the end of these";
 
-/// aufs on so many disks of one machine. Squid deals objects to its disks in turn, so does the
-/// model with the directories they lie in.
+/// aufs on several disks of one machine. The model deals directories to disks in turn, as Squid
+/// does with objects.
 fn aufs(disks: usize) -> Trial {
     Trial { spindles: disks, writes_at_once: THREADS * disks, mix: MIX, ..Trial::of("aufs", 1) }
 }
 
-/// Table D-6.
 pub fn table_d6(lab: &Lab) -> Figure {
     let (coss, left_out) = coss(lab);
     let of: Vec<Vec<f64>> =
@@ -69,13 +67,11 @@ pub fn table_d6(lab: &Lab) -> Figure {
     );
     rows.push(three_machines(lab, &of[2]));
     let points = (1..).map(f64::from).zip(of.iter().map(|values| mean(values)));
-    let pictures = vec![Picture::Plot {
-        title: "D-6: aufs on one, two and three disks".into(),
-        x: "disks".into(),
-        y: RATE.into(),
-        style: Style::Lines,
-        series: vec![Series { name: "aufs".into(), points: points.collect() }],
-    }];
+    let pictures = vec![Picture::plot(
+        Style::Lines,
+        ["D-6: aufs on one, two and three disks", "disks", RATE],
+        vec![Series { name: "aufs".into(), points: points.collect() }],
+    )];
     Figure { rows, pictures }
 }
 
@@ -83,8 +79,7 @@ fn without_disk(name: &str, unit: &str, quoted: f64) -> FigureRow {
     FigureRow::impossible(NAME, name, unit, Some(quoted), NO_TIME).from_place(Place::Simulated)
 }
 
-/// coss on one disk; and what it did not take or keep, which its row says: it takes no object above
-/// its limit.
+/// Rates of coss on one disk, and a note about objects above its limit, which it refuses.
 fn coss(lab: &Lab) -> (Vec<f64>, String) {
     let results = lab.over_seeds(Trial { mix: MIX, ..Trial::of("coss", 1) });
     if results.iter().all(|result| result.failure().is_none()) {
@@ -94,8 +89,8 @@ fn coss(lab: &Lab) -> (Vec<f64>, String) {
     (rates(&results), left_out.map_or_else(String::new, |left_out| format!("; {left_out}")))
 }
 
-/// Three machines, each with a disk and a third of trace and caches: as many gets as one with three
-/// disks, in the time that one of them takes.
+/// Three machines, each with one disk and a third of trace and caches, serve the gets of one
+/// machine with three disks in the time that each of them takes.
 fn three_machines(lab: &Lab, one_of_three: &[f64]) -> FigureRow {
     let third = Mix { gets: MIX.gets / 3.0, disk: MIX.disk / 3.0, memory: MIX.memory / 3.0, ..MIX };
     let each = rates(&lab.over_seeds(Trial { mix: third, ..aufs(1) }));

@@ -1,77 +1,63 @@
-//! One trial: a scheme, with all that a figure varies, driven with the paper's stream of URL
-//! operations on the model of its disk, in virtual time.
+//! Runs one trial: a scheme with the URL operations of the paper on the modelled disk, in virtual
+//! time. A probe records progress, free space and head positions meanwhile.
 
-use super::observe::{Observed, Observer as Eye};
-use crate::simulation::storage::drive::{Drive, Outcome, Subject};
+use crate::simulation::storage::drive::{Drive, Outcome, Subject, VirtualTime};
 use crate::simulation::storage::operation::{OperationKind, Operations};
 use crate::simulation::storage::outcome::Shortfall;
-use crate::simulation::storage::pace::Virtual;
 use crate::simulation::storage::runs::{self, RunError, SimulationPlan};
 use foxy_base::Instant;
+use foxy_device::mechanical::{RequestKind, SECTOR};
 use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
-use foxy_schemes::BufferChoice;
-use foxy_schemes::SchemeSettings;
-use foxy_schemes::UfsMapping;
-use foxy_store::{Observer, StoreSettings};
+use foxy_schemes::{BufferChoice, SchemeSettings, UfsMapping};
+use foxy_store::Observer;
+use foxy_store::layout::SLOT;
 use foxy_workload::trace::synthetic::TABLE1;
 
-/// Who chooses what goes when the cache is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// The stream of operations, which says what is deleted.
+    /// The stream of operations says what is deleted.
     AsTold,
-    /// The store, which is as large as the cache and is told nothing.
+    /// The store, which is as large as the cache, evicts.
     ByItself,
 }
 
-/// What is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// The scheme's name.
     pub scheme: &'static str,
     /// Live slots over all slots, for schemes in one file.
     pub utilization: f64,
-    /// BUDDY's threshold, in slots (R21).
+    /// In slots (R21).
     pub buddy_threshold: u32,
-    /// Locality buffers (R28).
     pub locality_buffers: u16,
-    /// Which of them is emptied (R29).
+    /// Which locality buffer is emptied (R29).
     pub locality_choice: BufferChoice,
-    /// What is asked for, of which caches.
     pub mix: Mix,
-    /// How ufs spreads its files over directories (R18).
+    /// How `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
-    /// Disks.
     pub spindles: usize,
-    /// URL-writes under way at once.
     pub writes_at_once: usize,
-    /// Who evicts.
     pub eviction: Eviction,
-    /// The seed of trace and disk.
     pub seed: u64,
 }
 
-/// The gets of a trial and the caches they go through.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
-    /// Share of the paper's gets that are made.
+    /// Share of the paper's gets.
     pub gets: f64,
-    /// Share of the paper's 2 GB that the disk cache has.
+    /// Share of the paper's 2 GB of disk cache.
     pub disk: f64,
-    /// Share of the paper's 512 MB that the memory cache has.
+    /// Share of the paper's 512 MB of memory cache.
     pub memory: f64,
-    /// Share of the fetches that repeat an earlier one.
+    /// Share of the fetches that repeat an earlier fetch.
     pub repeats: f64,
-    /// Share of these that are soon after it, and so more likely to be in memory.
+    /// Share of the repeats that come soon, and so are more likely in memory.
     pub recent: f64,
 }
 
 impl Mix {
-    /// The paper's trace and caches.
     pub const PAPER: Self =
         Self { gets: 1.0, disk: 1.0, memory: 1.0, repeats: TABLE1.repeats, recent: TABLE1.recent };
 
-    /// The same with a share of the gets and of the caches.
     pub const fn sized(share: f64) -> Self {
         Self { gets: share, disk: share, memory: share, ..Self::PAPER }
     }
@@ -95,57 +81,42 @@ impl Trial {
         }
     }
 
-    /// The store and how it is asked, as in every run on the paper's stream, with what the figure
-    /// varies.
     fn subject(&self, operations: &Operations) -> Result<Subject, RunError> {
         let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
         let plan = SimulationPlan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
         let subject = runs::subject(&plan, self.writes_at_once, operations)?;
-        let settings = SchemeSettings {
+        let mut settings = SchemeSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
             ..subject.settings
         };
-        let settings = match self.eviction {
-            Eviction::AsTold => settings,
-            Eviction::ByItself => {
-                let SchemeSettings { high_watermark, low_watermark, .. } =
-                    SchemeSettings::with_size(operations.disk);
-                SchemeSettings {
-                    high_watermark,
-                    low_watermark,
-                    store: StoreSettings { size: operations.disk, ..settings.store },
-                    ..settings
-                }
-            }
-        };
+        if self.eviction == Eviction::ByItself {
+            let defaults = SchemeSettings::with_size(operations.disk);
+            settings.high_watermark = defaults.high_watermark;
+            settings.low_watermark = defaults.low_watermark;
+            settings.store.size = operations.disk;
+        }
         Ok(Subject { settings, ..subject })
     }
 }
 
-/// What a trial came to.
 #[derive(Clone, Debug)]
 pub struct TrialResult {
-    /// URL-gets, those that memory answered included.
+    /// URL-gets, memory hits included.
     pub gets: u64,
-    /// What the drive saw.
     pub outcome: Outcome,
-    /// What the disks did.
     pub disk: MechanicalCounts,
-    /// Files created, by the store's own count (R2).
     pub creates: u64,
-    /// Files removed.
     pub unlinks: u64,
     /// Bytes of URL-reads and URL-writes.
     pub url_bytes: u64,
-    /// What was looked at on the way.
-    pub observed: Observed,
+    pub observed: Observations,
 }
 
 impl TrialResult {
-    /// URL-gets a second; not a number when the store did not do the work.
+    /// NaN if the store skipped too much of its work.
     pub fn gets_per_second(&self) -> f64 {
         self.gets as f64 / self.seconds()
     }
@@ -155,39 +126,37 @@ impl TrialResult {
         if nothing || self.failure().is_some() { f64::NAN } else { self.outcome.took.as_secs_f64() }
     }
 
-    /// What the store did not do, where that is so much that the trial says nothing of the scheme.
+    /// Skipped work, if it is so much that the rates say nothing of the scheme.
     pub fn failure(&self) -> Option<Shortfall> {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }
 
-    /// Minutes until all was done; not a number when the store did not do the work.
+    /// NaN if the store skipped too much of its work.
     pub fn minutes(&self) -> f64 {
         self.seconds() / 60.0
     }
 }
 
-/// Runs a trial. `eye` is what is looked at on the way.
-///
-/// # Errors
-/// [`RunError`]: the stream needs too large a store, or the store breaks its contract.
-///
-/// # Panics
-/// When the trial names no scheme there is.
 pub fn run(
     trial: &Trial,
     profile: &DiskProfile,
     operations: &Operations,
-    mut eye: Eye,
+    mut probe: TrialProbe,
 ) -> Result<TrialResult, RunError> {
     let mut device = Mechanical::new(*profile, trial.spindles, trial.seed);
-    eye.prepare(&mut device);
+    device.keep_records(if probe.follows_requests { 1 << 20 } else { 0 });
     let subject = trial.subject(operations)?;
     runs::fits(&subject, profile)?;
     let observer = Observer::default();
-    let mut drive = Drive::start(subject, device, Virtual::default(), observer.clone())
+    let mut drive = Drive::start(subject, device, VirtualTime::default(), observer.clone())
         .map_err(RunError::Drive)?;
     let total = operations.list.len().max(1);
-    let (mut asked, mut written, cache) = (0, 0, operations.disk.max(1) as f64);
+    let (mut asked, mut written) = (0, 0);
+    let mut sample = |gets, asked, written, drive: &mut Drive<_, _>| {
+        let fills = written as f64 / operations.disk.max(1) as f64;
+        let seconds = drive.elapsed().as_secs_f64();
+        probe.sample(gets, ProgressSample { asked, fills, seconds }, drive);
+    };
     for (count, &operation) in operations.list.iter().enumerate() {
         let deletes = operation.kind == OperationKind::Delete;
         if deletes && trial.eviction == Eviction::ByItself {
@@ -196,12 +165,12 @@ pub fn run(
         drive.operation(operation).map_err(RunError::Drive)?;
         asked += u64::from(!deletes);
         written += if operation.kind == OperationKind::Write { operation.size } else { 0 };
-        if eye.is_due(count, total) {
+        if count.is_multiple_of((total / SAMPLES).max(1)) {
             let gets = operations.gets as f64 * count as f64 / total as f64;
-            eye.look(gets, (asked, written as f64 / cache), &mut drive);
+            sample(gets, asked, written, &mut drive);
         }
     }
-    eye.look(operations.gets as f64, (asked, written as f64 / cache), &mut drive);
+    sample(operations.gets as f64, asked, written, &mut drive);
     let (mut outcome, mut device) = drive.finish();
     let end = device.settle(Instant::ZERO);
     outcome.took = outcome.took.max(end.since(Instant::ZERO));
@@ -213,6 +182,97 @@ pub fn run(
         creates: statistics.creates.get(),
         unlinks: statistics.unlinks.get(),
         url_bytes: operations.bytes(),
-        observed: eye.into_observed(),
+        observed: probe.observed,
     })
+}
+
+/// Samples of a trial.
+const SAMPLES: usize = 100;
+/// Bytes of a file block, for the distances of Figure 15.
+const BLOCK: u64 = 8192;
+/// Requests whose position is kept for a head plot.
+const HEAD_REQUESTS: usize = 3000;
+
+#[derive(Clone, Debug, Default)]
+pub struct Observations {
+    pub progress: Vec<ProgressSample>,
+    /// Thousands of URL-gets, and the mean free chunk in KB.
+    pub chunks: Vec<(f64, f64)>,
+    /// First slot and length of each free run at the end.
+    pub free_runs: Vec<(u32, u32)>,
+    /// Reads by their distance in blocks from the end of the read before; the last counts all that
+    /// are further.
+    pub distances: Vec<u64>,
+    /// Head positions late in the run.
+    pub heads: Vec<HeadPosition>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct HeadPosition {
+    pub seconds: f64,
+    /// Distance from the start of the disk in MB.
+    pub megabytes: f64,
+    pub is_read: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProgressSample {
+    /// URL-reads and URL-writes so far.
+    pub asked: u64,
+    /// Bytes of URL-writes so far, over the size of the disk cache.
+    pub fills: f64,
+    /// Virtual time since the beginning.
+    pub seconds: f64,
+}
+
+#[derive(Debug, Default)]
+pub struct TrialProbe {
+    follows_requests: bool,
+    last_read: Option<u64>,
+    observed: Observations,
+}
+
+impl TrialProbe {
+    /// A probe that also records the requests to the disk.
+    pub fn following_requests() -> Self {
+        let observed = Observations { distances: vec![0; 32], ..Observations::default() };
+        Self { follows_requests: true, observed, ..Self::default() }
+    }
+
+    fn sample(
+        &mut self,
+        gets: f64,
+        progress: ProgressSample,
+        drive: &mut Drive<Mechanical, VirtualTime>,
+    ) {
+        self.observed.progress.push(progress);
+        let runs = drive.engine().scheme().free_runs();
+        if !runs.is_empty() {
+            let free: f64 = runs.iter().map(|run| f64::from(run.1)).sum();
+            self.observed
+                .chunks
+                .push((gets / 1000.0, free * SLOT as f64 / runs.len() as f64 / 1000.0));
+            self.observed.free_runs = runs;
+        }
+        if !self.follows_requests {
+            return;
+        }
+        let (records, _) = drive.engine().device().take_records();
+        let last = self.observed.distances.len() - 1;
+        for record in records.iter().filter(|record| record.kind == RequestKind::Read) {
+            if let Some(end) = self.last_read {
+                let blocks = (record.address * SECTOR).abs_diff(end) / BLOCK;
+                let place = usize::try_from(blocks).unwrap_or(usize::MAX).min(last);
+                self.observed.distances[place] += 1;
+            }
+            self.last_read = Some(record.address * SECTOR + record.size);
+        }
+        let heads = &mut self.observed.heads;
+        heads.extend(records.iter().map(|record| HeadPosition {
+            seconds: record.start.0 as f64 / 1e9,
+            megabytes: (record.address * SECTOR) as f64 / 1e6,
+            is_read: record.kind.reads(),
+        }));
+        heads.drain(..heads.len().saturating_sub(HEAD_REQUESTS));
+    }
 }

@@ -1,52 +1,46 @@
-//! Drives the production code of a scheme with a stream of URL operations, as the paper's
-//! file-space simulator did (R9, R14): on a modelled disk in virtual time, or on real files. One
-//! process works through the stream; it waits for each answer, except that schemes which gather
-//! reads are asked for several at once.
+//! Drives a scheme with URL operations, as the file-space simulator of seed 001 did (R9, R14): on a
+//! modelled disk in virtual time, or on a real device. One process works through the stream and
+//! waits for each answer. Schemes that gather reads get several requests at once.
 
 use super::operation::{Operation, OperationKind};
 pub use super::outcome::{DriveError, Outcome};
-use super::pace::TimeSource;
 use super::sizing::pieces_of;
 use bytes::Bytes;
-use foxy_base::Instant;
-use foxy_device::Device;
+use foxy_base::{Instant, clock};
+use foxy_device::{BlockingDevice, Device};
 use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::engine::{Engine, Wake};
 use foxy_store::status::StoreStatus;
 use foxy_store::{
-    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Scheme, Site,
+    AbsentReason, Answer, Ask, Key, Observer, PlacementHint, Record, RefusedReason, Site,
 };
 use std::time::Duration;
 
-/// The largest piece of a URL that is one record; what is larger is written as several.
-pub const PIECE: u64 = 1 << 20;
+/// Largest body of a record; a larger URL has several records.
+pub const PIECE_BYTES: u64 = 1 << 20;
 
-/// A scheme to drive.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// Which.
     pub scheme: SchemeName,
-    /// As it is made.
     pub settings: SchemeSettings,
-    /// URL-reads asked for before the first is answered; 1 for a process that waits for each.
+    /// URL-reads in flight; 1 for a process that waits for each.
     pub reads_at_once: usize,
-    /// URL-writes under way at once; 1 for a process that waits for each.
+    /// URL-writes in flight; 1 for a process that waits for each.
     pub writes_at_once: usize,
 }
 
-struct WaitingOperation {
+pub(crate) struct WaitingOperation {
     kind: OperationKind,
     asked: Instant,
 }
 
-/// A run under way.
 pub struct Drive<D, P> {
     engine: Engine<D, WaitingOperation>,
     pace: P,
     subject: Subject,
     reads: usize,
     writes: usize,
-    busy: bool,
+    is_busy: bool,
     outcome: Outcome,
     body: Bytes,
     opening: Duration,
@@ -54,10 +48,6 @@ pub struct Drive<D, P> {
 }
 
 impl<D: Device, P: TimeSource<D>> Drive<D, P> {
-    /// Opens the store.
-    ///
-    /// # Errors
-    /// When it cannot be used.
     pub fn start(
         subject: Subject,
         device: D,
@@ -65,33 +55,20 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         observer: Observer,
     ) -> Result<Self, DriveError> {
         let scheme = subject.scheme.make(&subject.settings, observer.clone());
-        let outcome = Outcome {
-            took: Duration::ZERO,
-            operations: 0,
-            found: 0,
-            lost: 0,
-            refused: 0,
-            first_refusal: None,
-            disk_full: false,
-            latencies: Vec::new(),
-        };
-        let body = Bytes::from(vec![0x5a; PIECE as usize]);
-        let engine = Engine::new(scheme, device, observer.clone());
-        let (began, opening) = (pace.now(), Duration::ZERO);
+        let began = pace.now();
         let mut drive = Self {
-            engine,
+            engine: Engine::new(scheme, device, observer.clone()),
             pace,
             subject,
             reads: 0,
             writes: 0,
-            busy: false,
-            outcome,
-            body,
-            opening,
+            is_busy: false,
+            outcome: Outcome::default(),
+            body: Bytes::from(vec![0x5a; PIECE_BYTES as usize]),
+            opening: Duration::ZERO,
             began,
         };
-        let now = drive.pace.now();
-        drive.engine.start(now, &mut |_, _| {});
+        drive.engine.start(began, &mut |_, _| {});
         drive.open(&observer);
         drive.settle();
         drive.ask(OperationKind::Delete, Ask::Remove(Key([0xff; 16])));
@@ -103,7 +80,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         Ok(drive)
     }
 
-    /// Waits until the store serves, or will not.
     fn open(&mut self, observer: &Observer) {
         loop {
             while self.turn() {}
@@ -116,45 +92,24 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         }
     }
 
-    /// How long the store took from its start until it served.
+    /// Time from the start of the store until it served.
     pub const fn opening(&self) -> Duration {
         self.opening
     }
 
-    /// Carries one operation out; returns when the next may follow.
-    ///
-    /// # Errors
-    /// When the store does not answer.
+    /// Carries out one operation. Returns when the next may follow.
     pub fn operation(&mut self, operation: Operation) -> Result<(), DriveError> {
         self.outcome.operations += 1;
-        let Operation { kind, url, site, size } = operation;
-        let pieces = pieces_of(size);
-        for piece in 0..pieces {
-            let key = key_of(url, piece);
+        for piece in 0..pieces_of(operation.size) {
             loop {
-                self.busy = false;
-                let length = (size - piece * PIECE).min(PIECE) as usize;
-                let ask = match kind {
-                    OperationKind::Read => Ask::Get(key),
-                    OperationKind::Delete => Ask::Remove(key),
-                    OperationKind::Write => {
-                        let record = Record { head: Bytes::new(), body: self.body.slice(..length) };
-                        let hint = PlacementHint {
-                            site: Site(u64::from(site)),
-                            size,
-                            ..PlacementHint::default()
-                        };
-                        Ask::Put(key, record, hint)
-                    }
-                };
-                self.ask(kind, ask);
+                self.is_busy = false;
+                self.ask(operation.kind, self.request(operation, piece));
                 let progress = self.make_progress()?;
-                if !self.busy {
+                if !self.is_busy {
                     break;
                 }
-                // A removal is turned away by a journal that is full; what is due later does not
-                // empty it.
-                let deletes = kind == OperationKind::Delete;
+                // A full journal refuses removals, and no deadline empties it.
+                let deletes = operation.kind == OperationKind::Delete;
                 let deadline = if deletes { None } else { self.engine.deadline() };
                 if !progress && !self.wait(deadline) {
                     self.refuse(RefusedReason::Busy);
@@ -165,23 +120,41 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         Ok(())
     }
 
-    fn ask(&mut self, kind: OperationKind, ask: Ask) {
+    fn request(&self, Operation { kind, url, site, size }: Operation, piece: u64) -> Ask {
+        let key = key_of(url, piece);
         match kind {
-            OperationKind::Read => self.reads += 1,
-            OperationKind::Write | OperationKind::Delete => self.writes += 1,
+            OperationKind::Read => Ask::Get(key),
+            OperationKind::Delete => Ask::Remove(key),
+            OperationKind::Write => {
+                let length = (size - piece * PIECE_BYTES).min(PIECE_BYTES) as usize;
+                let record = Record { head: Bytes::new(), body: self.body.slice(..length) };
+                let site = Site(u64::from(site));
+                Ask::Put(key, record, PlacementHint { site, size, ..PlacementHint::default() })
+            }
         }
+    }
+
+    fn ask(&mut self, kind: OperationKind, ask: Ask) {
+        *self.in_flight(kind) += 1;
         let waiting = WaitingOperation { kind, asked: self.pace.now() };
         self.wake(Wake::Request(ask, waiting));
+    }
+
+    const fn in_flight(&mut self, kind: OperationKind) -> &mut usize {
+        match kind {
+            OperationKind::Read => &mut self.reads,
+            OperationKind::Write | OperationKind::Delete => &mut self.writes,
+        }
     }
 
     fn wake(&mut self, wake: Wake<WaitingOperation>) {
         let now = self.pace.now();
         let mut answers = Vec::new();
-        self.engine.wake(wake, now, &mut |who, answer| answers.push((who, answer)));
+        self.engine.wake(wake, now, &mut |request, answer| answers.push((request, answer)));
         self.take(answers);
     }
 
-    /// Waits until no more is under way than may be. Says whether anything happened.
+    /// Waits until fewer requests are in flight than the limits. Returns whether anything happened.
     fn make_progress(&mut self) -> Result<bool, DriveError> {
         let mut progress = false;
         while self.reads >= self.subject.reads_at_once || self.writes >= self.subject.writes_at_once
@@ -200,7 +173,8 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     fn turn(&mut self) -> bool {
         let now = self.pace.now();
         let mut answers = Vec::new();
-        let anything = self.engine.turn(now, &mut |who, answer| answers.push((who, answer)));
+        let anything =
+            self.engine.turn(now, &mut |request, answer| answers.push((request, answer)));
         self.take(answers);
         anything
     }
@@ -211,13 +185,10 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
 
     fn take(&mut self, answers: Vec<(WaitingOperation, Answer)>) {
         for (WaitingOperation { kind, asked }, answer) in answers {
-            match kind {
-                OperationKind::Read => self.reads -= 1,
-                OperationKind::Write | OperationKind::Delete => self.writes -= 1,
-            }
+            *self.in_flight(kind) -= 1;
             match answer {
                 Answer::Absent(AbsentReason::Busy) | Answer::Refused(RefusedReason::Busy) => {
-                    self.busy = true;
+                    self.is_busy = true;
                     continue;
                 }
                 Answer::Found(_) => self.outcome.found += 1,
@@ -237,7 +208,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         self.outcome.first_refusal.get_or_insert(reason);
     }
 
-    /// Waits until nothing is under way.
     fn settle(&mut self) {
         loop {
             while self.turn() {}
@@ -248,14 +218,8 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         }
     }
 
-    /// The scheme, to look at it.
-    pub fn scheme(&self) -> &dyn Scheme {
-        self.engine.scheme()
-    }
-
-    /// The device.
-    pub const fn device(&mut self) -> &mut D {
-        self.engine.device()
+    pub(crate) const fn engine(&mut self) -> &mut Engine<D, WaitingOperation> {
+        &mut self.engine
     }
 
     /// Time since the first operation.
@@ -263,20 +227,20 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         self.pace.now().since(self.began)
     }
 
-    /// Waits until nothing is under way, and gives what the run came to, and the device.
+    /// Waits until nothing is in flight. Returns the outcome and the device.
     pub fn finish(mut self) -> (Outcome, D) {
         self.settle();
         (self.outcome(), self.engine.into_device())
     }
 
-    /// The same, with what the store does to be opened again: what it has buffered is written too.
-    /// `before_close` is called when nothing is under way any more.
+    /// Like [`Self::finish`], but closes the store, so that it writes its buffers and can be opened
+    /// again. Calls `before_close` when nothing is in flight.
     pub fn close(mut self, before_close: impl FnOnce()) -> (Outcome, D) {
         self.settle();
         before_close();
         self.writes += 1;
-        let asked = self.pace.now();
-        self.wake(Wake::Shutdown(WaitingOperation { kind: OperationKind::Delete, asked }));
+        let closing = WaitingOperation { kind: OperationKind::Delete, asked: self.pace.now() };
+        self.wake(Wake::Shutdown(closing));
         self.settle();
         (self.outcome(), self.engine.into_device())
     }
@@ -289,7 +253,6 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     }
 }
 
-/// The key of a piece of a URL.
 pub fn key_of(url: u32, piece: u64) -> Key {
     let mut key = [0; 16];
     key[..4].copy_from_slice(&url.to_le_bytes());
@@ -297,6 +260,49 @@ pub fn key_of(url: u32, piece: u64) -> Key {
     let mut seed = u64::from(url) ^ piece << 32;
     key[8..].copy_from_slice(&foxy_base::random::split_mix(&mut seed).to_le_bytes());
     Key(key)
+}
+
+/// Longest wait for one operation of a real device.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub trait TimeSource<D> {
+    fn now(&self) -> Instant;
+    /// Lets time pass until the device has a completion or until `deadline`. Returns false when
+    /// neither is to come.
+    fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool;
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VirtualTime(pub Instant);
+
+impl<D: Device> TimeSource<D> for VirtualTime {
+    fn now(&self) -> Instant {
+        self.0
+    }
+
+    fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool {
+        let next = device.next_completion().into_iter().chain(deadline).min();
+        self.0 = self.0.max(next.unwrap_or(self.0));
+        next.is_some()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealTime;
+
+impl<D: BlockingDevice> TimeSource<D> for RealTime {
+    fn now(&self) -> Instant {
+        clock::monotonic()
+    }
+
+    fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool {
+        let busy = device.in_flight() > 0;
+        if busy || deadline.is_some() {
+            let now = clock::monotonic();
+            device.wait(deadline.map(|deadline| deadline.since(now)).or(Some(PATIENCE)));
+        }
+        busy || deadline.is_some()
+    }
 }
 
 #[cfg(test)]

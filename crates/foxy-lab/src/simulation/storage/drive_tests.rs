@@ -2,9 +2,7 @@
 //! operations, exactly.
 
 use super::*;
-use crate::simulation::storage::levels::{Levels, operations};
-use crate::simulation::storage::operation::Operations;
-use crate::simulation::storage::pace::Virtual;
+use crate::simulation::storage::operation::{Levels, Operations, operations};
 use foxy_base::Random;
 use foxy_device::Memory;
 use foxy_schemes::{PolicyName, SchemeSettings};
@@ -44,7 +42,7 @@ fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {
     let subject = Subject { scheme, settings, reads_at_once: 1, writes_at_once: 1 };
     let observer = Observer::default();
     let device = Memory::default();
-    let mut drive = Drive::start(subject, device, Virtual::default(), observer.clone())
+    let mut drive = Drive::start(subject, device, VirtualTime::default(), observer.clone())
         .expect("a store that opens");
     for &operation in &operations.list {
         drive.operation(operation).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -53,7 +51,7 @@ fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {
 }
 
 #[test]
-fn every_url_that_was_written_and_not_deleted_is_found() {
+fn every_stored_url_is_found() {
     let operations = stream();
     let reads = operations.count(OperationKind::Read);
     assert!(reads > 100 && operations.count(OperationKind::Delete) > 1000);
@@ -65,7 +63,7 @@ fn every_url_that_was_written_and_not_deleted_is_found() {
 }
 
 #[test]
-fn a_file_a_url_costs_a_create_a_url_write_and_an_unlink_a_url_delete() {
+fn ufs_creates_a_file_for_each_write_and_unlinks_it_for_each_delete() {
     let operations = stream();
     let (_, observer) = run("ufs", &operations);
     let statistics = observer.statistics;
@@ -101,7 +99,7 @@ fn each_technique_seeks_less_than_the_one_before() {
 }
 
 #[test]
-fn removals_that_a_full_journal_turns_away_are_counted_and_not_waited_for() {
+fn removals_that_a_full_journal_refuses_are_counted_without_a_wait() {
     let operation = |kind| move |url| Operation { kind, url, site: 0, size: 600 };
     let written = (0..2001).map(operation(OperationKind::Write));
     let list = written.chain((0..2000).map(operation(OperationKind::Delete))).collect();

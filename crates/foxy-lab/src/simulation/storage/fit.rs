@@ -1,6 +1,6 @@
-//! How well a synthetic trace meets the published figures of the trace that it stands for.
+//! Compares a synthetic trace with the published figures of its original.
 
-use super::levels::{Levels, operations};
+use super::operation::{Levels, operations};
 use crate::simulation::caches::policies::{CacheSize, Lookups, lru};
 use foxy_schemes::PolicyName;
 use foxy_workload::Trace;
@@ -8,22 +8,16 @@ use foxy_workload::trace::Statistics;
 use foxy_workload::trace::synthetic::TraceModel;
 use foxy_workload::trace::targets::Target;
 
-/// One published figure and the synthetic trace's own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// What it is.
     pub what: String,
-    /// Bytes, share or count.
     pub unit: &'static str,
-    /// As published.
     pub target: f64,
-    /// As the trace has it.
     pub ours: f64,
 }
 
-/// Compares a trace with the figures its model is to meet. In a shorter or longer trace than the
-/// published one, caches given in bytes are smaller or larger by the same factor, and so is the
-/// number of URLs.
+/// Compares a trace with the targets of its model. The sizes of caches and the number of URLs scale
+/// with the length of the trace.
 pub fn fit(model: &TraceModel, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));
     model.targets.iter().flat_map(|target| compare(target, trace, found, scale)).collect()
@@ -98,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_slice_is_met_at_a_fifth_of_its_length() {
+    fn table_1_meets_its_targets_at_a_fifth_of_its_length() {
         for seed in 1..=2 {
             for Fit { what, target, ours, .. } in fits(&TABLE1, 211_641, seed) {
                 let allowed = if target > 1.0 { target * 0.15 } else { 0.03 };
@@ -108,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_of_boston_is_met_from_small_caches_to_large_ones() {
+    fn bu95_meets_its_curve_from_small_caches_to_large_caches() {
         for seed in 1..=2 {
             for Fit { what, target, ours, .. } in fits(&BU95, 135_382, seed) {
                 let allowed = if target > 1.0 {
@@ -124,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn leaps_trace_has_the_gets_and_the_urls_of_the_one_that_was_replayed() {
+    fn leaps_trace_has_the_gets_and_urls_of_the_replayed_trace() {
         let found = fits(&IRCACHE, 97_462, 1);
         let counts: Vec<_> =
             found.iter().map(|fit| (fit.what.as_str(), fit.target, fit.ours)).collect();

@@ -1,45 +1,39 @@
-//! URL operations: what a proxy's two cache levels ask of its disk (R9), as values. Their file is
-//! [`operation_file`](super::operation_file)'s business.
+//! URL operations: what the two cache levels of a proxy ask of its disk (R9), and the reads that a
+//! client sends afterwards.
 
-/// What is done with a URL's content on disk.
+use crate::simulation::caches::cache::{Cache, Counts, Lookup};
+use foxy_base::Random;
+use foxy_schemes::{PolicyName, PolicySettings};
+use foxy_workload::{Get, Trace};
+use std::collections::HashMap;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// It is read: a hit on disk.
     Read,
-    /// It is written: a miss that was fetched.
     Write,
-    /// It is deleted to make room.
     Delete,
 }
 
-/// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What is done.
     pub kind: OperationKind,
-    /// With which URL.
     pub url: u32,
-    /// Whose it is: the origin server's number.
+    /// Number of the origin server.
     pub site: u32,
-    /// Bytes of its content.
     pub size: u64,
 }
 
-/// A stream of operations and what it came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
-    /// The operations in order.
     pub list: Vec<Operation>,
-    /// URL-gets they came from.
+    /// URL-gets before both cache levels.
     pub gets: u64,
-    /// URL-gets that memory answered.
     pub memory_hits: u64,
     /// Bytes of the disk cache.
     pub disk: u64,
 }
 
 impl Operations {
-    /// How many operations are of a kind.
     pub fn count(&self, kind: OperationKind) -> u64 {
         self.list.iter().filter(|operation| operation.kind == kind).count() as u64
     }
@@ -48,5 +42,144 @@ impl Operations {
     pub fn bytes(&self) -> u64 {
         let moved = self.list.iter().filter(|operation| operation.kind != OperationKind::Delete);
         moved.map(|operation| operation.size).sum()
+    }
+}
+
+/// Bytes and rules of the two cache levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels {
+    pub memory: u64,
+    pub disk: u64,
+    /// Policy of the disk level; memory is LRU.
+    pub policy: PolicyName,
+    /// Larger objects are not stored.
+    pub object_limit: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelCounts {
+    pub memory: Counts,
+    /// Look-ups that memory missed.
+    pub disk: Counts,
+}
+
+/// Turns the gets of a trace into URL operations (R9): memory misses go to the disk cache.
+pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
+    let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
+    let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
+    let mut memory =
+        Cache::new(PolicyName::Lru.make(&settings(levels.memory)), levels.memory, urls);
+    let mut disk = Cache::new(levels.policy.make(&settings(levels.disk)), levels.disk, urls);
+    let mut stored = vec![0; urls as usize];
+    let mut list = Vec::new();
+    let operation = |kind, url, size| Operation { kind, url, site: trace.site(url), size };
+    for &Get { url, size, .. } in &trace.gets {
+        if memory.get(url, size) == Lookup::Hit {
+            continue;
+        }
+        match disk.get(url, size) {
+            Lookup::Hit => list.push(operation(OperationKind::Read, url, stored[url as usize])),
+            Lookup::Miss { is_stored, evicted } => {
+                for &url in evicted {
+                    list.push(operation(OperationKind::Delete, url, stored[url as usize]));
+                }
+                if is_stored {
+                    stored[url as usize] = size;
+                    list.push(operation(OperationKind::Write, url, size));
+                }
+            }
+        }
+    }
+    let counts = LevelCounts { memory: memory.counts(), disk: disk.counts() };
+    let operations = Operations {
+        list,
+        gets: counts.memory.gets,
+        memory_hits: counts.memory.hits,
+        disk: levels.disk,
+    };
+    (operations, counts)
+}
+
+/// Reads every URL that is stored after all operations, once. URLs of one site that were written
+/// one after the other are a page; `seed` shuffles the pages.
+pub fn left_on_disk(operations: &Operations, seed: u64) -> Vec<Operation> {
+    let mut written = HashMap::new();
+    for (place, operation) in operations.list.iter().enumerate() {
+        match operation.kind {
+            OperationKind::Write => _ = written.insert(operation.url, place),
+            OperationKind::Delete => _ = written.remove(&operation.url),
+            OperationKind::Read => {}
+        }
+    }
+    let mut places: Vec<usize> = written.into_values().collect();
+    places.sort_unstable();
+    let live: Vec<Operation> = places.iter().map(|&place| operations.list[place]).collect();
+    let mut pages: Vec<&[Operation]> = live.chunk_by(|one, next| one.site == next.site).collect();
+    shuffle(&mut pages, seed);
+    let read = |&operation: &Operation| Operation { kind: OperationKind::Read, ..operation };
+    pages.into_iter().flatten().map(read).collect()
+}
+
+fn shuffle<T>(list: &mut [T], seed: u64) {
+    let mut random = Random::new(seed);
+    for place in (1..list.len()).rev() {
+        let other = random.below(place as u64 + 1) as usize;
+        list.swap(place, other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OperationKind::{Delete, Read, Write};
+
+    #[test]
+    fn misses_write_disk_hits_read_and_evictions_delete() {
+        let gets = [0, 1, 0, 2, 0, 3, 1].map(|url| Get { time: 0, client: 0, url, size: 100 });
+        let trace = Trace { gets: gets.to_vec(), sites: vec![10, 11, 12, 13], ..Trace::default() };
+        let levels =
+            Levels { memory: 100, disk: 300, policy: PolicyName::Lru, object_limit: u64::MAX };
+        let (operations, counts) = operations(&trace, &levels);
+        let list: Vec<_> =
+            operations.list.iter().map(|operation| (operation.kind, operation.url)).collect();
+        let expected = [
+            (Write, 0),
+            (Write, 1),
+            (Read, 0),
+            (Write, 2),
+            (Read, 0),
+            (Delete, 1),
+            (Write, 3),
+            (Delete, 2),
+            (Write, 1),
+        ];
+        assert_eq!(list, expected);
+        assert_eq!((operations.gets, counts.memory.hits, counts.disk.hits), (7, 0, 2));
+        assert!(operations.list.iter().all(|operation| operation.site == operation.url + 10));
+    }
+
+    #[test]
+    fn stored_urls_are_read_once_page_by_page() {
+        let operation = |kind, url, site| Operation { kind, url, site, size: u64::from(url) * 10 };
+        let write = |url, site| operation(OperationKind::Write, url, site);
+        let list = vec![
+            write(1, 1),
+            write(2, 4),
+            write(3, 2),
+            write(4, 3),
+            operation(OperationKind::Read, 1, 1),
+            operation(OperationKind::Delete, 3, 2),
+            write(1, 1),
+            write(5, 1),
+        ];
+        let operations = Operations { list, ..Operations::default() };
+        let reads = left_on_disk(&operations, 1);
+        assert!(reads.iter().all(|read| read.kind == OperationKind::Read));
+        let mut pages: Vec<Vec<u32>> = reads
+            .chunk_by(|one, next| one.site == next.site)
+            .map(|page| page.iter().map(|read| read.url).collect())
+            .collect();
+        pages.sort_unstable();
+        assert_eq!(pages, [vec![1, 5], vec![2], vec![4]]);
     }
 }

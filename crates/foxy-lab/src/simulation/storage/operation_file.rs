@@ -1,6 +1,5 @@
-//! A stream of URL operations as a file that any scheme can replay (R10): a title with the sums, a
-//! line for each operation, and a last line with their number and a checksum, so that a file that
-//! was cut off or edited is not taken for a whole one.
+//! URL operations as a file that any scheme can replay (R10). The last line has the count and a
+//! checksum, so that a truncated or edited file is refused.
 
 use super::operation::{Operation, OperationKind, Operations};
 use std::collections::HashMap;
@@ -10,14 +9,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 const NAME: &str = "foxy-operations";
 const VERSION: &str = "2";
+const TITLE: &str = "GETS MEMORY-HITS DISK-BYTES OPERATIONS";
 const END: &str = "end";
 
-/// Writes a stream: `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`, then `r|w|d URL
-/// SITE SIZE` a line, then `end OPERATIONS CHECKSUM`. The checksum is XXH3-64 of all bytes before
-/// that line, in hexadecimal digits.
-///
-/// # Errors
-/// What the writer gives.
+/// Writes `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`, then a line `r|w|d URL SITE
+/// SIZE` for each operation, then `end OPERATIONS CHECKSUM`. The checksum is XXH3-64 of all bytes
+/// before the last line, in hexadecimal digits.
 pub fn write(out: &mut impl Write, operations: &Operations) -> io::Result<()> {
     let Operations { list, gets, memory_hits, disk } = operations;
     let mut sum = Xxh3::new();
@@ -38,40 +35,34 @@ pub fn write(out: &mut impl Write, operations: &Operations) -> io::Result<()> {
     out.flush()
 }
 
-/// Why a stream of operations cannot be read.
 #[derive(Debug)]
 pub enum OperationsError {
-    /// The first line is not the title of such a file.
     Title,
-    /// It is one of another version.
     Version(String),
-    /// The title's sums contradict each other.
     Sums(SumReason),
-    /// This line is not an operation.
     Line(usize),
-    /// This line reads or deletes what is not stored, writes what is, or stores more than the disk
-    /// holds.
+    /// The line reads or deletes a URL that is not stored, writes a URL that is, or stores more
+    /// than the disk holds.
     Order(usize),
-    /// The file ends after so many operations of so many, without its last line.
-    CutOff(usize, usize),
-    /// This line says that all operations were written, and there are so many of so many.
-    Count(usize, usize, usize),
-    /// Something follows the last line, on this one.
+    /// The file ends without its last line.
+    Truncated {
+        found: usize,
+        announced: usize,
+    },
+    Count {
+        line: usize,
+        found: usize,
+        announced: usize,
+    },
     After(usize),
-    /// The checksum in this line is not that of what is before it.
     Checksum(usize),
-    /// The reader failed.
     Io(io::Error),
 }
 
-/// How sums contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SumReason {
-    /// The disk holds nothing.
     NoDisk,
-    /// Memory answered more gets than there were.
     MoreHitsThanGets,
-    /// More reads and writes than gets that memory did not answer.
     MoreOperationsThanMisses,
 }
 
@@ -81,66 +72,53 @@ impl fmt::Display for SumReason {
             Self::NoDisk => "a disk of 0 bytes; it must be at least 1",
             Self::MoreHitsThanGets => "more memory hits than gets; there must be at most as many",
             Self::MoreOperationsThanMisses => {
-                "more reads and writes than gets that memory missed; each of these gives one at most"
+                "more reads and writes than gets that memory missed; each of these gives one at \
+                 most"
             }
         })
     }
 }
 
-const AGAIN: &str = "make it again with --save-operations";
-
 impl fmt::Display for OperationsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Title => write!(
-                f,
-                "line 1: no operations; it must be \"{NAME} {VERSION} GETS MEMORY-HITS DISK-BYTES OPERATIONS\", all numbers"
+        let again = "make it again with --save-operations";
+        f.write_str(&match self {
+            Self::Title => format!(
+                "line 1: no operations; it must be \"{NAME} {VERSION} {TITLE}\", all numbers"
             ),
-            Self::Version(version) => {
-                write!(
-                    f,
-                    "line 1: version {version:?} of such a file cannot be read, {VERSION} can; {AGAIN}"
-                )
-            }
-            Self::Sums(reason) => write!(f, "line 1: {reason}"),
-            Self::Line(number) => {
-                write!(f, "line {number}: must be \"r|w|d URL SITE SIZE\", all numbers")
-            }
-            Self::Order(number) => write!(
-                f,
-                "line {number}: must read or delete what an earlier line wrote, or write what is not stored and has \
-                 room on the disk"
+            Self::Version(version) => format!(
+                "line 1: version {version:?} of such a file cannot be read, {VERSION} can; {again}"
             ),
-            Self::CutOff(found, announced) => write!(
-                f,
-                "ends after {found} operations of {announced}, without the line \"{END} OPERATIONS CHECKSUM\"; {AGAIN}"
+            Self::Sums(reason) => format!("line 1: {reason}"),
+            Self::Line(line) => {
+                format!("line {line}: must be \"r|w|d URL SITE SIZE\", all numbers")
+            }
+            Self::Order(line) => format!(
+                "line {line}: must read or delete what an earlier line wrote, or write what is not \
+                 stored and has room on the disk"
             ),
-            Self::Count(number, found, announced) => {
-                write!(
-                    f,
-                    "line {number}: the end after {found} operations, line 1 announces {announced}; {AGAIN}"
-                )
+            Self::Truncated { found, announced } => format!(
+                "ends after {found} operations of {announced}, without the line \"{END} OPERATIONS \
+                 CHECKSUM\"; {again}"
+            ),
+            Self::Count { line, found, announced } => format!(
+                "line {line}: the end after {found} operations, line 1 announces {announced}; \
+                 {again}"
+            ),
+            Self::After(line) => {
+                format!("line {line}: nothing may follow the line that begins with {END}")
             }
-            Self::After(number) => {
-                write!(f, "line {number}: nothing may follow the line that begins with {END}")
-            }
-            Self::Checksum(number) => {
-                write!(
-                    f,
-                    "line {number}: the checksum is not that of the lines before it: they were changed; {AGAIN}"
-                )
-            }
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
-        }
+            Self::Checksum(line) => format!(
+                "line {line}: the checksum is not that of the lines before it: they were changed; \
+                 {again}"
+            ),
+            Self::Io(error) => format!("cannot be read: {error}"),
+        })
     }
 }
 
 impl std::error::Error for OperationsError {}
 
-/// Reads a stream.
-///
-/// # Errors
-/// The first line that is not what [`write()`] writes.
 pub fn read(input: impl BufRead) -> Result<Operations, OperationsError> {
     let mut sum = Xxh3::new();
     let mut lines = (1..).zip(input.lines());
@@ -163,7 +141,7 @@ pub fn read(input: impl BufRead) -> Result<Operations, OperationsError> {
         operations.list.push(operation);
         add(&mut sum, &line);
     }
-    Err(OperationsError::CutOff(operations.list.len(), announced))
+    Err(OperationsError::Truncated { found: operations.list.len(), announced })
 }
 
 fn add(sum: &mut Xxh3, line: &str) {
@@ -171,7 +149,6 @@ fn add(sum: &mut Xxh3, line: &str) {
     sum.update(b"\n");
 }
 
-/// The sums of the title, and the number of operations that it announces.
 fn head(title: &str) -> Result<(Operations, usize), OperationsError> {
     let mut words = title.split_ascii_whitespace();
     if words.next() != Some(NAME) {
@@ -198,7 +175,6 @@ fn head(title: &str) -> Result<(Operations, usize), OperationsError> {
     reason.map_or(Ok((operations, announced)), |reason| Err(OperationsError::Sums(reason)))
 }
 
-/// Whether the last line, without its first word, fits what is before it.
 fn finish(
     number: usize,
     end: &str,
@@ -210,7 +186,7 @@ fn finish(
     let [count, checksum] = words[..] else { return Err(OperationsError::Line(number)) };
     let found = operations.list.len();
     if count.parse() != Ok(found) || announced != found {
-        return Err(OperationsError::Count(number, found, announced));
+        return Err(OperationsError::Count { line: number, found, announced });
     }
     if checksum.len() != 16 || u64::from_str_radix(checksum, 16) != Ok(digest) {
         return Err(OperationsError::Checksum(number));
@@ -222,14 +198,13 @@ fn finish(
     Ok(())
 }
 
-/// What a disk holds in the course of a stream.
 struct Stored {
     sizes: HashMap<u32, u64>,
     room: u64,
 }
 
 impl Stored {
-    /// None when the operation cannot be one of two cache levels: see [`OperationsError::Order`].
+    /// `None` if two cache levels cannot give the operation; see [`OperationsError::Order`].
     fn carry_out(&mut self, operation: Operation) -> Option<()> {
         let Operation { kind, url, size, .. } = operation;
         match kind {

@@ -33,7 +33,7 @@ fn a_stream_reads_back() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_anywhere_is_refused() {
+fn a_truncated_file_is_refused() {
     let whole = written(&stream());
     for end in 0..whole.len() - 1 {
         assert!(read(&whole.as_bytes()[..end]).is_err(), "{:?}", &whole[..end]);
@@ -45,7 +45,7 @@ fn a_file_that_was_cut_off_anywhere_is_refused() {
 }
 
 #[test]
-fn a_file_that_was_edited_is_refused() {
+fn an_edited_file_is_refused() {
     let whole = written(&stream());
     check(&whole.replacen("2 5 2", "2 9 2", 1), "line 6: the checksum is not");
     check(&whole.replacen("w 1 7", "w 1 8", 1), "line 6: the checksum is not");
@@ -56,7 +56,7 @@ fn a_file_that_was_edited_is_refused() {
 }
 
 #[test]
-fn sums_that_cannot_be_are_refused() {
+fn impossible_sums_are_refused() {
     check(&written(&Operations { disk: 0, list: Vec::new(), ..stream() }), "a disk of 0 bytes");
     check(&written(&Operations { memory_hits: 6, ..stream() }), "more memory hits than gets");
     check(&written(&Operations { memory_hits: 3, ..stream() }), "more reads and writes than gets");

@@ -1,18 +1,14 @@
-//! Runs of a scheme with a stream of URL operations: on memory, on the model of a mechanical disk
-//! in virtual time, or on a real device that somebody else opened. Each run has a store of its own;
-//! no files are opened here.
+//! Runs a scheme with URL operations on an empty store: in memory, on a modelled disk in virtual
+//! time, or on a real device that the caller opened.
 
-pub use super::counts::DeviceCounts;
-use super::disk::{FLUSH_AFTER, waiting_bytes};
-use super::drive::{Drive, DriveError, Outcome, Subject};
+use super::drive::{Drive, DriveError, Outcome, RealTime, Subject, TimeSource, VirtualTime};
 use super::operation::{Operation, OperationKind, Operations};
 use super::outcome::Shortfall;
-use super::pace::{Real, TimeSource, Virtual};
-use super::sizing::{self, FewerBuffers};
+use super::sizing::{self, FLUSH_AFTER, FewerBuffers, waiting_bytes};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory};
-use foxy_schemes::UfsMapping;
-use foxy_schemes::{SchemeName, SchemeSettings};
+use foxy_schemes::{SchemeName, SchemeSettings, UfsMapping};
+use foxy_store::statistics::StoreStatistics;
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::{Observer, Recovery, StoreSettings};
 use std::fmt;
@@ -20,59 +16,47 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The largest store that is simulated, in bytes: what slots can be numbered for.
+/// Bytes of the largest store whose slots can be numbered.
 pub const LARGEST_STORE: u64 = 1 << 40;
 
-/// What is run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulationPlan {
-    /// The scheme.
     pub scheme: SchemeName,
-    /// Live slots over all slots (R23), for a scheme that keeps its records in one file.
+    /// Live slots over all slots (R23), for schemes in one file.
     pub utilization: f64,
-    /// Bytes that schemes which gather by origin server read along (R36).
+    /// Bytes that schemes which gather by origin server read ahead (R36).
     pub prefetch: usize,
-    /// How the scheme `ufs` and its kin spread their files over directories (R18).
+    /// How `ufs` and its kin spread files over directories (R18).
     pub ufs_mapping: UfsMapping,
-    /// The seed of the store, and of the disk's turn.
+    /// Seed of the store and of the rotation of the disk.
     pub seed: u64,
 }
 
-/// Where it is run.
 pub enum Place {
-    /// In memory, for the counts: no time passes.
+    /// For the counts: no time passes.
     Memory,
-    /// Without content, for the counts: nothing that is read back is what was written.
+    /// For the counts: reads return nothing that was written.
     Null,
-    /// On the model of a disk, in virtual time.
     Model(Box<DiskProfile>),
-    /// On a real device, in real time. The store is closed at the end, and its files stay.
+    /// In real time. The store is closed at the end, and its files stay.
     Real(Box<dyn BlockingDevice>),
 }
 
-/// How others follow a run, and end it.
+/// Progress and cancellation of runs.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// URL operations done, of all runs.
     pub done: AtomicU64,
-    /// Set to make runs end early.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Why a run came to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The stream needs a larger store than [`LARGEST_STORE`], so many bytes.
     TooLarge(u64),
-    /// The store has so many bytes, the modelled disk has room for so many.
-    NoRoom(u64, u64),
-    /// It did not do the work.
+    NoRoom { size: u64, room: u64 },
     FellShort(Shortfall),
-    /// The store could not be opened.
     Open(OpenStoreError),
-    /// It broke its contract.
     Drive(DriveError),
-    /// It was asked to stop.
     Stopped,
 }
 
@@ -85,10 +69,10 @@ impl fmt::Display for RunError {
                 ByteSize(*size),
                 ByteSize(LARGEST_STORE)
             ),
-            Self::NoRoom(size, room) => write!(
+            Self::NoRoom { size, room } => write!(
                 f,
-                "failed: its store of {} does not fit the modelled disk, which has {} for files; use a higher --utilization or a \
-                 smaller --disk",
+                "failed: its store of {} does not fit the modelled disk, which has {} \
+                 for files; use a higher --utilization or a smaller --disk",
                 ByteSize(*size),
                 ByteSize(*room)
             ),
@@ -102,25 +86,20 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// What a run came to.
 #[derive(Clone, Debug)]
 pub struct RunResult {
-    /// URL-gets that the operations came from.
     pub gets: u64,
-    /// What the drive saw.
     pub outcome: Outcome,
-    /// How long all took, where time means anything.
+    /// Duration of the run with settling or closing; `None` where no time passes.
     pub took: Option<Duration>,
-    /// What the store asked of its device.
     pub counts: DeviceCounts,
-    /// Pages the modelled disk read because a part of them was to be written (R24).
+    /// Pages that the modelled disk read for partial writes (R24).
     pub read_modify_writes: Option<u64>,
-    /// The locality buffers, where the store has room for fewer than were asked for.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
-/// What a store for these operations is made with. Its own replacement has nothing to do, as the
-/// operations say what is deleted.
+/// Settings of a store for these operations. The store never evicts: the operations say what is
+/// deleted.
 pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
@@ -144,10 +123,6 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
     }
 }
 
-/// Runs all operations on an empty store.
-///
-/// # Errors
-/// [`RunError`].
 pub fn run(
     plan: &SimulationPlan,
     operations: &Operations,
@@ -157,11 +132,7 @@ pub fn run(
     run_at_once(plan, 1, operations, place, watch)
 }
 
-/// The same, with so many URL-reads and as many URL-writes under way at once, for schemes that
-/// nobody waits for.
-///
-/// # Errors
-/// [`RunError`].
+/// Like [`run`], with up to `at_once` URL-reads and `at_once` URL-writes in flight.
 pub fn run_at_once(
     plan: &SimulationPlan,
     at_once: usize,
@@ -175,20 +146,22 @@ pub fn run_at_once(
     let keeps_content = !matches!(place, Place::Null);
     let result = match place {
         Place::Memory => {
-            drive(subject, list, Memory::default(), Virtual::default(), watch)?.finish().0
+            drive(subject, list, Memory::default(), VirtualTime::default(), watch)?.finish().0
         }
-        Place::Null => drive(subject, list, Memory::null(), Virtual::default(), watch)?.finish().0,
+        Place::Null => {
+            drive(subject, list, Memory::null(), VirtualTime::default(), watch)?.finish().0
+        }
         Place::Model(profile) => {
             fits(&subject, &profile)?;
             let device = Mechanical::new(*profile, 1, plan.seed);
             let (mut result, mut device) =
-                drive(subject, list, device, Virtual::default(), watch)?.finish();
+                drive(subject, list, device, VirtualTime::default(), watch)?.finish();
             let end = device.settle(Instant::ZERO).since(Instant::ZERO);
             result.took = Some(result.outcome.took.max(end));
             result.read_modify_writes = Some(device.counts().read_modify_writes);
             result
         }
-        Place::Real(device) => drive(subject, list, device, Real, watch)?.close(),
+        Place::Real(device) => drive(subject, list, device, RealTime, watch)?.close(),
     };
     if let Some(shortfall) =
         result.outcome.shortfall().filter(|shortfall| keeps_content && shortfall.is_failure())
@@ -198,20 +171,16 @@ pub fn run_at_once(
     Ok(RunResult { gets: operations.gets, fewer_buffers, ..result })
 }
 
-/// Whether a store in one file has room on a modelled disk.
+/// Checks that a store in one file has room on a modelled disk.
 pub(crate) fn fits(subject: &Subject, profile: &DiskProfile) -> Result<(), RunError> {
     let (size, room) = (subject.settings.store.size, profile.room());
     if sizing::has_utilization(subject.scheme) && size > room {
-        return Err(RunError::NoRoom(size, room));
+        return Err(RunError::NoRoom { size, room });
     }
     Ok(())
 }
 
-/// Reads from the store that a run on a real device left behind, with a device that knows nothing
-/// of it.
-///
-/// # Errors
-/// [`RunError`].
+/// Reads from the store that a run on a real device left behind, through a fresh device.
 pub fn read_again(
     plan: &SimulationPlan,
     at_once: usize,
@@ -221,10 +190,9 @@ pub fn read_again(
     watch: &Watch,
 ) -> Result<Outcome, RunError> {
     let subject = subject(plan, at_once, operations)?;
-    Ok(drive(subject, reads, device, Real, watch)?.finish().0.outcome)
+    Ok(drive(subject, reads, device, RealTime, watch)?.finish().0.outcome)
 }
 
-/// A plan's store, asked for as many at once.
 pub(crate) fn subject(
     plan: &SimulationPlan,
     at_once: usize,
@@ -239,11 +207,10 @@ pub(crate) fn subject(
     Ok(Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
 }
 
-/// A store that has been asked for all operations.
 struct Driven<D, P> {
     drive: Drive<D, P>,
     observer: Observer,
-    /// What it asked of its device to open.
+    /// Device operations of opening the store.
     opening: DeviceCounts,
 }
 
@@ -260,7 +227,7 @@ fn drive<D: Device, P: TimeSource<D>>(
         (_, StoreStatus::Unusable(error)) => return Err(RunError::Open(error)),
         (opened, _) => opened.map_err(RunError::Drive)?,
     };
-    let opening = DeviceCounts::of(&observer.statistics);
+    let opening = DeviceCounts::since(DeviceCounts::default(), &observer.statistics);
     for &operation in list {
         if watch.stop.load(Relaxed) {
             return Err(RunError::Stopped);
@@ -274,19 +241,18 @@ fn drive<D: Device, P: TimeSource<D>>(
 impl<D: Device, P: TimeSource<D>> Driven<D, P> {
     fn finish(self) -> (RunResult, D) {
         let (outcome, device) = self.drive.finish();
-        let counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
+        let counts = DeviceCounts::since(self.opening, &self.observer.statistics);
         (Self::result(outcome, counts), device)
     }
 
-    /// The time includes closing, which writes what is buffered; the counts do not.
+    /// The duration includes closing, which writes buffers; the counts do not.
     fn close(self) -> RunResult {
         let mut counts = DeviceCounts::default();
-        let count = || counts = DeviceCounts::of(&self.observer.statistics).since(self.opening);
+        let count = || counts = DeviceCounts::since(self.opening, &self.observer.statistics);
         let (outcome, _) = self.drive.close(count);
         RunResult { took: Some(outcome.took), ..Self::result(outcome, counts) }
     }
 
-    /// What is known here of a run.
     const fn result(outcome: Outcome, counts: DeviceCounts) -> RunResult {
         RunResult {
             gets: 0,
@@ -295,6 +261,43 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
             counts,
             read_modify_writes: None,
             fewer_buffers: None,
+        }
+    }
+}
+
+/// Device operations of a store (R2) after opening.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCounts {
+    pub creates: u64,
+    pub opens: u64,
+    pub unlinks: u64,
+    pub reads: u64,
+    pub writes: u64,
+    /// Reads and writes that did not begin where the operation before ended.
+    pub seeks: u64,
+    pub bytes: u64,
+    /// Records read ahead (R36).
+    pub prefetched: u64,
+    /// Prefetched records that answered a get.
+    pub prefetch_useful: u64,
+    /// Prefetched records that were dropped before a get.
+    pub prefetch_wasted: u64,
+}
+
+impl DeviceCounts {
+    fn since(before: Self, statistics: &StoreStatistics) -> Self {
+        let bytes = statistics.read_bytes.get() + statistics.written_bytes.get();
+        Self {
+            creates: statistics.creates.get() - before.creates,
+            opens: statistics.opens.get() - before.opens,
+            unlinks: statistics.unlinks.get() - before.unlinks,
+            reads: statistics.reads.get() - before.reads,
+            writes: statistics.writes.get() - before.writes,
+            seeks: statistics.seeks.get() - before.seeks,
+            bytes: bytes - before.bytes,
+            prefetched: statistics.prefetched.get() - before.prefetched,
+            prefetch_useful: statistics.prefetch_useful.get() - before.prefetch_useful,
+            prefetch_wasted: statistics.prefetch_wasted.get() - before.prefetch_wasted,
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Runs in each place: the same counts wherever, time only where it means something.
 
 use super::*;
-use crate::simulation::storage::disk::paper_disk;
-use crate::simulation::storage::levels::{Levels, operations};
-use crate::simulation::storage::pages::left_on_disk;
+use crate::simulation::storage::operation::{Levels, left_on_disk, operations};
+use crate::simulation::storage::sizing::paper_disk;
 use foxy_base::Random;
 use foxy_device::{Blocking, DirectIo, FaultPlan, Faulty, Root};
 use foxy_schemes::PolicyName;
@@ -38,7 +37,7 @@ fn plan(scheme: &str) -> SimulationPlan {
 }
 
 #[test]
-fn every_scheme_finds_what_was_written_and_counts_are_of_the_operations_alone() {
+fn every_scheme_finds_its_records_and_counts_only_the_operations() {
     let operations = stream();
     let reads = operations.count(OperationKind::Read);
     assert!(reads > 50 && operations.count(OperationKind::Delete) > 50);
@@ -79,7 +78,7 @@ fn a_modelled_disk_gives_the_creates_of_memory_and_a_time() {
 }
 
 #[test]
-fn a_small_store_on_the_model_finds_what_was_written_though_much_waits_for_the_disk() {
+fn a_small_store_on_the_model_finds_all_records_despite_a_backlog() {
     let operations = stream();
     for scheme in ["stream", "packetizer", "lazy-reads", "lazy-reads-loc"] {
         let settings = settings(&plan(scheme), &operations);
@@ -105,14 +104,14 @@ fn a_store_that_does_not_fit_the_modelled_disk_is_refused_before_the_run() {
     let watch = Watch::default();
     let run = |bytes| run(&plan("stream"), &sized(bytes), Place::Model(Box::new(profile)), &watch);
     let error = run(profile.capacity()).expect_err("larger than the disk");
-    assert!(matches!(error, RunError::NoRoom(size, room) if size > room), "{error}");
+    assert!(matches!(error, RunError::NoRoom { size, room } if size > room), "{error}");
     assert!(error.to_string().contains("--utilization"), "{error}");
     assert_eq!(watch.done.load(Relaxed), 0);
     assert!(run(profile.room() / 2).is_ok());
 }
 
 #[test]
-fn a_store_that_did_not_do_its_work_gives_no_result() {
+fn a_store_that_skips_its_work_gives_no_result() {
     let operations = stream();
     let none = plan("null");
     let error =
@@ -125,15 +124,15 @@ fn a_store_that_did_not_do_its_work_gives_no_result() {
 }
 
 #[test]
-fn a_full_disk_is_named_whatever_the_scheme_makes_of_it() {
+fn every_scheme_reports_a_full_disk() {
     let operations = stream();
     let plan_of_faults = FaultPlan { no_space: 0.01, ..FaultPlan::default() };
     for scheme in ["stream", "packetizer", "lazy-reads-loc", "buddy", "ufs"] {
         let subject = subject(&plan(scheme), 1, &operations).expect("a store");
         let device = Faulty::new(Memory::default(), FaultPlan::default(), 1);
-        let mut drive =
-            Drive::start(subject, device, Virtual::default(), Observer::default()).expect("opens");
-        drive.device().set_plan(plan_of_faults);
+        let mut drive = Drive::start(subject, device, VirtualTime::default(), Observer::default())
+            .expect("opens");
+        drive.engine().device().set_plan(plan_of_faults);
         for &operation in &operations.list {
             drive.operation(operation).expect("answers");
         }
@@ -159,7 +158,7 @@ fn objects_smaller_than_a_block_are_all_found_in_a_file_each() {
 }
 
 #[test]
-fn a_run_ends_when_it_is_asked_to() {
+fn a_run_stops_on_request() {
     let watch = Watch { stop: Arc::new(AtomicBool::new(true)), ..Watch::default() };
     let result = run(&plan("stream"), &stream(), Place::Memory, &watch);
     assert_eq!(result.err(), Some(RunError::Stopped));

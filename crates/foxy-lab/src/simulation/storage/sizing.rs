@@ -1,34 +1,31 @@
-//! How large a store must be so that a stream of operations fills it to a given utilization: live
-//! slots over all slots (R23).
+//! Sizes of stores and of the modelled disk. The utilization is live slots over all slots (R23); the
+//! disk of the paper shrinks with the scale.
 
-use super::drive::PIECE;
+use super::drive::PIECE_BYTES;
 use super::operation::{Operation, OperationKind, Operations};
-use foxy_schemes::locality_buffers;
-use foxy_schemes::{SchemeName, SchemeSettings};
+use foxy_device::DiskProfile;
+use foxy_device::mechanical::SystemProfile;
+use foxy_schemes::{SchemeName, SchemeSettings, locality_buffers};
 use foxy_store::layout::{PAGE, SLOT};
 use foxy_store::record::slots_for;
 use foxy_store::settings::MINIMUM_SIZE;
 use std::fmt;
+use std::time::Duration;
 
-/// Slots that a URL takes: one record for each piece of it.
 pub fn slots_of(size: u64) -> u64 {
-    let whole = size / PIECE;
-    let rest = (size % PIECE) as usize;
-    let last = if rest > 0 || whole == 0 { u64::from(slots_for(rest)) } else { 0 };
-    whole * u64::from(slots_for(PIECE as usize)) + last
+    sum_of_pieces(size, u64::from)
 }
 
-/// Records that a URL takes.
 pub fn pieces_of(size: u64) -> u64 {
-    size.div_ceil(PIECE).max(1)
+    size.div_ceil(PIECE_BYTES).max(1)
 }
 
-/// The most slots that are live at once in the course of the operations.
+/// Most live slots at any time.
 pub fn peak_slots(operations: &Operations) -> u64 {
     peak(operations, slots_of)
 }
 
-/// The most records that exist at once in the course of the operations, and some more.
+/// Most records at any time, plus a reserve.
 pub fn peak_records(operations: &Operations) -> u32 {
     let peak = peak(operations, pieces_of);
     u32::try_from(peak + peak / 8 + 1024).unwrap_or(u32::MAX)
@@ -36,13 +33,17 @@ pub fn peak_records(operations: &Operations) -> u32 {
 
 /// Bytes of disk that a URL takes with a file for each record: whole pages.
 fn file_bytes_of(size: u64) -> u64 {
-    let pages = |slots: u64| (slots * SLOT as u64).next_multiple_of(PAGE as u64);
-    let (whole, rest) = (size / PIECE, size % PIECE);
-    let last = if rest > 0 || whole == 0 { pages(u64::from(slots_for(rest as usize))) } else { 0 };
-    whole * pages(u64::from(slots_for(PIECE as usize))) + last
+    sum_of_pieces(size, |slots| (u64::from(slots) * SLOT as u64).next_multiple_of(PAGE as u64))
 }
 
-/// The highest sum over what is stored at once in the course of the operations.
+/// Sums `weigh(slots)` over the records of a URL.
+fn sum_of_pieces(size: u64, weigh: impl Fn(u32) -> u64) -> u64 {
+    let (whole, rest) = (size / PIECE_BYTES, (size % PIECE_BYTES) as usize);
+    let last = if rest > 0 || whole == 0 { weigh(slots_for(rest)) } else { 0 };
+    whole * weigh(slots_for(PIECE_BYTES as usize)) + last
+}
+
+/// Highest sum of `weigh` over the stored URLs at any time.
 fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     let (mut live, mut peak): (u64, u64) = (0, 0);
     for Operation { kind, size, .. } in &operations.list {
@@ -56,18 +57,18 @@ fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     peak
 }
 
-/// Bytes of a one-file store in which so many live slots are a share of all slots: what the store
-/// keeps for its index (1/32) and its superblocks comes on top.
+/// Bytes of a one-file store in which `live_slots` are `utilization` of all slots. Adds room for
+/// its index (1/32) and its superblocks.
 pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
     let data = (live_slots as f64 / utilization).ceil() * SLOT as f64;
     let size = ((data + 4.0 * PAGE as f64) * 32.0 / 31.0) as u64;
     size.next_multiple_of(PAGE as u64)
 }
 
-/// Bytes that a record's bookkeeping takes at most in a store of one file a record.
+/// Most bytes of bookkeeping for a record in a store of one file for each record.
 const RECORD_OVERHEAD: u64 = 32;
 
-/// Whether a scheme keeps its records in slots of one file, so that utilization is its to choose.
+/// Whether a scheme keeps its records in slots of one file.
 pub const fn has_utilization(scheme: SchemeName) -> bool {
     matches!(
         scheme,
@@ -80,20 +81,15 @@ pub const fn has_utilization(scheme: SchemeName) -> bool {
     )
 }
 
-/// Locality buffers, of a scheme that has them and a store that has room for fewer than were asked
-/// for.
 pub fn fewer_buffers(scheme: SchemeName, settings: &SchemeSettings) -> Option<FewerBuffers> {
     let gathers = matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla);
     let (there, asked) = (locality_buffers(settings), usize::from(settings.locality_buffers));
     (gathers && there < asked).then_some(FewerBuffers { there, asked })
 }
 
-/// A store that is too small for the locality buffers that were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FewerBuffers {
-    /// Those it has.
     pub there: usize,
-    /// Those that were asked for.
     pub asked: usize,
 }
 
@@ -104,9 +100,9 @@ impl fmt::Display for FewerBuffers {
     }
 }
 
-/// Bytes of a store for these operations: the utilization's where the scheme has one; else four
-/// times the disk cache, or twice what its files take at most if they are so small that this is
-/// more, so that room never runs out; and the bookkeeping of `record_limit` records.
+/// Bytes of a store for these operations, and the bookkeeping of `record_limit` records. Schemes in
+/// one file follow the utilization. Others get four times the disk cache, or twice the size of
+/// their files if that is more, so that they never run out of room.
 pub fn size_for(
     scheme: SchemeName,
     utilization: f64,
@@ -124,6 +120,50 @@ pub fn size_for(
     size.max(MINIMUM_SIZE)
 }
 
+/// Cylinders of Squid's 4,096 directories; they do not shrink with the cache.
+const DIRECTORY_CYLINDERS: u32 = 48;
+/// Bytes of inode and directory blocks that the paper's machine kept: 2 % of its 384 MB, the
+/// default of Solaris.
+const METADATA_CACHE: u64 = 8 << 20;
+
+/// Longest time that writes stay in memory: long enough for techniques to gather what they gather.
+pub(super) const FLUSH_AFTER: Duration = Duration::from_secs(3600);
+/// Bytes that may wait for the disk, as in a store that serves clients. The modelled system has its
+/// own throttle.
+const WAITING_BYTES: usize = 16 << 20;
+/// Bytes that Solaris lets a process have in flight (`ufs_HW`). One record may always wait,
+/// whatever its size.
+const LEAST_WAITING: usize = 384 << 10;
+
+/// Bytes that may wait in a store of `size` bytes: at most a quarter, as slots that are being
+/// written cannot be reused. Locality buffers have no slots yet and do not count.
+pub(super) fn waiting_bytes(size: u64) -> usize {
+    usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(LEAST_WAITING, WAITING_BYTES)
+}
+
+/// The modelled disk, scaled. A smaller disk has fewer cylinders and smaller system caches and
+/// directories. Its arm takes the same time from end to end, and so does a search of a directory.
+pub fn paper_disk(scale: f64) -> DiskProfile {
+    let profile = DiskProfile::st15150w();
+    let cylinders = |count: u32| ((f64::from(count) * scale) as u32).max(64);
+    let count = |count: u64| ((count as f64 * scale) as u64).max(1);
+    let bytes = |bytes: u64| count(bytes).max(64 << 10);
+    let system = SystemProfile {
+        page_cache: bytes(profile.system.page_cache),
+        metadata_cache: bytes(METADATA_CACHE),
+        name_cache: count(profile.system.name_cache),
+        search_rate: count(profile.system.search_rate),
+        ..profile.system
+    };
+    let scaled = cylinders(profile.cylinders);
+    DiskProfile {
+        cylinders: scaled.saturating_add(DIRECTORY_CYLINDERS).min(scaled.max(profile.cylinders)),
+        seek_bend: cylinders(profile.seek_bend),
+        system,
+        ..profile
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,12 +175,12 @@ mod tests {
         check(0, 1);
         check(448, 1);
         check(449, 2);
-        check(PIECE, 2049);
-        check(PIECE + 1, 2050);
+        check(PIECE_BYTES, 2049);
+        check(PIECE_BYTES + 1, 2050);
     }
 
     #[test]
-    fn the_peak_counts_what_lives_at_once() {
+    fn the_peak_counts_live_slots() {
         let operation = |kind, size| Operation { kind, url: 0, site: 0, size };
         let list = vec![
             operation(OperationKind::Write, 448),
@@ -189,5 +229,19 @@ mod tests {
         };
         let size = size_for("ufs".parse().expect("a scheme"), 0.75, &operations, 300);
         assert!(size >= 300 * 4096, "{size}");
+    }
+
+    #[test]
+    fn the_disk_shrinks_and_grows_with_the_scale_and_keeps_room_for_directories() {
+        let whole = DiskProfile::st15150w();
+        let check =
+            |scale, cylinders| assert_eq!(paper_disk(scale).cylinders, cylinders, "{scale}");
+        check(1.0, whole.cylinders);
+        check(2.0, 2 * whole.cylinders);
+        check(0.1, 464 + DIRECTORY_CYLINDERS);
+        check(0.0001, 64 + DIRECTORY_CYLINDERS);
+        assert_eq!(paper_disk(0.1).seek_longest, whole.seek_longest);
+        assert!(paper_disk(0.1).system.page_cache < whole.system.page_cache);
+        assert_eq!(paper_disk(0.1).system.search_rate, whole.system.search_rate / 10);
     }
 }

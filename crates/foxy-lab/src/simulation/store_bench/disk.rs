@@ -1,51 +1,38 @@
-//! The default engine on a real disk: filled as fast as it goes, and read while that happens or
-//! not. The caller gives the device and reads the processor's time; what the disk does without a
-//! store is in `raw`.
+//! The default engine on a real disk, filled at full speed and read meanwhile or not, and the same
+//! disk without a store for comparison.
 
-use super::engine::{key, record};
-use super::raw::{BETWEEN_READS, Written};
-use foxy_base::Random;
+use super::engine::{found, key, record, start_shard};
 use foxy_base::clock::monotonic;
-use foxy_device::BlockingDevice;
+use foxy_base::{Instant, Random};
+use foxy_device::{BlockingDevice, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, StorePath};
 use foxy_report::Latencies;
-use foxy_store::shard::ShardSettings;
-use foxy_store::webcosm::Webcosm;
 use foxy_store::{
-    Answer, Observer, PlacementHint, Record, RefusedReason, Shard, StoreHandle, StoreSettings,
-    StoreStatus,
+    Answer, PlacementHint, Record, RefusedReason, Shard, StoreHandle, StoreSettings, StoreStatus,
 };
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Puts that wait for an answer at once.
 const PUTS_AT_ONCE: usize = 32;
 
-/// Before what was refused as too much is tried again.
-const PAUSE: Duration = Duration::from_micros(200);
+const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
-/// A store on a disk, filled and read from other threads as the proxy does it.
 pub struct FilledStore {
     shard: Shard,
     handle: StoreHandle,
     content: Record,
-    /// Bytes that the store has.
     size: u64,
-    /// Records that were put, the newest last.
+    /// Records that were put so far.
     count: AtomicU64,
 }
 
-/// What reads of a store came to.
 #[derive(Debug, Default)]
-pub struct Reads {
-    /// How long those that found their record took.
+pub struct ReadResults {
     pub latencies: Latencies,
-    /// Reads that did not find it.
     pub misses: u64,
 }
 
-impl Reads {
-    /// Adds all of others.
+impl ReadResults {
     pub fn merge(&mut self, other: &Self) {
         self.latencies.merge(&other.latencies);
         self.misses += other.misses;
@@ -53,41 +40,34 @@ impl Reads {
 }
 
 impl FilledStore {
-    /// Makes a store of `size` bytes for records of `length`.
-    ///
-    /// # Errors
-    /// Why there is none.
+    /// Makes a store of `size` bytes for records of `length` bytes.
     pub fn new(device: Box<dyn BlockingDevice>, size: u64, length: usize) -> Result<Self, String> {
-        let observer = Observer::default();
         let settings = StoreSettings { record_limit: u32::MAX, ..StoreSettings::with_size(size) };
-        let scheme = Webcosm::boxed(&settings, observer.clone());
-        let shard = Shard::start(scheme, device, observer.clone(), ShardSettings::new(monotonic));
-        let shard = shard.map_err(|error| error.to_string())?;
-        while observer.status.get() == StoreStatus::Opening {
-            std::thread::sleep(PAUSE);
+        let shard = start_shard(&settings, device).map_err(|error| error.to_string())?;
+        let handle = shard.handle();
+        while handle.observer().status.get() == StoreStatus::Opening {
+            std::thread::sleep(RETRY_INTERVAL);
         }
-        match observer.status.get() {
+        match handle.observer().status.get() {
             StoreStatus::Serving => {}
             other => return Err(format!("the store does not serve: {other:?}")),
         }
-        let handle = shard.handle();
         Ok(Self { shard, handle, content: record(1, length), size, count: AtomicU64::new(0) })
     }
 
-    /// Fills it as fast as it goes with so many bytes, or until it is told to stop; what is refused
-    /// because the store is busy is put again. Waits for everything that it put, and says how many
-    /// bytes were taken and how long that took; fewer if anything else is answered.
+    /// Puts records at full speed until `bytes` are stored or `stop` is set, and waits for their
+    /// answers. Retries puts that a busy store refuses; stops at any other refusal.
     pub fn fill(&self, bytes: u64, stop: &AtomicBool) -> Written {
         let begun = monotonic();
-        let bytes = self.put_on(bytes, stop);
+        let bytes = self.put_until(bytes, stop);
         Written { bytes, took: monotonic().since(begun) }
     }
 
-    fn put_on(&self, bytes: u64, stop: &AtomicBool) -> u64 {
+    fn put_until(&self, bytes: u64, stop: &AtomicBool) -> u64 {
         let (sender, receiver) = sync_channel(PUTS_AT_ONCE);
         let (mut taken, mut under_way, mut again) = (0, 0, Vec::new());
-        let mut next = self.count.load(Ordering::Relaxed);
-        while taken < bytes && !stop.load(Ordering::Relaxed) {
+        let mut next = self.count.load(Relaxed);
+        while taken < bytes && !stop.load(Relaxed) {
             let number = again.pop().unwrap_or_else(|| {
                 next += 1;
                 next - 1
@@ -104,9 +84,9 @@ impl FilledStore {
                 }
             }
             if !again.is_empty() {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RETRY_INTERVAL);
             }
-            self.count.store(next, Ordering::Relaxed);
+            self.count.store(next, Relaxed);
         }
         drop(sender);
         let last = receiver.iter().filter(|(_, answer)| matches!(answer, Answer::Stored)).count();
@@ -115,38 +95,180 @@ impl FilledStore {
 
     fn put(&self, number: u64, sender: SyncSender<(u64, Answer)>) {
         let hint = PlacementHint { size: self.content.len() as u64, ..PlacementHint::default() };
-        // There is room for the answer, unless nobody wants it any more.
+        // The channel has room for every answer; it may be closed.
         let reply = Box::new(move |answer| sender.try_send((number, answer)).unwrap_or(()));
         self.handle.put(key(number), self.content.clone(), hint, reply);
     }
 
-    /// Reads so many records, one after another with pauses: of those that were put last, but not
-    /// so lately that they wait in memory. None of them has been asked for before with any
-    /// likelihood.
-    pub fn read(&self, count: u64, random: &mut Random) -> Reads {
-        let mut reads = Reads::default();
-        let held = self.size / self.content.len() as u64;
+    /// Reads `count` records, one after another with pauses. Avoids the newest records, which wait
+    /// in memory, and those that were probably read before.
+    pub fn read(&self, count: u64, random: &mut Random) -> ReadResults {
+        let mut reads = ReadResults::default();
+        let capacity = self.size / self.content.len() as u64;
         for _ in 0..count {
             let begun = monotonic();
-            let newest = self.count.load(Ordering::Relaxed);
-            let number = newest - held / 10 - random.below(held / 2);
-            let (sender, receiver) = sync_channel(1);
-            self.handle
-                .get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
-            match receiver.recv() {
-                Ok(Answer::Found(found)) if found == self.content => {
-                    reads.latencies.add(monotonic().since(begun))
-                }
-                _ => reads.misses += 1,
+            let newest = self.count.load(Relaxed);
+            let number = newest - capacity / 10 - random.below(capacity / 2);
+            if found(&self.handle, number).as_ref() == Some(&self.content) {
+                reads.latencies.add(monotonic().since(begun));
+            } else {
+                reads.misses += 1;
             }
-            std::thread::sleep(BETWEEN_READS.saturating_sub(monotonic().since(begun)));
+            std::thread::sleep(READ_INTERVAL.saturating_sub(monotonic().since(begun)));
         }
         reads
     }
 
-    /// Closes it: all that waits is durable then.
+    /// Closes the store; everything is durable then.
     pub fn close(self) {
         drop(self.shard);
+    }
+}
+
+/// Size and number of writes in flight, as in the engine.
+const WRITE_BYTES: usize = 256 << 10;
+const WRITES_AT_ONCE: usize = 4;
+
+/// Time between the starts of two reads: long enough that reads alone do not keep a disk busy.
+const READ_INTERVAL: Duration = Duration::from_millis(2);
+
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    pub bytes: u64,
+    pub took: Duration,
+}
+
+impl Written {
+    pub fn rate(&self) -> f64 {
+        self.bytes as f64 / self.took.as_secs_f64().max(1e-9)
+    }
+}
+
+const FILE: FileId = FileId(1);
+
+/// A disk without a store: one file, written from beginning to end repeatedly.
+pub struct RawDisk {
+    device: Box<dyn BlockingDevice>,
+    size: u64,
+    written: u64,
+    operations: u64,
+    writing: Vec<IoBuffer>,
+    reading: Option<Instant>,
+    latencies: Latencies,
+    random: Random,
+}
+
+impl RawDisk {
+    pub fn new(device: Box<dyn BlockingDevice>, size: u64) -> Result<Self, IoError> {
+        let mut random = Random::new(size);
+        let mut piece = vec![0; WRITE_BYTES];
+        random.fill(&mut piece);
+        let mut raw = Self {
+            device,
+            size: size / WRITE_BYTES as u64 * WRITE_BYTES as u64,
+            written: 0,
+            operations: 0,
+            writing: (0..WRITES_AT_ONCE).map(|_| IoBuffer::copy_of(&piece)).collect(),
+            reading: None,
+            latencies: Latencies::default(),
+            random,
+        };
+        raw.submit(IoOp::Create { file: FILE, path: StorePath::new("raw"), size: raw.size });
+        raw.finish()?;
+        raw.sync()?;
+        Ok(raw)
+    }
+
+    fn submit(&mut self, op: IoOp) {
+        self.operations += 1;
+        self.device.submit(IoId(self.operations), op, monotonic());
+    }
+
+    /// Takes completions. Waits at most `timeout` for the first.
+    fn take(&mut self, timeout: Option<Duration>) -> Result<(), IoError> {
+        let mut done: Vec<IoDone> = Vec::new();
+        self.device.reap(monotonic(), &mut done);
+        if done.is_empty() && self.device.in_flight() > 0 {
+            self.device.wait(timeout);
+            self.device.reap(monotonic(), &mut done);
+        }
+        for IoDone { result, buffer, .. } in done {
+            result?;
+            match buffer {
+                Some(buffer) if buffer.len() == WRITE_BYTES => self.writing.push(buffer),
+                Some(_) => {
+                    let since = self.reading.take().expect("one read at a time");
+                    self.latencies.add(monotonic().since(since));
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), IoError> {
+        while self.device.in_flight() > 0 {
+            self.take(None)?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), IoError> {
+        self.submit(IoOp::Sync { file: FILE });
+        self.finish()
+    }
+
+    fn write_more(&mut self) {
+        while let Some(buffer) = self.writing.pop() {
+            let offset = self.written % self.size;
+            self.written += WRITE_BYTES as u64;
+            self.submit(IoOp::Write { file: FILE, offset, buffer });
+        }
+    }
+
+    /// Writes whole pieces until `bytes` are written or `stop` is set. Waits for the writes but for
+    /// no sync, as the engine does. The first round writes into space that was never written.
+    pub fn write(&mut self, bytes: u64, stop: &AtomicBool) -> Result<Written, IoError> {
+        let (begun, before) = (monotonic(), self.written);
+        let end = before + bytes;
+        while self.written < end && !stop.load(Relaxed) {
+            self.write_more();
+            self.take(None)?;
+        }
+        self.finish()?;
+        Ok(Written { bytes: self.written - before, took: monotonic().since(begun) })
+    }
+
+    /// Reads `count` pieces of `length` bytes at random offsets, one after another with pauses,
+    /// beside writes or not.
+    pub fn read(
+        &mut self,
+        count: u64,
+        length: usize,
+        beside_writes: bool,
+    ) -> Result<Latencies, IoError> {
+        let mut due = monotonic();
+        self.latencies = Latencies::default();
+        while self.latencies.count() < count {
+            let now = monotonic();
+            if self.reading.is_none() && now >= due {
+                let offset = self.random.below((self.size - length as u64) / 4096) * 4096;
+                self.reading = Some(now);
+                due = now + READ_INTERVAL;
+                self.submit(IoOp::Read { file: FILE, offset, buffer: IoBuffer::zeroed(length) });
+            }
+            if beside_writes {
+                self.write_more();
+            }
+            if self.device.in_flight() == 0 {
+                std::thread::sleep(due.since(monotonic()));
+            } else {
+                let rest = due.since(monotonic()).max(Duration::from_micros(1));
+                self.take(self.reading.is_none().then_some(rest))?;
+            }
+        }
+        self.finish()?;
+        Ok(std::mem::take(&mut self.latencies))
     }
 }
 
@@ -165,7 +287,7 @@ mod tests {
         let reads = std::thread::scope(|threads| {
             let filling = threads.spawn(|| store.fill(u64::MAX, &stop));
             let reads = store.read(20, &mut random);
-            stop.store(true, Ordering::Relaxed);
+            stop.store(true, Relaxed);
             assert!(filling.join().expect("it only puts").bytes > 0);
             reads
         });
@@ -173,5 +295,22 @@ mod tests {
         let idle = store.read(50, &mut random);
         assert!(idle.latencies.count() > 45, "{} misses", idle.misses);
         store.close();
+    }
+
+    #[test]
+    fn a_raw_disk_is_written_and_read_beside_writes_or_not() {
+        let mut raw = RawDisk::new(Box::new(Memory::default()), 3 << 20).expect("made");
+        let written = raw.write(4 << 20, &AtomicBool::new(false)).expect("written");
+        assert!(written.bytes >= 4 << 20 && written.rate() > 0.0);
+        for beside_writes in [false, true] {
+            let latencies = raw.read(20, 64 << 10, beside_writes).expect("read");
+            assert_eq!(latencies.count(), 20);
+        }
+    }
+
+    #[test]
+    fn a_stopped_write_leaves_the_disk_alone() {
+        let mut raw = RawDisk::new(Box::new(Memory::default()), 3 << 20).expect("made");
+        assert_eq!(raw.write(u64::MAX, &AtomicBool::new(true)).expect("nothing to do").bytes, 0);
     }
 }

@@ -1,50 +1,38 @@
-//! What the default engine costs by itself: memory for a record, bytes written for a byte admitted,
-//! reads for a hit, processor time for a byte, and how soon a killed store answers. It runs the
-//! production scheme in one thread and virtual time; nothing here knows the machine, whose time and
-//! memory the caller reads.
+//! Costs of the default engine by itself: memory for a record, bytes written for a byte admitted,
+//! and reads for a hit. The production scheme runs in one thread and virtual time; the caller
+//! measures the machine.
 
 use bytes::Bytes;
+use foxy_base::clock::monotonic;
 use foxy_base::{Instant, Random};
-use foxy_device::{Device, Memory};
+use foxy_device::{BlockingDevice, Device, Memory};
 use foxy_store::contract::Scheme;
+use foxy_store::shard::ShardSettings;
 use foxy_store::webcosm::Webcosm;
 use foxy_store::{
-    Answer, Key, Observer, PlacementHint, Record, StepDriver, StoreSettings, StoreStatus,
+    Answer, Key, Observer, PlacementHint, Record, Shard, StepDriver, StoreHandle, StoreSettings,
+    StoreStatus,
 };
+use std::io;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// A store and what it shows.
 pub struct Store<D> {
     driver: StepDriver<D>,
     observer: Observer,
 }
 
 impl<D: Device> Store<D> {
-    /// Opens a store of `size` bytes, and waits until it serves.
-    ///
-    /// # Errors
-    /// When it does not.
     pub fn open(size: u64, seed: u64, device: D) -> Result<Self, StoreStatus> {
-        Self::with(
-            &StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) },
-            device,
-        )
+        Self::with(&settings(size, seed), device)
     }
 
-    /// Opens a store with those settings, and waits until it serves.
-    ///
-    /// # Errors
-    /// When it does not.
     pub fn with(settings: &StoreSettings, device: D) -> Result<Self, StoreStatus> {
         let observer = Observer::default();
         let scheme = Webcosm::boxed(settings, observer.clone());
         Self::of(scheme, device, observer)
     }
 
-    /// Opens a store of that scheme, and waits until it serves.
-    ///
-    /// # Errors
-    /// When it does not.
     pub fn of(
         scheme: Box<dyn Scheme + Send>,
         device: D,
@@ -58,21 +46,17 @@ impl<D: Device> Store<D> {
         }
     }
 
-    /// Whether the store holds that record.
     pub fn holds(&mut self, number: u64, record: &Record) -> bool {
         self.driver.get(key(number)) == Answer::Found(record.clone())
     }
 
-    /// A value of the store's table of statistics.
-    ///
-    /// # Panics
-    /// When there is none of that name.
+    /// A value of the store's statistics. Panics if `name` is unknown.
     pub fn statistic(&self, name: &str) -> u64 {
         let all = self.observer.statistics.snapshot();
         all.iter().find(|measure| measure.name == name).expect("names are those of the table").value
     }
 
-    /// How many bytes the body of that record has, if the store holds it.
+    /// Length of the body of a stored record.
     pub fn length(&mut self, number: u64) -> Option<u64> {
         match self.driver.get(key(number)) {
             Answer::Found(record) => Some(record.body.len() as u64),
@@ -80,36 +64,33 @@ impl<D: Device> Store<D> {
         }
     }
 
-    /// Stores a record; says whether it was taken.
+    /// Stores a record. Returns whether the store took it.
     pub fn put(&mut self, number: u64, record: &Record) -> bool {
         let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
         self.driver.put(key(number), record.clone(), hint) == Answer::Stored
     }
 
-    /// Has what still waits written.
+    /// Waits until buffered records are written.
     pub fn flush(&mut self) {
         let later = self.driver.now() + Duration::from_secs(5);
         self.driver.run_until(later);
         self.driver.run_until_idle();
     }
 
-    /// Lets that much time pass.
     pub fn pass(&mut self, time: Duration) {
         self.driver.run_until(self.driver.now() + time);
     }
 
-    /// The device.
     pub const fn device(&mut self) -> &mut D {
         self.driver.device()
     }
 
-    /// Ends the store where it stands, as a killed process does.
+    /// Ends the store at once, as a killed process does.
     pub fn kill(self) -> D {
         self.driver.into_device()
     }
 }
 
-/// The name of a record.
 pub(super) fn key(number: u64) -> Key {
     let mut state = number;
     let (low, high) =
@@ -125,71 +106,93 @@ pub fn record(number: u64, length: usize) -> Record {
     Record { head: all.slice(..length.min(80)), body: all.slice(length.min(80)..) }
 }
 
-/// Lengths as the web's: log-normal, median 5 KB, mean about 15 KB, at most a mebibyte.
+pub(super) fn settings(size: u64, seed: u64) -> StoreSettings {
+    StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) }
+}
+
+/// Opens a store on a thread of its own, as the proxy does.
+pub(super) fn start_shard(
+    settings: &StoreSettings,
+    device: Box<dyn BlockingDevice>,
+) -> io::Result<Shard> {
+    let observer = Observer::default();
+    let scheme = Webcosm::boxed(settings, observer.clone());
+    Shard::start(scheme, device, observer, ShardSettings::new(monotonic))
+}
+
+/// Gets a record from a store on another thread, and waits for the answer.
+pub(super) fn found(handle: &StoreHandle, number: u64) -> Option<Record> {
+    let (sender, receiver) = sync_channel(1);
+    handle.get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
+    match receiver.recv() {
+        Ok(Answer::Found(record)) => Some(record),
+        _ => None,
+    }
+}
+
+/// Log-normal lengths as on the web: median 5 KB, mean about 15 KB, at most 1 MiB.
 pub fn web_length(random: &mut Random) -> usize {
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
     (5_000.0 * (1.5 * normal).exp()).clamp(100.0, f64::from(1 << 20)) as usize
 }
 
-/// What came of filling a store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Filled {
-    /// Records stored.
     pub records: u64,
-    /// Bytes of their keys, heads and bodies.
+    /// Bytes of keys, heads and bodies.
     pub admitted: u64,
-    /// Bytes handed to the device meanwhile.
+    /// Bytes written to the device.
     pub written: u64,
-    /// Bytes of memory the index says it takes.
+    /// Bytes of memory that the index reports.
     pub index: u64,
 }
 
-/// Fills a store whose device keeps nothing with records of one length, until they have `bytes`.
-///
-/// # Errors
-/// The status of a store that does not serve.
+/// A store that is being filled.
+struct Filling<D> {
+    store: Store<D>,
+    filled: Filled,
+}
+
+impl<D: Device> Filling<D> {
+    fn new(store: Store<D>) -> Self {
+        let written = store.statistic("written_bytes");
+        Self { store, filled: Filled { written, ..Filled::default() } }
+    }
+
+    fn put(&mut self, record: &Record) {
+        if self.store.put(self.filled.records, record) {
+            self.filled.admitted += (record.len() + size_of::<Key>()) as u64;
+        }
+        self.filled.records += 1;
+    }
+
+    fn finish(mut self) -> (Filled, Store<D>) {
+        self.store.flush();
+        let written = self.store.statistic("written_bytes") - self.filled.written;
+        let index = self.store.statistic("index_bytes");
+        (Filled { written, index, ..self.filled }, self.store)
+    }
+}
+
+/// Fills a store on a device without content with records of `length` bytes, until they have
+/// `bytes`.
 pub fn fill_nothing(
     bytes: u64,
     length: usize,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Filled, Store<Memory>), StoreStatus> {
-    let mut store = Store::open(bytes / 4 * 5 + (256 << 20), 1, Memory::null())?;
-    let content = record(1, length);
-    let (mut filled, before) = (Filled::empty(), store.statistic("written_bytes"));
-    while filled.admitted < bytes {
-        filled.add(store.put(filled.records, &content), length);
-        if filled.records.is_multiple_of(4096) {
-            progress(filled.admitted);
+    let store = Store::open(bytes / 4 * 5 + (256 << 20), 1, Memory::null())?;
+    let (mut filling, content) = (Filling::new(store), record(1, length));
+    while filling.filled.admitted < bytes {
+        filling.put(&content);
+        if filling.filled.records.is_multiple_of(4096) {
+            progress(filling.filled.admitted);
         }
     }
-    store.flush();
-    Ok((filled.done(&store, before), store))
+    Ok(filling.finish())
 }
 
-impl Filled {
-    const fn empty() -> Self {
-        Self { records: 0, admitted: 0, written: 0, index: 0 }
-    }
-
-    fn add(&mut self, stored: bool, length: usize) {
-        self.records += 1;
-        self.admitted += if stored { (length + size_of::<Key>()) as u64 } else { 0 };
-    }
-
-    fn done<D: Device>(self, store: &Store<D>, before: u64) -> Self {
-        Self {
-            written: store.statistic("written_bytes") - before,
-            index: store.statistic("index_bytes"),
-            ..self
-        }
-    }
-}
-
-/// Turns a store over that many times with records of those lengths, each as new as all others, and
-/// counts what is written.
-///
-/// # Errors
-/// The status of a store that does not serve.
+/// Turns a store over `turns` times with records of random lengths, all equally new.
 pub fn turn_over(
     size: u64,
     turns: u64,
@@ -197,19 +200,15 @@ pub fn turn_over(
     length: &dyn Fn(&mut Random) -> usize,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Filled, StoreStatus> {
-    let mut store = Store::open(size, seed, Memory::default())?;
+    let mut filling = Filling::new(Store::open(size, seed, Memory::default())?);
     let mut random = Random::new(seed);
-    let (mut filled, before) = (Filled::empty(), store.statistic("written_bytes"));
-    while filled.admitted < turns * size {
-        let content = record(filled.records, length(&mut random));
-        filled.add(store.put(filled.records, &content), content.len());
-        progress(filled.admitted);
+    while filling.filled.admitted < turns * size {
+        filling.put(&record(filling.filled.records, length(&mut random)));
+        progress(filling.filled.admitted);
     }
-    store.flush();
-    Ok(filled.done(&store, before))
+    Ok(filling.finish().0)
 }
 
-/// What hits of small records cost.
 #[derive(Clone, Copy, Debug)]
 pub struct SmallHits {
     /// Bytes written for each byte of a key, head or body.
@@ -218,34 +217,30 @@ pub struct SmallHits {
     pub reads: f64,
     /// Bytes read for a get.
     pub read_bytes: f64,
-    /// Hits among the gets.
+    /// Hits for a get.
     pub hits: f64,
 }
 
-/// Stores records below a page, and asks for each once.
-///
-/// # Errors
-/// The status of a store that does not serve.
+/// Stores `count` records below a page, and gets each once.
 pub fn small_hits(
     count: u64,
     seed: u64,
     length: &dyn Fn(&mut Random) -> usize,
 ) -> Result<SmallHits, StoreStatus> {
-    // None is given up, even where each takes a page of its own.
-    let mut store = Store::open((count * 8192).max(16 << 20), seed, Memory::default())?;
+    // Room for all records, even if each takes a page of its own.
+    let store = Store::open((count * 8192).max(16 << 20), seed, Memory::default())?;
+    let mut filling = Filling::new(store);
     let mut random = Random::new(seed);
     let lengths: Vec<_> = (0..count).map(|_| length(&mut random)).collect();
-    let (mut filled, before) = (Filled::empty(), store.statistic("written_bytes"));
     for (number, &length) in (0..).zip(&lengths) {
-        filled.add(store.put(number, &record(number, length)), length);
+        filling.put(&record(number, length));
     }
-    store.flush();
-    let filled = filled.done(&store, before);
+    let (filled, mut store) = filling.finish();
     let (reads, bytes) = (store.statistic("reads"), store.statistic("read_bytes"));
-    let hits = (0..)
-        .zip(&lengths)
-        .filter(|&(number, &length)| store.holds(number, &record(number, length)))
-        .count();
+    let mut hits = 0;
+    for (number, &length) in (0..).zip(&lengths) {
+        hits += u64::from(store.holds(number, &record(number, length)));
+    }
     let for_each = |name: &str, before: u64| (store.statistic(name) - before) as f64 / count as f64;
     Ok(SmallHits {
         space: filled.written as f64 / filled.admitted as f64,

@@ -1,55 +1,55 @@
-//! Misses of the default engine's rules beside classical policies and two oracles, at equal bytes
-//! of disk. A model: each store is charged for what its records take, object by object; no disk is
-//! touched and no time passes. The engine itself can run beside it (`production`).
+//! Misses of models of the default engine's rules beside classical policies and two oracles, at
+//! equal bytes of disk. The models charge each object for its space and have no IO and no time. The
+//! engine itself can run beside them, in virtual time on a device in memory.
 
-use super::production;
+use super::engine::Store;
 use crate::simulation::caches::belady::{Foresight, oracle};
-use crate::simulation::caches::cache::{Cache, Counts};
+use crate::simulation::caches::cache::Cache;
 use crate::simulation::caches::policies::{CacheSize, Lookups};
+pub use crate::simulation::caches::segments::MissTally;
 use crate::simulation::caches::segments::{Rule, SegmentCache};
+use bytes::Bytes;
+use foxy_device::Memory;
 use foxy_schemes::{PolicyName, PolicySettings};
+use foxy_store::settings::{MINIMUM_SIZE, Newcomers, RECORD_BODY_LIMIT, WriteBudget};
+use foxy_store::{Record, StoreSettings};
 use foxy_workload::Trace;
 use foxy_workload::trace::catalogue::{CDN, REGISTRY};
 use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, TABLE1, TraceModel, generate};
+use std::time::Duration;
 
-/// Sizes of the disk, in percent of a workload's unique bytes.
-pub const SIZES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
+/// Sizes of the disk, in percent of the unique bytes of a workload.
+pub const DISK_PERCENTAGES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 
-/// Gets of a synthetic trace, and how much shorter it is when quick.
+/// Gets of a synthetic trace, and the divisor of a quick run.
 const GETS: usize = 1_000_000;
 const QUICK: usize = 50;
 
-/// Of so many bytes of disk, the staged variant has one of memory, which is taken off its disk.
-const STAGE: u64 = 50;
+/// The write buffer has one byte for `BUFFER` bytes of disk, and takes them off the disk.
+const BUFFER: u64 = 50;
 
-/// A stream of gets.
 pub struct Workload {
-    /// Its name; one that is synthetic says so.
+    /// Says whether the workload is synthetic.
     pub name: String,
     lookups: Lookups,
 }
 
 impl Workload {
-    /// The gets of a log.
     pub fn of(name: &str, trace: &Trace) -> Self {
         Self { name: name.into(), lookups: Lookups::of(trace) }
     }
 }
 
-/// How the synthetic workloads are made, each by its name.
 pub fn synthetic() -> Vec<&'static str> {
     let models = MODELS.iter().map(|(model, _)| model.name);
     models.chain([CDN.name, REGISTRY.name]).collect()
 }
 
-/// Models with the gets of their traces: those of Boston University are all there are of it.
+/// Models and the lengths of their traces. The trace of Boston University is complete.
 const MODELS: [(TraceModel, usize); 4] =
     [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
 
-/// Makes the synthetic workload of that name.
-///
-/// # Panics
-/// When there is none.
+/// Makes a synthetic workload. Panics if `name` is unknown.
 pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     let shorter = if is_quick { QUICK } else { 1 };
     let trace = if let Some((model, gets)) = MODELS.iter().find(|(model, _)| model.name == name) {
@@ -62,28 +62,26 @@ pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     Workload::of(&format!("{name}, synthetic"), &trace)
 }
 
-/// Who decides what is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// A policy of the store, in a store of 512-byte granules whose index takes no disk.
+    /// A policy in a store of 512-byte granules whose index takes no disk.
     Policy(PolicyName),
     /// Segments with plain reinsertion.
     Reinsertion,
-    /// The default engine's rules, everything that is missed written.
+    /// Rules of the default engine; all misses are written.
     Webcosm,
-    /// The same, with a stage in memory so that less is written.
+    /// Rules of the default engine with a write buffer, which saves writes.
     WebcosmStaged,
-    /// The default engine itself, on a device in memory.
+    /// The default engine itself.
     Engine,
-    /// The same with nothing to write a day, so that heavy newcomers are always held in memory.
-    EngineHeld,
+    /// The default engine with a write budget of 0, so that heavy newcomers always wait in memory.
+    EngineDeferred,
     /// An oracle, in the same store as the policies.
     Oracle(Foresight),
-    /// A cache that never evicts.
     Infinite,
 }
 
-/// All of them; the first is what the others are compared with.
+/// Contenders; the first is the baseline.
 pub const CONTENDERS: [(Contender, &str); 11] = [
     (Contender::Policy(PolicyName::Lru), "lru"),
     (Contender::Policy(PolicyName::S3Fifo), "s3-fifo"),
@@ -98,61 +96,29 @@ pub const CONTENDERS: [(Contender, &str); 11] = [
     (Contender::Infinite, "never-evicts"),
 ];
 
-/// The default engine itself, beside the model of its rules.
 pub const ENGINES: [(Contender, &str); 2] =
-    [(Contender::Engine, "webcosm-engine"), (Contender::EngineHeld, "webcosm-engine-held")];
+    [(Contender::Engine, "webcosm-engine"), (Contender::EngineDeferred, "webcosm-engine-held")];
 
-/// What a run came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MissTally {
-    /// Hits and misses.
-    pub counts: Counts,
-    /// Bytes of records written because they were missed; only segments count them, and the engine
-    /// all but copies.
-    pub admitted: u64,
-    /// Bytes of records copied forward; only segments count them.
-    pub copied: u64,
-}
-
-impl MissTally {
-    /// Gets that missed.
-    pub const fn misses(&self) -> u64 {
-        self.counts.gets - self.counts.hits
-    }
-
-    /// Bytes that were missed.
-    pub const fn missed_bytes(&self) -> u64 {
-        self.counts.bytes - self.counts.hit_bytes
-    }
-}
-
-/// A workload in front of a disk.
 pub struct MissTrial<'a> {
-    /// The workload.
     pub workload: &'a Workload,
-    /// The disk, in percent of the workload's unique bytes.
+    /// Size of the disk, in percent of the unique bytes of the workload.
     pub percent: f64,
-    /// Who decides.
     pub contender: Contender,
 }
 
-/// Runs it from an empty disk.
 pub fn run(trial: &MissTrial) -> MissTally {
     let lookups = &trial.workload.lookups;
-    let (list, urls) = (&lookups.list, lookups.urls);
     let capacity = CacheSize::Percent(trial.percent).of(lookups);
-    let only = |counts| MissTally { counts, ..MissTally::default() };
+    let buffer = capacity / BUFFER;
     match trial.contender {
-        Contender::Policy(name) => only(policy(name, list, capacity, urls)),
-        Contender::Oracle(foresight) => only(oracle(list, capacity, urls, foresight, granules)),
-        Contender::Infinite => only(oracle(list, u64::MAX, urls, Foresight::Time, |_| 0)),
-        Contender::Reinsertion => segments(Rule::Reinsertion, list, capacity, urls),
-        Contender::Webcosm => segments(Rule::Worth { stage: 0 }, list, capacity, urls),
-        Contender::WebcosmStaged => {
-            segments(Rule::Worth { stage: capacity / STAGE }, list, capacity, urls)
-        }
-        Contender::Engine => production::run(list, capacity, urls, None),
-        Contender::EngineHeld => production::run(list, capacity, urls, Some(capacity / STAGE)),
+        Contender::Policy(name) => policy(name, lookups, capacity),
+        Contender::Oracle(foresight) => run_oracle(lookups, capacity, foresight, granules),
+        Contender::Infinite => run_oracle(lookups, u64::MAX, Foresight::Time, |_| 0),
+        Contender::Reinsertion => segments(Rule::Reinsertion, lookups, capacity),
+        Contender::Webcosm => segments(Rule::Worth { buffer: 0 }, lookups, capacity),
+        Contender::WebcosmStaged => segments(Rule::Worth { buffer }, lookups, capacity),
+        Contender::Engine => run_engine(lookups, capacity, None),
+        Contender::EngineDeferred => run_engine(lookups, capacity, Some(buffer)),
     }
 }
 
@@ -161,40 +127,144 @@ fn granules(size: u64) -> u64 {
     size.div_ceil(512).saturating_mul(512)
 }
 
-fn policy(name: PolicyName, list: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
+fn run_oracle(
+    lookups: &Lookups,
+    capacity: u64,
+    foresight: Foresight,
+    charged: fn(u64) -> u64,
+) -> MissTally {
+    let counts = oracle(&lookups.list, capacity, lookups.urls, foresight, charged);
+    MissTally { counts, ..MissTally::default() }
+}
+
+fn policy(name: PolicyName, lookups: &Lookups, capacity: u64) -> MissTally {
     let policy = name.make(&PolicySettings { capacity, object_limit: u64::MAX });
-    let mut cache = Cache::new(policy, capacity, urls);
-    let mut counts = Counts::default();
-    for &(url, size) in list {
-        counts.add(size, cache.holds(url));
+    let mut cache = Cache::new(policy, capacity, lookups.urls);
+    let mut tally = MissTally::default();
+    for &(url, size) in &lookups.list {
+        tally.counts.add(size, cache.holds(url));
         cache.get(url, granules(size));
     }
-    counts
+    tally
 }
 
-fn segments(rule: Rule, list: &[(u32, u64)], capacity: u64, urls: u32) -> MissTally {
-    let mut cache = SegmentCache::new(rule, capacity, urls);
-    list.iter().for_each(|&(url, size)| cache.get(url, size));
-    let done = cache.counts();
-    MissTally { counts: done.counts, admitted: done.admitted, copied: done.copied }
+fn segments(rule: Rule, lookups: &Lookups, capacity: u64) -> MissTally {
+    let mut cache = SegmentCache::new(rule, capacity, lookups.urls);
+    lookups.list.iter().for_each(|&(url, size)| cache.get(url, size));
+    cache.tally()
 }
 
-/// The share of the gap between LRU's misses and an oracle's that a run closes; the better of the
-/// two oracles counts. None where there is no gap.
+/// Share of the gap between the misses of LRU and of the better oracle that a run closes. `None`
+/// without a gap.
 pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Option<f64> {
     let best = oracles.iter().map(MissTally::misses).min()?;
     let gap = lru.misses().checked_sub(best).filter(|&gap| gap > 0)?;
     Some((lru.misses() as f64 - of.misses() as f64) / gap as f64)
 }
 
-/// `a / b`; 1 when both are none.
-pub fn times(a: u64, b: u64) -> f64 {
+/// `a / b`; 1 when they are equal.
+pub fn ratio(a: u64, b: u64) -> f64 {
     if a == b { 1.0 } else { a as f64 / b as f64 }
+}
+
+/// Virtual time from one get to the next.
+const BETWEEN_GETS: Duration = Duration::from_millis(1);
+
+/// A store has room for at least this many parts.
+const PARTS: u64 = 32;
+
+const ABSENT: u64 = u64::MAX;
+
+/// A record of an object.
+struct Part {
+    number: u64,
+    length: u64,
+}
+
+struct Objects {
+    store: Store<Memory>,
+    /// Bytes of each part of an object but the last.
+    part_bytes: u64,
+    body: Bytes,
+    /// Size of each object at its last put, or [`ABSENT`].
+    sizes: Vec<u64>,
+}
+
+/// Sends the gets through an engine on a device in memory. `buffer` bytes of the capacity are a
+/// write buffer for heavy newcomers. A repeat is a hit even if its size has changed.
+fn run_engine(lookups: &Lookups, capacity: u64, buffer: Option<u64>) -> MissTally {
+    let memory = buffer.unwrap_or(0);
+    let budget = |memory| WriteBudget {
+        bytes_a_day: 0,
+        memory: usize::try_from(memory).expect("memory can be named"),
+        newcomers: Newcomers::Heavy,
+    };
+    let size = capacity.saturating_sub(memory).max(MINIMUM_SIZE) / 4096 * 4096;
+    let settings = StoreSettings {
+        record_limit: u32::MAX,
+        write_budget: buffer.map(budget),
+        ..StoreSettings::with_size(size)
+    };
+    let part_bytes = (size / PARTS).clamp(4096, RECORD_BODY_LIMIT as u64);
+    let store = Store::with(&settings, Memory::default()).expect("a store in memory serves");
+    let body = Bytes::from(vec![0x5a; RECORD_BODY_LIMIT]);
+    let mut objects =
+        Objects { store, part_bytes, body, sizes: vec![ABSENT; lookups.urls as usize] };
+    let mut tally = MissTally::default();
+    for &(url, size) in &lookups.list {
+        match objects.get(url, size) {
+            None => tally.counts.add(size, true),
+            Some(missing) => tally.counts.add_incomplete(size, missing),
+        }
+    }
+    let copied = objects.store.statistic("carried_over_bytes");
+    MissTally {
+        admitted: objects.store.statistic("written_bytes").saturating_sub(copied),
+        copied,
+        ..tally
+    }
+}
+
+impl Objects {
+    /// Looks an object up and stores its missing parts, as the proxy does with ranges under a
+    /// strong validator. Returns the missing bytes, or `None` if nothing is missing.
+    fn get(&mut self, url: u32, size: u64) -> Option<u64> {
+        self.store.pass(BETWEEN_GETS);
+        let stored = self.sizes[url as usize];
+        let mut missing: Vec<_> = self.parts(url, size).collect();
+        if stored != ABSENT {
+            let mut gone: Vec<_> = self.parts(url, stored).collect();
+            gone.retain(|part| self.store.length(part.number) != Some(part.length));
+            if gone.is_empty() {
+                return None;
+            }
+            if stored == size {
+                missing = gone;
+            }
+        }
+        let is_stored = missing.iter().all(|part| self.put(part));
+        self.sizes[url as usize] = if is_stored { size } else { ABSENT };
+        Some(missing.iter().map(|part| part.length).sum())
+    }
+
+    fn put(&mut self, part: &Part) -> bool {
+        let length = usize::try_from(part.length).expect("parts are small");
+        self.store.put(part.number, &Record { head: Bytes::new(), body: self.body.slice(..length) })
+    }
+
+    fn parts(&self, url: u32, size: u64) -> impl Iterator<Item = Part> + use<> {
+        let part_bytes = self.part_bytes;
+        (0..size.div_ceil(part_bytes).max(1)).map(move |number| Part {
+            number: u64::from(url) << 32 | number,
+            length: (size - number * part_bytes).min(part_bytes),
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::caches::cache::Counts;
 
     fn tally(workload: &Workload, percent: f64, contender: Contender) -> MissTally {
         run(&MissTrial { workload, percent, contender })
@@ -215,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_miss_less_than_lru_and_reinsertion_and_the_oracle_less_than_they() {
+    fn the_rules_miss_less_than_lru_and_reinsertion_but_more_than_the_oracle() {
         for name in ["bu95", "dec", "cdn", "registry"] {
             let workload = make(name, true, 1);
             let misses = |contender| tally(&workload, 10.0, contender).misses();
@@ -230,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_saves_writes() {
+    fn a_write_buffer_saves_writes() {
         let workload = make("dec", true, 1);
         let [all, staged] = [Contender::Webcosm, Contender::WebcosmStaged]
             .map(|contender| tally(&workload, 10.0, contender));
@@ -242,7 +312,7 @@ mod tests {
         let workload = make("dec", true, 1);
         let of = |contender| tally(&workload, 20.0, contender);
         let [model, engine, held] =
-            [Contender::Webcosm, Contender::Engine, Contender::EngineHeld].map(of);
+            [Contender::Webcosm, Contender::Engine, Contender::EngineDeferred].map(of);
         assert_eq!(
             (engine.counts.gets, engine.counts.bytes),
             (model.counts.gets, model.counts.bytes)
@@ -267,6 +337,6 @@ mod tests {
         let gap = |ours| gap_closed(&of(ours), &of(100), &[of(80), of(60)]);
         assert_eq!([gap(100), gap(70), gap(110)], [Some(0.0), Some(0.75), Some(-0.25)]);
         assert_eq!(gap_closed(&of(1), &of(5), &[of(5)]), None);
-        assert_eq!((times(0, 0), times(1, 2)), (1.0, 0.5));
+        assert_eq!((ratio(0, 0), ratio(1, 2)), (1.0, 0.5));
     }
 }

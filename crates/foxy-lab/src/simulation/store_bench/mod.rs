@@ -1,9 +1,7 @@
-//! What the default engine is measured by, one file a measure: `foxy store bench` runs them.
+//! Measurements of the default engine for `foxy store bench`, one module for each.
 
 pub mod disk;
 pub mod engine;
 pub mod misses;
-pub mod production;
-pub mod raw;
 pub mod restart;
 pub mod steps;

@@ -1,65 +1,44 @@
-//! How soon a store answers after its process was killed: opened on a thread of its own, as the
-//! proxy does it, and asked for a record until that is there. And a device that leaves holes, to
-//! make a store larger than the disk under it.
+//! How soon a store answers after its process was killed: the store opens on a thread of its own,
+//! as in the proxy, and is asked for a record until it has it. A sparse device makes stores larger
+//! than the disk below.
 
-use super::engine::{Store, key, record};
+use super::engine::{Store, found, record, settings, start_shard};
 use foxy_base::clock::monotonic;
 use foxy_base::{Instant, Random};
 use foxy_device::{BlockingDevice, Device, IoDone, IoId, IoOp, IoOutput, Memory};
-use foxy_store::shard::ShardSettings;
-use foxy_store::webcosm::Webcosm;
-use foxy_store::{Answer, Observer, Record, Shard, StoreHandle, StoreSettings, StoreStatus};
+use foxy_store::{Record, Shard, StoreHandle, StoreStatus};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc;
 use std::time::Duration;
 
-/// Between two questions to a store that does not have the answer yet.
-const PAUSE: Duration = Duration::from_micros(200);
+const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Virtual time between two requests of a stream.
 const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
 
-/// How long is waited for something.
 #[derive(Clone, Copy, Debug)]
 pub struct RestartPatience<'a> {
-    /// At most so long.
-    pub most: Duration,
-    /// Nor once this is set.
+    pub limit: Duration,
     pub stop: &'a AtomicBool,
 }
 
-/// A store that was opened again.
-pub struct Restarted {
+pub struct RestartedStore {
     shard: Shard,
     handle: StoreHandle,
     begun: Instant,
 }
 
-impl Restarted {
-    /// Begins to open the store of `size` bytes on that device.
-    ///
-    /// # Errors
-    /// When the system gives no thread.
+impl RestartedStore {
     pub fn start(size: u64, seed: u64, device: Box<dyn BlockingDevice>) -> std::io::Result<Self> {
         let begun = monotonic();
-        let observer = Observer::default();
-        let settings =
-            StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
-        let scheme = Webcosm::boxed(&settings, observer.clone());
-        let shard = Shard::start(scheme, device, observer, ShardSettings::new(monotonic))?;
+        let shard = start_shard(&settings(size, seed), device)?;
         let handle = shard.handle();
         Ok(Self { shard, handle, begun })
     }
 
-    /// Whether the store holds that record now.
     pub fn holds(&self, number: u64, record: &Record) -> bool {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.handle.get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
-        matches!(receiver.recv(), Ok(Answer::Found(found)) if found == *record)
+        found(&self.handle, number).as_ref() == Some(record)
     }
 
-    /// Time from the beginning until the store had that record; `None` when it does not have it
-    /// within that `patience`.
+    /// Time from the start until the store had the record. `None` when `patience` ends.
     pub fn first_hit(
         &self,
         number: u64,
@@ -69,7 +48,7 @@ impl Restarted {
         self.wait(patience, || self.holds(number, record))
     }
 
-    /// Time from the beginning until all records were known again.
+    /// Time from the start until all records were known. `None` when `patience` ends.
     pub fn all_known(&self, patience: RestartPatience<'_>) -> Option<Duration> {
         self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
     }
@@ -79,30 +58,24 @@ impl Restarted {
             if happened() {
                 return Some(monotonic().since(self.begun));
             }
-            if monotonic().since(self.begun) > patience.most || patience.stop.load(Relaxed) {
+            if monotonic().since(self.begun) > patience.limit || patience.stop.load(Relaxed) {
                 return None;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
-    /// Records that the store knows.
     pub fn records(&self) -> u64 {
         self.handle.observer().statistics.records.get()
     }
 
-    /// Closes it.
     pub fn close(self) {
         drop(self.shard);
     }
 }
 
-/// The share of requests that are hits in a stream in which few records are asked for often; the
-/// store of `size` bytes is killed that many times meanwhile, each time in the middle of what it
-/// does.
-///
-/// # Errors
-/// The status of a store that does not serve.
+/// Hit ratio of a skewed stream of requests, while the store of `size` bytes is killed `kills`
+/// times in the middle of its work.
 pub fn hit_ratio(
     size: u64,
     requests: u64,
@@ -136,27 +109,25 @@ pub fn hit_ratio(
     Ok(hits as f64 / requests as f64)
 }
 
-/// A device whose files take no room before they are written to (so they must be made as long as
-/// they should be before they are opened again), and which keeps no write longer than `longest`.
-pub struct Hollow<D> {
+/// A device that allocates nothing when it creates a file, and drops writes longer than `longest`
+/// bytes. Files must have their full length before they are opened again.
+pub struct SparseDevice<D> {
     inner: D,
     longest: usize,
     done: Vec<IoDone>,
 }
 
-impl<D: Device> Hollow<D> {
-    /// A device that drops longer writes.
+impl<D: Device> SparseDevice<D> {
     pub const fn new(inner: D, longest: usize) -> Self {
         Self { inner, longest, done: Vec::new() }
     }
 
-    /// Changes how long a write may be to be kept.
     pub const fn keep(&mut self, longest: usize) {
         self.longest = longest;
     }
 }
 
-impl<D: Device> Device for Hollow<D> {
+impl<D: Device> Device for SparseDevice<D> {
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant) {
         match op {
             IoOp::Write { buffer, .. } if buffer.len() > self.longest => {
@@ -208,10 +179,10 @@ mod tests {
     }
 
     #[test]
-    fn a_store_with_holes_knows_all_records_and_holds_those_that_were_kept() {
+    fn a_sparse_store_knows_all_records_and_holds_those_that_were_kept() {
         let size = 64 << 20;
-        let mut store =
-            Store::open(size, 1, Hollow::new(Memory::default(), 64 << 10)).expect("it serves");
+        let mut store = Store::open(size, 1, SparseDevice::new(Memory::default(), 64 << 10))
+            .expect("it serves");
         let put =
             |store: &mut Store<_>, number| assert!(store.put(number, &record(number, 100_000)));
         (0..300).for_each(|number| put(&mut store, number));
@@ -219,12 +190,12 @@ mod tests {
         store.device().keep(usize::MAX);
         (300..310).for_each(|number| put(&mut store, number));
         store.flush();
-        let Hollow { inner: mut device, .. } = store.kill();
+        let SparseDevice { inner: mut device, .. } = store.kill();
         device.close_all();
         lengthen(&mut device, size);
-        let store = Restarted::start(size, 1, Box::new(device)).expect("a thread");
+        let store = RestartedStore::start(size, 1, Box::new(device)).expect("a thread");
         let patience =
-            RestartPatience { most: Duration::from_secs(30), stop: &AtomicBool::new(false) };
+            RestartPatience { limit: Duration::from_secs(30), stop: &AtomicBool::new(false) };
         assert!(store.first_hit(309, &record(309, 100_000), patience).is_some());
         assert!(store.all_known(patience).is_some() && !store.holds(5, &record(5, 100_000)));
         let stopped = RestartPatience { stop: &AtomicBool::new(true), ..patience };

@@ -1,46 +1,41 @@
-//! How long the default engine keeps its thread at one thing: every call of the scheme is timed
-//! while a store is turned over and read. Who asks meanwhile waits no longer than that, besides for
-//! the disk. A virtual machine's clock of processor time also runs while its host does something
-//! else; so the same calls are made twice, and each took what it took the faster time. The caller
-//! gives the clock.
+//! How long the default engine keeps its thread: every call of the scheme is timed while a store is
+//! turned over and read. On a virtual machine the clock of processor time also runs while the host
+//! does something else. So two equal runs are timed, and the faster time of each call counts. The
+//! caller gives the clock.
 
-use super::engine::{Store, record};
+use super::engine::{Store, record, settings};
 use foxy_base::{Instant, Random};
 use foxy_device::{IoDone, Memory};
 use foxy_store::contract::{Lookup, Outbox, Scheme, StoreRequest};
 use foxy_store::webcosm::Webcosm;
-use foxy_store::{Observer, StoreSettings, StoreStatus};
+use foxy_store::{Observer, StoreStatus};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Of so many puts, one is followed by a get of one that was put before.
+/// Puts between two gets.
 const PUTS_A_GET: u64 = 4;
 
-/// Says how much time this thread has used.
+/// Processor time that this thread has used.
 pub type Clock = fn() -> Duration;
 
-/// Calls shorter than this are only counted.
+/// Shorter calls are only counted.
 const LONG: Duration = Duration::from_micros(100);
 
-/// What the calls of a scheme took.
 #[derive(Debug, Default)]
 struct Steps {
     count: u64,
-    /// The long ones, by their number.
+    /// Durations of long calls, by the number of the call.
     long: BTreeMap<u64, Duration>,
 }
 
-/// What the calls of a scheme took in two runs that were the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Longest {
-    /// Calls of each run.
     pub count: u64,
-    /// Records that were put in each.
     pub records: u64,
-    /// The longest call, of each the faster time; none is said to be shorter than 0.1 ms.
+    /// Slowest call by the faster time of each; at least [`LONG`].
     pub took: Duration,
-    /// The longest call of both runs.
+    /// Slowest call of both runs.
     pub once: Duration,
 }
 
@@ -108,11 +103,8 @@ impl Scheme for Timed {
     }
 }
 
-/// Turns a store in memory over that many times with new records of those lengths, reads some of
-/// them, and times every call; and all that once more.
-///
-/// # Errors
-/// The status of a store that does not serve.
+/// Turns a store in memory over `turns` times with new records, reads some of them, and times every
+/// call, in two equal runs.
 pub fn run(
     size: u64,
     turns: u64,
@@ -124,10 +116,8 @@ pub fn run(
     let total = turns * size;
     let mut once = |before: u64| {
         let observer = Observer::default();
-        let settings =
-            StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) };
         let steps = Arc::new(Mutex::new(Steps::default()));
-        let scheme = Webcosm::boxed(&settings, observer.clone());
+        let scheme = Webcosm::boxed(&settings(size, seed), observer.clone());
         let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
         let mut store = Store::of(Box::new(timed), Memory::default(), observer)?;
         let (mut random, mut records, mut admitted) = (Random::new(seed), 0, 0);
@@ -172,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_call_the_faster_time_counts() {
+    fn the_faster_time_of_each_call_counts() {
         let run = |long: &[(u64, u64)]| Steps {
             count: 9,
             long: long

@@ -1,53 +1,57 @@
-//! The default engine's cache behaviour, object by object: logs of segments, two bits of use,
-//! reclaim of whole segments, copying forward. It holds no content, does no IO and knows no time;
-//! the rules are the store's own ([`foxy_store::worth`]), the layout is only what it charges. An
-//! object of several parts is one object here.
-
-mod ghost;
+//! A model of segmented logs, object by object: two bits of use, reclaim of whole segments, copying
+//! forward. The rules are the store's own ([`foxy_store::worth`]). The charges are those of an
+//! earlier layout of webcosm and stay as they are: recorded results of `store bench misses` depend
+//! on them. An object of several parts is one object here.
 
 use super::cache::Counts;
 use foxy_store::worth::{Distance, MAX_USES};
-use ghost::Ghost;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-/// Bytes of the largest segment; a small cache has segments of a [`SEGMENTS`]th of it.
+/// Small caches have segments of a [`SEGMENTS`]th of the capacity.
 const LARGEST_SEGMENT: u64 = 16 << 20;
-/// The least number of segments that a cache has.
 const SEGMENTS: u64 = 256;
-/// Segments that hold nothing: those that are being filled or kept free.
+/// Segments that are being filled or kept free.
 const SPARE: u64 = 3;
-/// The probation log may hold one byte in so many.
+/// The probation log has at most one byte in `PROBATION`.
 const PROBATION: u64 = 5;
-/// Of so many objects on disk, the ghost has an entry for one.
+/// The ghost remembers one URL for every `GHOST` stored objects.
 const GHOST: u64 = 8;
 
-/// What decides where a record is written and whether it is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// One log; what was used since it was written or copied is copied forward, whatever its size.
+    /// One log; a record that was used since it was last written is copied forward.
     Reinsertion,
-    /// A main and a probation log, credit and toll by size.
+    /// A main and a probation log; credit and toll depend on the size.
     Worth {
-        /// Bytes of the capacity that are memory, in which heavy newcomers wait to be asked for
-        /// again; with none, all are written at once.
-        stage: u64,
+        /// Bytes of the capacity that are a write buffer in memory, in which heavy newcomers wait
+        /// for a second request. With 0, all newcomers are written at once.
+        buffer: u64,
     },
 }
 
-/// What went by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SegmentCounts {
-    /// Hits and misses.
+pub struct MissTally {
     pub counts: Counts,
-    /// Bytes of records written because they were missed.
+    /// Bytes of records written for misses, of segments; of the engine, all bytes written but
+    /// copies.
     pub admitted: u64,
-    /// Bytes of records copied forward.
+    /// Bytes copied forward, of segments and the engine.
     pub copied: u64,
 }
 
-/// Bytes of disk that an object takes. Below a page it is packed with others: 24 bytes of head and
-/// a twentieth for pages that are not full; above, it takes whole granules of 512 bytes. Each has
-/// 16 bytes in its segment's footer and, when large, 16 in the checkpoints.
+impl MissTally {
+    pub const fn misses(&self) -> u64 {
+        self.counts.gets - self.counts.hits
+    }
+
+    pub const fn missed_bytes(&self) -> u64 {
+        self.counts.bytes - self.counts.hit_bytes
+    }
+}
+
+/// Bytes of disk that an object takes. Objects below a page share pages: 24 bytes of head and a
+/// twentieth for page loss. Larger objects take whole granules of 512 bytes. Each has 16 bytes in
+/// the footer of its segment and, when large, 16 in the checkpoints.
 pub fn charged(size: u64) -> u64 {
     let packed = size.saturating_add(24);
     if packed < 4096 {
@@ -57,14 +61,15 @@ pub fn charged(size: u64) -> u64 {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq)]
 enum SegmentPlace {
+    #[default]
     Absent,
-    Staged,
+    Buffered,
     Written,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Entry {
     place: SegmentPlace,
     uses: u8,
@@ -95,7 +100,6 @@ impl Log {
     }
 }
 
-/// The cache.
 pub struct SegmentCache {
     rule: Rule,
     capacity: u64,
@@ -103,52 +107,44 @@ pub struct SegmentCache {
     entries: Vec<Entry>,
     main: Log,
     probation: Log,
-    /// Objects in the logs.
     resident: u64,
-    /// What may still be copied, in quarters of bytes; below zero after a large copy.
+    /// Bytes that may still be copied, in quarters; negative after a large copy.
     budget: i128,
-    stage: VecDeque<u32>,
-    staged: u64,
+    buffer: VecDeque<u32>,
+    buffered: u64,
     ghost: Ghost,
     was_full: bool,
-    done: SegmentCounts,
+    tally: MissTally,
 }
 
 impl SegmentCache {
-    /// An empty cache of `capacity` bytes, memory of the stage included, for URLs numbered below
-    /// `urls`.
+    /// An empty cache of `capacity` bytes, write buffer included, for URLs below `urls`.
     pub fn new(rule: Rule, capacity: u64, urls: u32) -> Self {
-        let stage = if let Rule::Worth { stage } = rule { stage } else { 0 };
+        let buffer = if let Rule::Worth { buffer } = rule { buffer } else { 0 };
         let segment = (capacity / SEGMENTS).clamp(1, LARGEST_SEGMENT);
         Self {
             rule,
-            capacity: capacity.saturating_sub(stage).saturating_sub(SPARE * segment),
+            capacity: capacity.saturating_sub(buffer).saturating_sub(SPARE * segment),
             segment,
-            entries: vec![
-                Entry { place: SegmentPlace::Absent, uses: 0, charged: 0 };
-                urls as usize
-            ],
+            entries: vec![Entry::default(); urls as usize],
             main: Log::default(),
             probation: Log::default(),
             resident: 0,
             budget: 0,
-            stage: VecDeque::new(),
-            staged: 0,
+            buffer: VecDeque::new(),
+            buffered: 0,
             ghost: Ghost::default(),
             was_full: false,
-            done: SegmentCounts::default(),
+            tally: MissTally::default(),
         }
     }
 
-    /// Looks up a URL whose object has `size` bytes, and takes it in if it was not there. A repeat
-    /// is a hit even if its size has changed.
-    ///
-    /// # Panics
-    /// If `url` is not below the number of URLs.
+    /// Looks up a URL whose object has `size` bytes, and stores the object on a miss. A repeat is a
+    /// hit even if its size has changed.
     pub fn get(&mut self, url: u32, size: u64) {
         let entry = &mut self.entries[url as usize];
         let is_hit = entry.place != SegmentPlace::Absent;
-        self.done.counts.add(size, is_hit);
+        self.tally.counts.add(size, is_hit);
         if is_hit {
             entry.uses = (entry.uses + 1).min(MAX_USES);
             return;
@@ -160,9 +156,8 @@ impl SegmentCache {
         }
     }
 
-    /// What went by so far.
-    pub const fn counts(&self) -> SegmentCounts {
-        self.done
+    pub const fn tally(&self) -> MissTally {
+        self.tally
     }
 
     fn used(&self) -> u64 {
@@ -174,26 +169,26 @@ impl SegmentCache {
     }
 
     fn put(&mut self, url: u32, charged: u64) {
-        let Rule::Worth { stage } = self.rule else { return self.write(url, true, 0) };
+        let Rule::Worth { buffer } = self.rule else { return self.write(url, true, 0) };
         let distance = self.distance(charged);
         let is_known = self.ghost.take(url);
-        if distance.is_heavy() && !is_known && charged <= stage / 2 {
-            self.entries[url as usize].place = SegmentPlace::Staged;
-            self.stage.push_back(url);
-            self.staged += charged;
-            self.shrink_stage(stage);
+        if distance.is_heavy() && !is_known && charged <= buffer / 2 {
+            self.entries[url as usize].place = SegmentPlace::Buffered;
+            self.buffer.push_back(url);
+            self.buffered += charged;
+            self.shrink_buffer(buffer);
         } else {
             self.write(url, is_known || !distance.is_large(), distance.first_uses());
         }
     }
 
-    /// What has to leave memory is written if it was asked for again, and while there is room for
-    /// everything.
-    fn shrink_stage(&mut self, limit: u64) {
-        while self.staged > limit {
-            let url = self.stage.pop_front().expect("something takes the memory");
+    /// Writes objects that leave the buffer if they were requested again or the logs were never
+    /// full; drops the rest.
+    fn shrink_buffer(&mut self, limit: u64) {
+        while self.buffered > limit {
+            let url = self.buffer.pop_front().expect("something takes the memory");
             let Entry { uses, charged, .. } = self.entries[url as usize];
-            self.staged -= charged;
+            self.buffered -= charged;
             if uses > 0 || !self.was_full {
                 self.write(url, uses > 0, 0);
             } else {
@@ -206,7 +201,7 @@ impl SegmentCache {
     fn write(&mut self, url: u32, to_main: bool, uses: u8) {
         let entry = &mut self.entries[url as usize];
         (entry.place, entry.uses) = (SegmentPlace::Written, uses);
-        self.done.admitted += entry.charged;
+        self.tally.admitted += entry.charged;
         self.resident += 1;
         let log = if to_main { &mut self.main } else { &mut self.probation };
         log.append(url, entry.charged, self.segment);
@@ -215,7 +210,7 @@ impl SegmentCache {
         }
     }
 
-    /// Frees the oldest segment of one log; says whether there was any.
+    /// Frees the oldest segment of one log. Returns false if no segment is sealed.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
         let from_probation =
@@ -230,7 +225,7 @@ impl SegmentCache {
             match self.uses_after_copy(Distance::between(charged, mean), uses) {
                 Some(uses) if self.budget > 0 => {
                     self.budget -= 4 * i128::from(charged);
-                    self.done.copied += charged;
+                    self.tally.copied += charged;
                     self.entries[url as usize].uses = uses;
                     self.main.append(url, charged, self.segment);
                 }
@@ -261,5 +256,35 @@ impl SegmentCache {
     }
 }
 
+/// URLs that were evicted unused, first in, first out.
+#[derive(Default)]
+struct Ghost {
+    /// URLs with their numbers. An entry that was taken or renewed stays until its turn.
+    queue: VecDeque<(u32, u64)>,
+    numbers: HashMap<u32, u64>,
+    next: u64,
+}
+
+impl Ghost {
+    /// Remembers a URL, and forgets the oldest beyond `entries`.
+    fn push(&mut self, url: u32, entries: usize) {
+        self.numbers.insert(url, self.next);
+        self.queue.push_back((url, self.next));
+        self.next += 1;
+        while self.queue.len() > entries {
+            let Some((oldest, number)) = self.queue.pop_front() else { return };
+            if self.numbers.get(&oldest) == Some(&number) {
+                self.numbers.remove(&oldest);
+            }
+        }
+    }
+
+    /// Forgets a URL. Returns whether the ghost remembered it.
+    fn take(&mut self, url: u32) -> bool {
+        self.numbers.remove(&url).is_some()
+    }
+}
+
 #[cfg(test)]
+#[path = "segments_tests.rs"]
 mod tests;

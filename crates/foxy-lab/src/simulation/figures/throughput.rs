@@ -1,16 +1,17 @@
 //! Throughput and completion time of seed 001: Table 1, Figures 6, 7, 10, 11, 12 and 16 (R13, R21,
-//! R23, R29).
+//! R23, R29), and the gain of gathered reads (R44).
 
 use super::Figure;
-use super::lab::Lab;
+use super::lab::{GETS, Lab, Stream};
 use super::picture::{Picture, Series, Style};
 use super::trial::{Mix, Trial, TrialResult};
+use crate::simulation::storage::operation::OperationKind;
 use foxy_report::figure::{FigureRow, Place, judge_order, within};
 use foxy_report::statistics::mean;
 use foxy_schemes::BufferChoice;
 use std::sync::Arc;
 
-/// Utilizations of the sweeps. Less than 62 % does not fit the paper's disk beside its inodes.
+/// Less than 62 % does not fit the paper's disk beside its inodes.
 const UTILIZATIONS: [f64; 7] = [0.62, 0.70, 0.76, 0.80, 0.85, 0.90, 0.95];
 pub(super) const RATE: &str = "URL-get/s";
 
@@ -18,8 +19,14 @@ pub(super) fn rates(results: &[Arc<TrialResult>]) -> Vec<f64> {
     results.iter().map(|result| result.gets_per_second()).collect()
 }
 
-/// Completion of a scheme over utilizations, in minutes, for every seed.
-pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<(f64, Vec<Arc<TrialResult>>)> {
+#[derive(Clone)]
+pub(super) struct SweepPoint {
+    utilization: f64,
+    pub(super) results: Vec<Arc<TrialResult>>,
+}
+
+/// Results of a scheme over utilizations, for every seed.
+pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<SweepPoint> {
     let trials: Vec<Trial> = UTILIZATIONS
         .iter()
         .flat_map(|&utilization| {
@@ -28,47 +35,57 @@ pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<(f64, Vec<Arc<TrialResult>>)
         .collect();
     let results = lab.results(&trials, false);
     let seeds = lab.extent().seeds.len();
-    UTILIZATIONS.iter().copied().zip(results.chunks(seeds).map(<[_]>::to_vec)).collect()
+    let points = UTILIZATIONS.into_iter().zip(results.chunks(seeds));
+    points
+        .map(|(utilization, results)| SweepPoint { utilization, results: results.to_vec() })
+        .collect()
 }
 
-fn minutes(name: &str, sweep: &[(f64, Vec<Arc<TrialResult>>)]) -> Series {
-    let mean = |results: &[Arc<TrialResult>]| {
-        mean(&results.iter().map(|r| r.minutes()).collect::<Vec<_>>())
-    };
-    let points =
-        sweep.iter().map(|(utilization, results)| (utilization * 100.0, mean(results))).collect();
-    Series { name: name.into(), points }
+/// Minutes until all is done, for each seed.
+fn minutes_of(results: &[Arc<TrialResult>]) -> Vec<f64> {
+    results.iter().map(|result| result.minutes()).collect()
+}
+
+fn minutes(name: &str, sweep: &[SweepPoint]) -> Series {
+    let point = |point: &SweepPoint| (point.utilization * 100.0, mean(&minutes_of(&point.results)));
+    Series { name: name.into(), points: sweep.iter().map(point).collect() }
 }
 
 fn over_utilization(title: &str, series: Vec<Series>) -> Vec<Picture> {
-    vec![Picture::Plot {
-        title: title.into(),
-        x: "disk space utilization, %".into(),
-        y: "completion time, minutes".into(),
-        style: Style::Lines,
+    vec![Picture::plot(
+        Style::Lines,
+        [title, "disk space utilization, %", "completion time, minutes"],
         series,
-    }]
+    )]
 }
 
-/// The rates at one utilization of a sweep.
-fn at(sweep: &[(f64, Vec<Arc<TrialResult>>)], utilization: f64) -> Vec<f64> {
-    let found = sweep.iter().find(|(other, _)| (other - utilization).abs() < 1e-9);
-    found.map(|(_, results)| rates(results)).unwrap_or_default()
+/// Rates at one utilization of a sweep.
+fn at(sweep: &[SweepPoint], utilization: f64) -> Vec<f64> {
+    let found = sweep.iter().find(|point| (point.utilization - utilization).abs() < 1e-9);
+    found.map(|point| rates(&point.results)).unwrap_or_default()
 }
 
-/// Seed by seed, one over the other.
 pub(super) fn ratios(upper: &[f64], lower: &[f64]) -> Vec<f64> {
     upper.iter().zip(lower).map(|(upper, lower)| upper / lower).collect()
 }
 
-/// Table 1: what the two cache levels make of the trace.
+pub(super) fn ratio_row(
+    figure: &str,
+    name: &str,
+    unit: &str,
+    upper: &[f64],
+    lower: &[f64],
+) -> FigureRow {
+    FigureRow::of(figure, name, unit, &ratios(upper, lower))
+}
+
+/// Table 1: what two cache levels make of the trace.
 pub fn table_1(lab: &Lab) -> Figure {
     let streams: Vec<_> =
         lab.extent().seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER)).collect();
-    let row = |name: &str, quoted: f64, count: &dyn Fn(&super::lab::Stream) -> u64| {
-        let share = |stream: &Arc<super::lab::Stream>| {
-            count(stream) as f64 / stream.counts.memory.gets as f64 * 100.0
-        };
+    let row = |name: &str, quoted: f64, count: &dyn Fn(&Stream) -> u64| {
+        let share =
+            |stream: &Arc<Stream>| count(stream) as f64 / stream.counts.memory.gets as f64 * 100.0;
         let values: Vec<f64> = streams.iter().map(share).collect();
         let band = quoted * 0.85..=quoted * 1.15;
         FigureRow::of("001-table1", name, "% of URL-gets", &values)
@@ -93,30 +110,27 @@ pub fn table_1(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
-/// The shares of Table 1, quoted and ours, as bars.
 fn shares(rows: &[FigureRow]) -> Vec<Picture> {
     let both = rows.iter().flat_map(|row| [("quoted", row.quoted, row), ("ours", row.ours, row)]);
     let bars = both.zip(0..).map(|((whose, value, row), place)| Series {
         name: format!("{}, {whose}", row.row),
         points: value.map(|value| (f64::from(place), value)).into_iter().collect(),
     });
-    vec![Picture::Plot {
-        title: "Table 1: what two cache levels make of the trace".into(),
-        x: "answer".into(),
-        y: "% of URL-gets".into(),
-        style: Style::Bars,
-        series: bars.collect(),
-    }]
+    vec![Picture::plot(
+        Style::Bars,
+        ["Table 1: what two cache levels make of the trace", "answer", "% of URL-gets"],
+        bars.collect(),
+    )]
 }
 
 /// Figure 6: file management overhead, 300,000 operations from 398,034 gets on a 1 GB disk.
 pub fn figure_6(lab: &Lab) -> Figure {
-    const SHARE: f64 = 398_034.0 / super::lab::GETS;
+    const SHARE: f64 = 398_034.0 / GETS;
     let of = |scheme| {
         let trial =
             Trial { mix: Mix { gets: SHARE, disk: 0.5, ..Mix::PAPER }, ..Trial::of(scheme, 1) };
         let results = lab.over_seeds(trial);
-        results.iter().map(|result| result.minutes()).collect::<Vec<f64>>()
+        minutes_of(&results)
     };
     let scale = lab.extent().scale;
     let buddy = of("buddy");
@@ -143,23 +157,20 @@ pub fn figure_6(lab: &Lab) -> Figure {
         name: (*name).into(),
         points: vec![(f64::from(place), *value)],
     });
-    let pictures = vec![Picture::Plot {
-        title: "Fig 6: file management overhead of web proxies".into(),
-        x: "scheme".into(),
-        y: "completion time, minutes".into(),
-        style: Style::Bars,
-        series: series.collect(),
-    }];
+    let pictures = vec![Picture::plot(
+        Style::Bars,
+        ["Fig 6: file management overhead of web proxies", "scheme", "completion time, minutes"],
+        series.collect(),
+    )];
     Figure { rows, pictures }
 }
 
-/// Figure 7: BUDDY over its threshold.
 pub fn figure_7(lab: &Lab) -> Figure {
     const THRESHOLDS: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
     let mut points = Vec::new();
     for threshold in THRESHOLDS {
         let results = lab.over_seeds(Trial { buddy_threshold: threshold, ..Trial::of("buddy", 1) });
-        let values: Vec<f64> = results.iter().map(|result| result.minutes()).collect();
+        let values = minutes_of(&results);
         points.push((f64::from(threshold) / 2.0, values));
     }
     let time = |kilobytes: f64| {
@@ -169,19 +180,21 @@ pub fn figure_7(lab: &Lab) -> Figure {
             .map_or(&[][..], |(_, values)| values)
     };
     let rows = vec![
-        FigureRow::of(
+        ratio_row(
             "001-fig7",
             "threshold 4 KB over 128 KB",
             "times as long",
-            &ratios(time(4.0), time(128.0)),
+            time(4.0),
+            time(128.0),
         )
         .shape(ratios(time(4.0), time(128.0)).iter().all(|&ratio| ratio > 1.0))
         .with_note("small thresholds cost creates and deletes in the paper; no number is quoted"),
-        FigureRow::of(
+        ratio_row(
             "001-fig7",
             "threshold 512 KB over 128 KB",
             "times as long",
-            &ratios(time(512.0), time(128.0)),
+            time(512.0),
+            time(128.0),
         )
         .against(1.0, 0.9..=1.1)
         .with_note("\"we get almost best performance\" at 128 KB"),
@@ -190,44 +203,34 @@ pub fn figure_7(lab: &Lab) -> Figure {
         name: "BUDDY".into(),
         points: points.iter().map(|(kilobytes, values)| (*kilobytes, mean(values))).collect(),
     }];
-    let pictures = vec![Picture::Plot {
-        title: "Fig 7: BUDDY as a function of its threshold".into(),
-        x: "threshold, KB".into(),
-        y: "completion time, minutes".into(),
-        style: Style::Lines,
+    let pictures = vec![Picture::plot(
+        Style::Lines,
+        [
+            "Fig 7: BUDDY as a function of its threshold",
+            "threshold, KB",
+            "completion time, minutes",
+        ],
         series,
-    }];
+    )];
     Figure { rows, pictures }
 }
 
-/// Figure 10: BUDDY and STREAM over utilization.
 pub fn figure_10(lab: &Lab) -> Figure {
     let stream = sweep(lab, Trial::of("stream", 1));
     let buddy = lab.over_seeds(Trial::of("buddy", 1));
-    let flat = UTILIZATIONS.map(|utilization| (utilization, buddy.clone()));
+    let flat = UTILIZATIONS.map(|utilization| SweepPoint { utilization, results: buddy.clone() });
     let buddy = rates(&buddy);
     let rows = vec![
-        FigureRow::of(
-            "001-fig10",
-            "STREAM over BUDDY at 70 %",
-            "times",
-            &ratios(&at(&stream, 0.70), &buddy),
-        )
-        .against(2.0, 1.6..=2.4)
-        .gain(),
-        FigureRow::of(
-            "001-fig10",
-            "STREAM over BUDDY at 95 %",
-            "times",
-            &ratios(&at(&stream, 0.95), &buddy),
-        )
-        .against(1.0, 0.8..=1.25),
+        ratio_row("001-fig10", "STREAM over BUDDY at 70 %", "times", &at(&stream, 0.70), &buddy)
+            .against(2.0, 1.6..=2.4)
+            .gain(),
+        ratio_row("001-fig10", "STREAM over BUDDY at 95 %", "times", &at(&stream, 0.95), &buddy)
+            .against(1.0, 0.8..=1.25),
     ];
     let series = vec![minutes("BUDDY", &flat), minutes("STREAM", &stream)];
     Figure { rows, pictures: over_utilization("Fig 10: BUDDY and STREAM", series) }
 }
 
-/// Figure 11: STREAM and STREAM-PACKETIZER over utilization.
 pub fn figure_11(lab: &Lab) -> Figure {
     let stream = sweep(lab, Trial::of("stream", 1));
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
@@ -244,7 +247,6 @@ pub fn figure_11(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 11: STREAM and STREAM-PACKETIZER", series) }
 }
 
-/// Figure 12: what gathering reads adds.
 pub fn figure_12(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
     let lazy = sweep(lab, Trial::of("lazy-reads", 1));
@@ -259,7 +261,7 @@ pub fn figure_12(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 12: LAZY-READS", series) }
 }
 
-/// Figure 16: locality buffers over utilization, and how sensitive they are to which one is emptied
+/// Figure 16: locality buffers over utilization, and how much it matters which buffer is emptied
 /// (R29).
 pub fn figure_16(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
@@ -288,4 +290,68 @@ pub fn figure_16(lab: &Lab) -> Figure {
         );
     }
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }
+}
+
+/// Share of the paper's gets that run; only the share of reads matters here.
+const SIZE: f64 = 0.3;
+/// Share of repeats. Most repeats come late, so that the disk answers them and not memory; the disk
+/// keeps nearly all objects.
+const REPEATS: [f64; 6] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.6];
+const RECENT: f64 = 0.2;
+
+/// Percent of URL-reads and URL-writes that are reads.
+fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
+    let shares: Vec<f64> = lab
+        .extent()
+        .seeds
+        .iter()
+        .map(|&seed| {
+            let stream = lab.stream(seed, mix);
+            let reads = stream.operations.count(OperationKind::Read);
+            let writes = stream.operations.count(OperationKind::Write);
+            reads as f64 / (reads + writes).max(1) as f64 * 100.0
+        })
+        .collect();
+    mean(&shares)
+}
+
+/// Gain of LAZY-READS over PACKETIZER as the share of reads grows (R44): the paper expects growth
+/// and has no figure.
+pub fn gain_over_reads(lab: &Lab) -> Figure {
+    let (mut rows, mut points) = (Vec::new(), Vec::new());
+    for repeats in REPEATS {
+        let mix = Mix { repeats, recent: RECENT, memory: 0.0, disk: 1.0, ..Mix::sized(SIZE) };
+        let of = |scheme| rates(&lab.over_seeds(Trial { mix, ..Trial::of(scheme, 1) }));
+        let gain = ratios(&of("lazy-reads"), &of("packetizer"));
+        let share = read_percentage(lab, mix);
+        let name =
+            format!("LAZY-READS over PACKETIZER, {:.0} % of fetches repeat", repeats * 100.0);
+        points.push((share, mean(&gain)));
+        rows.push(
+            FigureRow::of("001-r44", &name, "times", &gain)
+                .with_note(format!("{share:.0} % of URL-reads and URL-writes are reads")),
+        );
+    }
+    let highest = points.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
+    let (first, last) = (points[0], points[points.len() - 1]);
+    let growth = FigureRow::of(
+        "001-r44",
+        "gain at the most reads over gain at the fewest",
+        "times",
+        &[last.1 / first.1],
+    );
+    rows.push(growth.shape(last.1 > first.1).with_note(format!(
+        "expected to be above 1; the gain is highest at {:.0} % of reads",
+        highest.0
+    )));
+    let pictures = vec![Picture::plot(
+        Style::Lines,
+        [
+            "R44: LAZY-READS over PACKETIZER as reads become more",
+            "reads, % of reads and writes",
+            "times as many URL-get/s",
+        ],
+        vec![Series { name: "LAZY-READS over PACKETIZER".into(), points }],
+    )];
+    Figure { rows, pictures }
 }
