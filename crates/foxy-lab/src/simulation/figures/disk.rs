@@ -44,7 +44,7 @@ pub fn figure_2(lab: &Lab) -> Figure {
     };
     let line = |name: &str, of: fn(&FileTimes) -> f64| {
         let means = times.iter().map(|times| mean(&values(times, of)));
-        Series { name: name.into(), points: (0..).map(f64::from).zip(means).collect() }
+        Series::new(name, (0..).map(f64::from).zip(means).collect())
     };
     let series = vec![line("create", |time| time.create), line("delete", |time| time.delete)];
     let create = |kilobytes: usize| values(&times[kilobytes], |time| time.create);
@@ -99,9 +99,7 @@ pub fn file_times<D: Device, P: TimeSource<D>>(
             pace.wait(device, None);
             device.reap(pace.now(), &mut done);
         }
-        for one in done {
-            one.result?;
-        }
+        done.into_iter().try_for_each(|done| done.result.map(drop))?;
         Ok(pace.now())
     };
     let (mut create, mut delete) = (Duration::ZERO, Duration::ZERO);
@@ -152,10 +150,7 @@ fn head_plot(lab: &Lab, scheme: &'static str, title: &str, figure: &str) -> Figu
         let kept = heads.iter().filter(|head| head.is_read == is_read);
         kept.map(|head| (head.seconds - start, head.megabytes)).collect()
     };
-    let series = vec![
-        Series { name: "writes".into(), points: points(false) },
-        Series { name: "reads".into(), points: points(true) },
-    ];
+    let series = vec![Series::new("writes", points(false)), Series::new("reads", points(true))];
     let pictures =
         vec![Picture::plot(Style::Dots, [title, "time, s", "place on the disk, MB"], series)];
     Figure { rows, pictures }
@@ -220,7 +215,7 @@ pub fn figure_14(lab: &Lab) -> Figure {
     ];
     let series = both.iter().zip(NAMES).map(|(results, name)| {
         let points = results.first().map(|result| result.observed.chunks.clone());
-        Series { name: name.into(), points: points.unwrap_or_default() }
+        Series::new(name, points.unwrap_or_default())
     });
     let pictures = vec![Picture::plot(
         Style::Lines,
@@ -240,31 +235,29 @@ pub fn figure_15(lab: &Lab) -> Figure {
         };
         results.iter().map(near).collect()
     };
-    // The counts that are quoted, of Table 1's 42,085 reads.
+    // Quoted counts over the 42,085 reads of Table 1, in percent.
     let next = [611.0 / 420.85, 1885.0 / 420.85];
     let near = [6.0, 17.0];
     let mut rows = Vec::new();
     for (what, blocks, quoted) in
         [("within ten blocks", NEAR, near), ("of the next block", 1, next)]
     {
-        let mut pair: Vec<FigureRow> = both
-            .iter()
-            .zip(["without", "128 locality buffers"])
-            .zip(quoted)
-            .map(|((results, with), quoted)| {
-                let name = format!("reads {what}, {with}");
-                FigureRow::of("001-fig15", &name, "%", &share(results, blocks))
-                    .against(quoted, within(quoted))
-            })
-            .collect();
+        let row = |with, results, quoted| {
+            let name = format!("reads {what}, {with}");
+            FigureRow::of("001-fig15", &name, "%", &share(results, blocks))
+                .against(quoted, within(quoted))
+        };
+        let [without, with] = &both;
+        let mut pair =
+            [row("without", without, quoted[0]), row("128 locality buffers", with, quoted[1])];
         judge_order(&mut pair);
-        rows.append(&mut pair);
+        rows.extend(pair);
     }
     let series = both.iter().zip(NAMES).map(|(results, name)| {
         let distances =
             results.first().map(|result| &result.observed.distances[..30]).unwrap_or_default();
         let counts = distances.iter().map(|&count| count as f64);
-        Series { name: name.into(), points: (0..).map(f64::from).zip(counts).collect() }
+        Series::new(name, (0..).map(f64::from).zip(counts).collect())
     });
     let pictures = vec![Picture::plot(
         Style::Histogram,

@@ -107,7 +107,7 @@ fn rate_series(scheme: &str, result: &TrialResult) -> Series {
         .take_while(|from| from + 0.1 <= last)
         .map(|from| (mean(&[from, from + 0.1]), rate(result, &(from..from + 0.1))))
         .filter(|(_, rate)| rate.is_finite());
-    Series { name: scheme.into(), points: points.collect() }
+    Series::new(scheme, points.collect())
 }
 
 #[cfg(test)]

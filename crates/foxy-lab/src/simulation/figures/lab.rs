@@ -10,7 +10,7 @@ use foxy_device::DiskProfile;
 use foxy_schemes::PolicyName;
 use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// URL-gets of the paper's trace (Table 1).
 pub const GETS: f64 = 1_058_206.0;
@@ -72,7 +72,7 @@ impl<'a> Lab<'a> {
 
     /// URL operations of the paper's trace in the given size and mix.
     pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = lock(&self.streams);
         let known = streams.iter().find(|stream| stream.seed == seed && stream.mix == mix);
         if let Some(stream) = known {
             return Arc::clone(stream);
@@ -101,7 +101,7 @@ impl<'a> Lab<'a> {
         let found = trials.iter().map(|trial| self.find(trial, follow_requests));
         let found: Vec<Arc<TrialResult>> =
             found.collect::<Option<_>>().expect("every trial was run");
-        let mut shortfalls = self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shortfalls = lock(&self.shortfalls);
         for (trial, result) in trials.iter().zip(&found) {
             // A store that evicts by itself may lose reads and refuse a small share of its work.
             let counts = |shortfall: &Shortfall| match trial.eviction {
@@ -116,7 +116,7 @@ impl<'a> Lab<'a> {
 
     /// Drains the work that stores skipped since the last call.
     pub fn take_shortfalls(&self) -> Vec<String> {
-        std::mem::take(&mut self.shortfalls.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut lock(&self.shortfalls))
     }
 
     /// Runs tasks on all threads. Results come in the order of the tasks.
@@ -138,7 +138,7 @@ impl<'a> Lab<'a> {
     }
 
     fn find(&self, trial: &Trial, follow_requests: bool) -> Option<Arc<TrialResult>> {
-        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        let finished = lock(&self.finished);
         let fits = |finished: &&FinishedTrial| {
             finished.trial == *trial && (finished.follows_requests || !follow_requests)
         };
@@ -151,10 +151,14 @@ impl<'a> Lab<'a> {
             if follow_requests { TrialProbe::following_requests() } else { TrialProbe::default() };
         let result = trial::run(trial, &self.profile(), &stream.operations, probe);
         let result = result.unwrap_or_else(|error| panic!("{trial:?}: {error}"));
-        self.finished.lock().unwrap_or_else(PoisonError::into_inner).push(FinishedTrial {
+        lock(&self.finished).push(FinishedTrial {
             trial: *trial,
             follows_requests: follow_requests,
             result: Arc::new(result),
         });
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -95,6 +95,10 @@ fn plot(style: Style, unit: &str, series: &[Series]) -> Plot {
 }
 
 impl Series {
+    pub fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), points }
+    }
+
     fn line(&self) -> Line {
         let points = self.points.iter().map(|&(x, y)| (x, Value::exact(y))).collect();
         Line { name: self.name.clone(), look: Look::Solid, points }
@@ -116,6 +120,15 @@ impl StoreMap {
 }
 
 impl Picture {
+    /// A plot with one named bar for each value; a bar without a value stays empty.
+    pub fn bars(titles: [&str; 3], bars: Vec<(String, Option<f64>)>) -> Self {
+        let series = bars.into_iter().zip(0..).map(|((name, value), position)| Series {
+            name,
+            points: value.map(|value| (f64::from(position), value)).into_iter().collect(),
+        });
+        Self::plot(Style::Bars, titles, series.collect())
+    }
+
     /// A plot with `titles` of the picture, of the axis across and of the axis upwards.
     pub fn plot(style: Style, titles: [&str; 3], series: Vec<Series>) -> Self {
         let [title, x, y] = titles.map(Into::into);

@@ -7,7 +7,7 @@ use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::throughput::RATE;
 use super::trial::Mix;
-use crate::simulation::storage::drive::{Drive, DriveError, Subject, VirtualTime};
+use crate::simulation::storage::drive::{Drive, DriveError, StoreSetup, VirtualTime};
 use crate::simulation::storage::operation::{OperationKind, Operations};
 use crate::simulation::storage::sizing;
 use foxy_base::Instant;
@@ -23,13 +23,14 @@ const NAME: &str = "001-recovery";
 /// Sizes of the stores: shares of the paper's gets and disk.
 const SIZES: [f64; 3] = [0.05, 0.1, 0.2];
 
+#[derive(Debug)]
 struct RecoveryMethod {
     name: &'static str,
     scheme: SchemeName,
     recovery: Recovery,
 }
 
-const METHODS: [RecoveryMethod; 4] = [
+static METHODS: [RecoveryMethod; 4] = [
     method("stream-packetizer", SchemeName::StreamPacketizer, Recovery::AfterCrash),
     method("packetizer", SchemeName::Packetizer, Recovery::AfterCleanStop),
     method("ufs", SchemeName::Ufs, Recovery::AfterCrash),
@@ -76,15 +77,22 @@ fn settings(method: &RecoveryMethod, operations: &Operations, seed: u64) -> Sche
     })
 }
 
+#[derive(Debug)]
+struct Job {
+    method: &'static RecoveryMethod,
+    share: f64,
+    seed: u64,
+}
+
 struct Incarnation {
     drive: Drive<Mechanical, VirtualTime>,
     observer: Observer,
 }
 
 impl Incarnation {
-    fn begin(subject: &Subject, device: Mechanical, now: Instant) -> Result<Self, DriveError> {
+    fn begin(setup: &StoreSetup, device: Mechanical, now: Instant) -> Result<Self, DriveError> {
         let observer = Observer::default();
-        let drive = Drive::start(subject.clone(), device, VirtualTime(now), observer.clone())?;
+        let drive = Drive::start(setup.clone(), device, VirtualTime(now), observer.clone())?;
         Ok(Self { drive, observer })
     }
 
@@ -92,36 +100,30 @@ impl Incarnation {
         self.observer.statistics.records.get() as f64
     }
 
-    fn opened(&self, of: f64) -> ReopenResult {
+    fn reopened(&self, records_before: f64) -> ReopenResult {
         let found = self.observer.statistics.recovered.get() as f64;
-        ReopenResult {
-            seconds: self.drive.opening().as_secs_f64(),
-            found: found / of.max(1.0) * 100.0,
-        }
+        let found = found / records_before.max(1.0) * 100.0;
+        ReopenResult { seconds: self.drive.opening().as_secs_f64(), found }
     }
 }
 
 /// Runs nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash; the
 /// machine restarts after each end. The store itself evicts, as in service: evicted records need
 /// not become durable.
-fn run(
-    method: &RecoveryMethod,
-    lab: &Lab,
-    share: f64,
-    seed: u64,
-) -> Result<RecoveryResult, DriveError> {
+fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
+    let &Job { method, share, seed } = job;
     let stream = lab.stream(seed, Mix::sized(share));
     let mut list = stream.operations.list.clone();
     list.retain(|operation| operation.kind != OperationKind::Delete);
     let (before, after) = list.split_at(list.len() * 9 / 10);
-    let subject = Subject {
+    let setup = StoreSetup {
         scheme: method.scheme,
         settings: settings(method, &stream.operations, seed),
         reads_at_once: 1,
         writes_at_once: 1,
     };
     let mut store =
-        Incarnation::begin(&subject, Mechanical::new(lab.profile(), 1, seed), Instant::ZERO)?;
+        Incarnation::begin(&setup, Mechanical::new(lab.profile(), 1, seed), Instant::ZERO)?;
     let statistics = store.observer.statistics.clone();
     let (bytes_then, syncs_then) = (statistics.written_bytes.get(), statistics.syncs.get());
     for &operation in before {
@@ -143,30 +145,29 @@ fn run(
         store.drive.close(|| result.records = statistics.records.get() as f64);
     result.close = (outcome.took.saturating_sub(asked)).as_secs_f64();
     let now = device.restart(Instant::ZERO);
-    let mut store = Incarnation::begin(&subject, device, now)?;
-    result.clean = store.opened(result.records);
+    let mut store = Incarnation::begin(&setup, device, now)?;
+    result.clean = store.reopened(result.records);
     for &operation in after {
         store.drive.operation(operation)?;
     }
     let records = store.records();
     let (_, mut device) = store.drive.finish();
     let now = device.restart(Instant::ZERO);
-    result.crash = Incarnation::begin(&subject, device, now)?.opened(records);
+    result.crash = Incarnation::begin(&setup, device, now)?.reopened(records);
     Ok(result)
 }
 
 /// Recovery methods over the size of the store. Panics if a store breaks its contract.
 pub fn recovery(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;
-    let jobs: Vec<(usize, f64, u64)> = (0..METHODS.len())
-        .flat_map(|method| SIZES.map(move |share| (method, share)))
-        .flat_map(|(method, share)| seeds.iter().map(move |&seed| (method, share, seed)))
-        .collect();
-    let results = lab.all(&jobs, |&(method, share, seed)| {
-        let method = &METHODS[method];
-        run(method, lab, share, seed)
-            .unwrap_or_else(|error| panic!("{}, {share}, seed {seed}: {error}", method.name))
-    });
+    let mut jobs = Vec::new();
+    for method in &METHODS {
+        for share in SIZES {
+            jobs.extend(seeds.iter().map(|&seed| Job { method, share, seed }));
+        }
+    }
+    let results =
+        lab.all(&jobs, |job| run(lab, job).unwrap_or_else(|error| panic!("{job:?}: {error}")));
     let by_method: Vec<&[RecoveryResult]> = results.chunks(SIZES.len() * seeds.len()).collect();
     let mut rows = Vec::new();
     for (method, results) in METHODS.iter().zip(&by_method) {
@@ -180,14 +181,8 @@ pub fn recovery(lab: &Lab) -> Figure {
             };
             results.chunks(seeds.len()).map(point).collect()
         };
-        METHODS
-            .iter()
-            .zip(&by_method)
-            .map(|(method, results)| Series {
-                name: method.name.into(),
-                points: over_size(results),
-            })
-            .collect()
+        let named = METHODS.iter().zip(&by_method);
+        named.map(|(method, results)| Series::new(method.name, over_size(results))).collect()
     };
     let picture = |title: &str, series| {
         Picture::plot(Style::Lines, [title, "thousands of records", "seconds"], series)

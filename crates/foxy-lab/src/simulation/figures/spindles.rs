@@ -22,8 +22,8 @@ const COSS: f64 = 326.3;
 const MIX: Mix = Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER };
 
 /// Why the model cannot run without a disk.
-const NO_TIME: &str = "without a disk nothing takes time on the model, which has no processor but to search directories and no network; \
-the 2003 machine was at the end of these";
+const NO_TIME: &str = "without a disk nothing takes time on the model, which has no processor but \
+    to search directories and no network; the 2003 machine was at the end of these";
 
 /// aufs on several disks of one machine. The model deals directories to disks in turn, as Squid
 /// does with objects.
@@ -70,7 +70,7 @@ pub fn table_d6(lab: &Lab) -> Figure {
     let pictures = vec![Picture::plot(
         Style::Lines,
         ["D-6: aufs on one, two and three disks", "disks", RATE],
-        vec![Series { name: "aufs".into(), points: points.collect() }],
+        vec![Series::new("aufs", points.collect())],
     )];
     Figure { rows, pictures }
 }
@@ -98,6 +98,9 @@ fn three_machines(lab: &Lab, one_of_three: &[f64]) -> FigureRow {
     let gain = ratios(&together, one_of_three);
     FigureRow::of(NAME, "three machines with a disk each over one with three", "times", &gain)
         .shape(gain.iter().all(|&gain| gain > 1.0))
-        .with_note("\"may be\" better in the seed, which has no number; each with a third of trace and caches; the model's \
-                    machine has nothing that three disks share but who searches directories")
+        .with_note(
+            "\"may be\" better in the seed, which has no number; each with a third of trace and \
+             caches; the model's machine has nothing that three disks share but who searches \
+             directories",
+        )
 }

@@ -3,7 +3,7 @@
 
 use super::Figure;
 use super::lab::Lab;
-use super::picture::{Picture, Series, Style};
+use super::picture::Picture;
 use super::throughput::{RATE, rates, ratio_row, ratios, sweep};
 use super::trial::{Trial, TrialResult};
 use foxy_report::figure::{FigureRow, judge_order, within};
@@ -28,7 +28,7 @@ fn best_of_all(lab: &Lab) -> [Technique; 8] {
         let sweep = sweep(lab, Trial::of(scheme, 1)).into_iter().map(|point| point.results);
         sweep.max_by(|a, b| mean(&rates(a)).total_cmp(&mean(&rates(b)))).unwrap_or_default()
     };
-    let one = |scheme| lab.over_seeds(Trial::of(scheme, 1));
+    let single = |scheme| lab.over_seeds(Trial::of(scheme, 1));
     let quoted = |name, quoted, results, note: &str| {
         let range = within(quoted);
         Technique { name, quoted, range, results, note: note.into() }
@@ -40,10 +40,10 @@ fn best_of_all(lab: &Lab) -> [Technique; 8] {
     };
     let round_robin = "round-robin over 4,096 folders, as the paper says";
     [
-        middle("SINGLE-DIRECTORY", 14.5, 12.0..=17.0, one("single-directory")),
-        quoted("SQUID", 27.0, one("ufs"), round_robin),
-        middle("MULTIPLE-DIRS", 20.0, 12.0..=28.0, one("multiple-dirs")),
-        quoted("BUDDY", 133.0, one("buddy"), ""),
+        middle("SINGLE-DIRECTORY", 14.5, 12.0..=17.0, single("single-directory")),
+        quoted("SQUID", 27.0, single("ufs"), round_robin),
+        middle("MULTIPLE-DIRS", 20.0, 12.0..=28.0, single("multiple-dirs")),
+        quoted("BUDDY", 133.0, single("buddy"), ""),
         middle("STREAM", 308.0, 266.0..=350.0, best("stream")),
         quoted("STREAM-PACKETIZER", 350.0, best("packetizer"), ""),
         quoted("LAZY-READS", 385.0, best("lazy-reads"), ""),
@@ -62,15 +62,9 @@ pub fn table_2(lab: &Lab) -> Figure {
         })
         .collect();
     judge_order(&mut rows);
-    let bars = rows.iter().zip(0..).map(|(row, place)| Series {
-        name: row.row.clone(),
-        points: vec![(f64::from(place), row.ours.unwrap_or(0.0))],
-    });
-    let pictures = vec![Picture::plot(
-        Style::Bars,
-        ["Table 2: URL-get operations a second", "technique", RATE],
-        bars.collect(),
-    )];
+    let bars = rows.iter().map(|row| (row.row.clone(), Some(row.ours.unwrap_or(0.0))));
+    let titles = ["Table 2: URL-get operations a second", "technique", RATE];
+    let pictures = vec![Picture::bars(titles, bars.collect())];
     rows.push(consecutive(lab));
     rows.extend(account(&results));
     rows.push(cited(lab, &results));

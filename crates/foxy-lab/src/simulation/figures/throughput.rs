@@ -48,7 +48,7 @@ fn minutes_of(results: &[Arc<TrialResult>]) -> Vec<f64> {
 
 fn minutes(name: &str, sweep: &[SweepPoint]) -> Series {
     let point = |point: &SweepPoint| (point.utilization * 100.0, mean(&minutes_of(&point.results)));
-    Series { name: name.into(), points: sweep.iter().map(point).collect() }
+    Series::new(name, sweep.iter().map(point).collect())
 }
 
 fn over_utilization(title: &str, series: Vec<Series>) -> Vec<Picture> {
@@ -111,16 +111,12 @@ pub fn table_1(lab: &Lab) -> Figure {
 }
 
 fn shares(rows: &[FigureRow]) -> Vec<Picture> {
-    let both = rows.iter().flat_map(|row| [("quoted", row.quoted, row), ("ours", row.ours, row)]);
-    let bars = both.zip(0..).map(|((whose, value, row), place)| Series {
-        name: format!("{}, {whose}", row.row),
-        points: value.map(|value| (f64::from(place), value)).into_iter().collect(),
+    let bars = rows.iter().flat_map(|row| {
+        [("quoted", row.quoted), ("ours", row.ours)]
+            .map(|(source, value)| (format!("{}, {source}", row.row), value))
     });
-    vec![Picture::plot(
-        Style::Bars,
-        ["Table 1: what two cache levels make of the trace", "answer", "% of URL-gets"],
-        bars.collect(),
-    )]
+    let titles = ["Table 1: what two cache levels make of the trace", "answer", "% of URL-gets"];
+    vec![Picture::bars(titles, bars.collect())]
 }
 
 /// Figure 6: file management overhead, 300,000 operations from 398,034 gets on a 1 GB disk.
@@ -129,8 +125,7 @@ pub fn figure_6(lab: &Lab) -> Figure {
     let of = |scheme| {
         let trial =
             Trial { mix: Mix { gets: SHARE, disk: 0.5, ..Mix::PAPER }, ..Trial::of(scheme, 1) };
-        let results = lab.over_seeds(trial);
-        minutes_of(&results)
+        minutes_of(&lab.over_seeds(trial))
     };
     let scale = lab.extent().scale;
     let buddy = of("buddy");
@@ -138,14 +133,14 @@ pub fn figure_6(lab: &Lab) -> Figure {
         FigureRow::of("001-fig6", "BUDDY, completion", "minutes", &buddy)
             .against(40.0 * scale, within(40.0 * scale)),
     ];
-    let mut bars = vec![("BUDDY", mean(&buddy))];
+    let mut bars = vec![("BUDDY".into(), Some(mean(&buddy)))];
     for (name, scheme) in [
         ("SINGLE-DIRECTORY", "single-directory"),
         ("SQUID", "ufs"),
         ("MULTIPLE-DIRS", "multiple-dirs"),
     ] {
         let values = of(scheme);
-        bars.push((name, mean(&values)));
+        bars.push((name.into(), Some(mean(&values))));
         let row = format!("{name} over BUDDY");
         rows.push(
             FigureRow::of("001-fig6", &row, "times as long", &ratios(&values, &buddy))
@@ -153,56 +148,34 @@ pub fn figure_6(lab: &Lab) -> Figure {
                 .gain(),
         );
     }
-    let series = bars.iter().zip(0..).map(|((name, value), place)| Series {
-        name: (*name).into(),
-        points: vec![(f64::from(place), *value)],
-    });
-    let pictures = vec![Picture::plot(
-        Style::Bars,
-        ["Fig 6: file management overhead of web proxies", "scheme", "completion time, minutes"],
-        series.collect(),
-    )];
+    let titles =
+        ["Fig 6: file management overhead of web proxies", "scheme", "completion time, minutes"];
+    let pictures = vec![Picture::bars(titles, bars)];
     Figure { rows, pictures }
 }
 
 pub fn figure_7(lab: &Lab) -> Figure {
+    /// In slots of half a KB.
     const THRESHOLDS: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
-    let mut points = Vec::new();
-    for threshold in THRESHOLDS {
-        let results = lab.over_seeds(Trial { buddy_threshold: threshold, ..Trial::of("buddy", 1) });
-        let values = minutes_of(&results);
-        points.push((f64::from(threshold) / 2.0, values));
-    }
-    let time = |kilobytes: f64| {
-        points
-            .iter()
-            .find(|(other, _)| (other - kilobytes).abs() < 0.1)
-            .map_or(&[][..], |(_, values)| values)
+    let minutes = THRESHOLDS.map(|buddy_threshold| {
+        minutes_of(&lab.over_seeds(Trial { buddy_threshold, ..Trial::of("buddy", 1) }))
+    });
+    let over_128_kb = |threshold: usize| ratios(&minutes[threshold], &minutes[6]);
+    let (small, large) = (over_128_kb(1), over_128_kb(8));
+    let row = |name: &str, ratios: &[f64]| {
+        FigureRow::of("001-fig7", &format!("{name} over 128 KB"), "times as long", ratios)
     };
     let rows = vec![
-        ratio_row(
-            "001-fig7",
-            "threshold 4 KB over 128 KB",
-            "times as long",
-            time(4.0),
-            time(128.0),
-        )
-        .shape(ratios(time(4.0), time(128.0)).iter().all(|&ratio| ratio > 1.0))
-        .with_note("small thresholds cost creates and deletes in the paper; no number is quoted"),
-        ratio_row(
-            "001-fig7",
-            "threshold 512 KB over 128 KB",
-            "times as long",
-            time(512.0),
-            time(128.0),
-        )
-        .against(1.0, 0.9..=1.1)
-        .with_note("\"we get almost best performance\" at 128 KB"),
+        row("threshold 4 KB", &small).shape(small.iter().all(|&ratio| ratio > 1.0)).with_note(
+            "small thresholds cost creates and deletes in the paper; no number is quoted",
+        ),
+        row("threshold 512 KB", &large)
+            .against(1.0, 0.9..=1.1)
+            .with_note("\"we get almost best performance\" at 128 KB"),
     ];
-    let series = vec![Series {
-        name: "BUDDY".into(),
-        points: points.iter().map(|(kilobytes, values)| (*kilobytes, mean(values))).collect(),
-    }];
+    let points = THRESHOLDS.into_iter().zip(&minutes);
+    let points = points.map(|(slots, minutes)| (f64::from(slots) / 2.0, mean(minutes))).collect();
+    let series = vec![Series::new("BUDDY", points)];
     let pictures = vec![Picture::plot(
         Style::Lines,
         [
@@ -351,7 +324,7 @@ pub fn gain_over_reads(lab: &Lab) -> Figure {
             "reads, % of reads and writes",
             "times as many URL-get/s",
         ],
-        vec![Series { name: "LAZY-READS over PACKETIZER".into(), points }],
+        vec![Series::new("LAZY-READS over PACKETIZER", points)],
     )];
     Figure { rows, pictures }
 }

@@ -1,7 +1,7 @@
 //! Runs one trial: a scheme with the URL operations of the paper on the modelled disk, in virtual
 //! time. A probe records progress, free space and head positions meanwhile.
 
-use crate::simulation::storage::drive::{Drive, Outcome, Subject, VirtualTime};
+use crate::simulation::storage::drive::{Drive, Outcome, StoreSetup, VirtualTime};
 use crate::simulation::storage::operation::{OperationKind, Operations};
 use crate::simulation::storage::outcome::Shortfall;
 use crate::simulation::storage::runs::{self, RunError, SimulationPlan};
@@ -81,16 +81,16 @@ impl Trial {
         }
     }
 
-    fn subject(&self, operations: &Operations) -> Result<Subject, RunError> {
+    fn setup(&self, operations: &Operations) -> Result<StoreSetup, RunError> {
         let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
         let plan = SimulationPlan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
-        let subject = runs::subject(&plan, self.writes_at_once, operations)?;
+        let setup = runs::setup(&plan, self.writes_at_once, operations)?;
         let mut settings = SchemeSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
-            ..subject.settings
+            ..setup.settings
         };
         if self.eviction == Eviction::ByItself {
             let defaults = SchemeSettings::with_size(operations.disk);
@@ -98,7 +98,7 @@ impl Trial {
             settings.low_watermark = defaults.low_watermark;
             settings.store.size = operations.disk;
         }
-        Ok(Subject { settings, ..subject })
+        Ok(StoreSetup { settings, ..setup })
     }
 }
 
@@ -145,10 +145,10 @@ pub fn run(
 ) -> Result<TrialResult, RunError> {
     let mut device = Mechanical::new(*profile, trial.spindles, trial.seed);
     device.keep_records(if probe.follows_requests { 1 << 20 } else { 0 });
-    let subject = trial.subject(operations)?;
-    runs::fits(&subject, profile)?;
+    let setup = trial.setup(operations)?;
+    runs::fits(&setup, profile)?;
     let observer = Observer::default();
-    let mut drive = Drive::start(subject, device, VirtualTime::default(), observer.clone())
+    let mut drive = Drive::start(setup, device, VirtualTime::default(), observer.clone())
         .map_err(RunError::Drive)?;
     let total = operations.list.len().max(1);
     let (mut asked, mut written) = (0, 0);

@@ -20,7 +20,7 @@ use std::time::Duration;
 pub const PIECE_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct StoreSetup {
     pub scheme: SchemeName,
     pub settings: SchemeSettings,
     /// URL-reads in flight; 1 for a process that waits for each.
@@ -37,7 +37,7 @@ pub(crate) struct WaitingOperation {
 pub struct Drive<D, P> {
     engine: Engine<D, WaitingOperation>,
     pace: P,
-    subject: Subject,
+    setup: StoreSetup,
     reads: usize,
     writes: usize,
     is_busy: bool,
@@ -49,17 +49,17 @@ pub struct Drive<D, P> {
 
 impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     pub fn start(
-        subject: Subject,
+        setup: StoreSetup,
         device: D,
         pace: P,
         observer: Observer,
     ) -> Result<Self, DriveError> {
-        let scheme = subject.scheme.make(&subject.settings, observer.clone());
+        let scheme = setup.scheme.make(&setup.settings, observer.clone());
         let began = pace.now();
         let mut drive = Self {
             engine: Engine::new(scheme, device, observer.clone()),
             pace,
-            subject,
+            setup,
             reads: 0,
             writes: 0,
             is_busy: false,
@@ -157,8 +157,7 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
     /// Waits until fewer requests are in flight than the limits. Returns whether anything happened.
     fn make_progress(&mut self) -> Result<bool, DriveError> {
         let mut progress = false;
-        while self.reads >= self.subject.reads_at_once || self.writes >= self.subject.writes_at_once
-        {
+        while self.reads >= self.setup.reads_at_once || self.writes >= self.setup.writes_at_once {
             progress = true;
             if !self.turn() && !self.wait(self.engine.deadline()) {
                 return Err(DriveError::Stalled);

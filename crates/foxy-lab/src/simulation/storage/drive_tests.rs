@@ -39,10 +39,10 @@ fn run(text: &str, operations: &Operations) -> (Outcome, Observer) {
         })
     };
     let scheme = text.parse().expect("a scheme");
-    let subject = Subject { scheme, settings, reads_at_once: 1, writes_at_once: 1 };
+    let setup = StoreSetup { scheme, settings, reads_at_once: 1, writes_at_once: 1 };
     let observer = Observer::default();
     let device = Memory::default();
-    let mut drive = Drive::start(subject, device, VirtualTime::default(), observer.clone())
+    let mut drive = Drive::start(setup, device, VirtualTime::default(), observer.clone())
         .expect("a store that opens");
     for &operation in &operations.list {
         drive.operation(operation).unwrap_or_else(|error| panic!("{text}: {error}"));

@@ -1,7 +1,7 @@
 //! Runs a scheme with URL operations on an empty store: in memory, on a modelled disk in virtual
 //! time, or on a real device that the caller opened.
 
-use super::drive::{Drive, DriveError, Outcome, RealTime, Subject, TimeSource, VirtualTime};
+use super::drive::{Drive, DriveError, Outcome, RealTime, StoreSetup, TimeSource, VirtualTime};
 use super::operation::{Operation, OperationKind, Operations};
 use super::outcome::Shortfall;
 use super::sizing::{self, FLUSH_AFTER, FewerBuffers, waiting_bytes};
@@ -86,7 +86,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RunResult {
     pub gets: u64,
     pub outcome: Outcome,
@@ -140,28 +140,28 @@ pub fn run_at_once(
     place: Place,
     watch: &Watch,
 ) -> Result<RunResult, RunError> {
-    let subject = subject(plan, at_once, operations)?;
-    let fewer_buffers = sizing::fewer_buffers(plan.scheme, &subject.settings);
+    let setup = setup(plan, at_once, operations)?;
+    let fewer_buffers = sizing::fewer_buffers(plan.scheme, &setup.settings);
     let list = &operations.list;
     let keeps_content = !matches!(place, Place::Null);
     let result = match place {
         Place::Memory => {
-            drive(subject, list, Memory::default(), VirtualTime::default(), watch)?.finish().0
+            drive(setup, list, Memory::default(), VirtualTime::default(), watch)?.finish().0
         }
         Place::Null => {
-            drive(subject, list, Memory::null(), VirtualTime::default(), watch)?.finish().0
+            drive(setup, list, Memory::null(), VirtualTime::default(), watch)?.finish().0
         }
         Place::Model(profile) => {
-            fits(&subject, &profile)?;
+            fits(&setup, &profile)?;
             let device = Mechanical::new(*profile, 1, plan.seed);
             let (mut result, mut device) =
-                drive(subject, list, device, VirtualTime::default(), watch)?.finish();
+                drive(setup, list, device, VirtualTime::default(), watch)?.finish();
             let end = device.settle(Instant::ZERO).since(Instant::ZERO);
             result.took = Some(result.outcome.took.max(end));
             result.read_modify_writes = Some(device.counts().read_modify_writes);
             result
         }
-        Place::Real(device) => drive(subject, list, device, RealTime, watch)?.close(),
+        Place::Real(device) => drive(setup, list, device, RealTime, watch)?.close(),
     };
     if let Some(shortfall) =
         result.outcome.shortfall().filter(|shortfall| keeps_content && shortfall.is_failure())
@@ -172,9 +172,9 @@ pub fn run_at_once(
 }
 
 /// Checks that a store in one file has room on a modelled disk.
-pub(crate) fn fits(subject: &Subject, profile: &DiskProfile) -> Result<(), RunError> {
-    let (size, room) = (subject.settings.store.size, profile.room());
-    if sizing::has_utilization(subject.scheme) && size > room {
+pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunError> {
+    let (size, room) = (setup.settings.store.size, profile.room());
+    if sizing::has_utilization(setup.scheme) && size > room {
         return Err(RunError::NoRoom { size, room });
     }
     Ok(())
@@ -189,22 +189,22 @@ pub fn read_again(
     device: Box<dyn BlockingDevice>,
     watch: &Watch,
 ) -> Result<Outcome, RunError> {
-    let subject = subject(plan, at_once, operations)?;
-    Ok(drive(subject, reads, device, RealTime, watch)?.finish().0.outcome)
+    let setup = setup(plan, at_once, operations)?;
+    Ok(drive(setup, reads, device, RealTime, watch)?.finish().0.outcome)
 }
 
-pub(crate) fn subject(
+pub(crate) fn setup(
     plan: &SimulationPlan,
     at_once: usize,
     operations: &Operations,
-) -> Result<Subject, RunError> {
+) -> Result<StoreSetup, RunError> {
     let settings = settings(plan, operations);
     if settings.store.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.store.size));
     }
     let gathers = matches!(plan.scheme, SchemeName::LazyReads | SchemeName::LazyReadsLoc);
     let reads_at_once = if gathers { at_once.max(32) } else { at_once };
-    Ok(Subject { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
+    Ok(StoreSetup { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
 }
 
 struct Driven<D, P> {
@@ -215,14 +215,14 @@ struct Driven<D, P> {
 }
 
 fn drive<D: Device, P: TimeSource<D>>(
-    subject: Subject,
+    setup: StoreSetup,
     list: &[Operation],
     device: D,
     pace: P,
     watch: &Watch,
 ) -> Result<Driven<D, P>, RunError> {
     let observer = Observer::default();
-    let opened = Drive::start(subject, device, pace, observer.clone());
+    let opened = Drive::start(setup, device, pace, observer.clone());
     let mut drive = match (opened, observer.status.get()) {
         (_, StoreStatus::Unusable(error)) => return Err(RunError::Open(error)),
         (opened, _) => opened.map_err(RunError::Drive)?,
@@ -242,7 +242,7 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
     fn finish(self) -> (RunResult, D) {
         let (outcome, device) = self.drive.finish();
         let counts = DeviceCounts::since(self.opening, &self.observer.statistics);
-        (Self::result(outcome, counts), device)
+        (RunResult { outcome, counts, ..RunResult::default() }, device)
     }
 
     /// The duration includes closing, which writes buffers; the counts do not.
@@ -250,18 +250,7 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
         let mut counts = DeviceCounts::default();
         let count = || counts = DeviceCounts::since(self.opening, &self.observer.statistics);
         let (outcome, _) = self.drive.close(count);
-        RunResult { took: Some(outcome.took), ..Self::result(outcome, counts) }
-    }
-
-    const fn result(outcome: Outcome, counts: DeviceCounts) -> RunResult {
-        RunResult {
-            gets: 0,
-            outcome,
-            took: None,
-            counts,
-            read_modify_writes: None,
-            fewer_buffers: None,
-        }
+        RunResult { took: Some(outcome.took), outcome, counts, ..RunResult::default() }
     }
 }
 

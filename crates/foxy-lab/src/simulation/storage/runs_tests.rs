@@ -128,9 +128,9 @@ fn every_scheme_reports_a_full_disk() {
     let operations = stream();
     let plan_of_faults = FaultPlan { no_space: 0.01, ..FaultPlan::default() };
     for scheme in ["stream", "packetizer", "lazy-reads-loc", "buddy", "ufs"] {
-        let subject = subject(&plan(scheme), 1, &operations).expect("a store");
+        let setup = setup(&plan(scheme), 1, &operations).expect("a store");
         let device = Faulty::new(Memory::default(), FaultPlan::default(), 1);
-        let mut drive = Drive::start(subject, device, VirtualTime::default(), Observer::default())
+        let mut drive = Drive::start(setup, device, VirtualTime::default(), Observer::default())
             .expect("opens");
         drive.engine().device().set_plan(plan_of_faults);
         for &operation in &operations.list {

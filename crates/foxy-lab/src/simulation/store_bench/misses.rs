@@ -176,7 +176,7 @@ const PARTS: u64 = 32;
 const ABSENT: u64 = u64::MAX;
 
 /// A record of an object.
-struct Part {
+struct ObjectPart {
     number: u64,
     length: u64,
 }
@@ -247,14 +247,14 @@ impl Objects {
         Some(missing.iter().map(|part| part.length).sum())
     }
 
-    fn put(&mut self, part: &Part) -> bool {
+    fn put(&mut self, part: &ObjectPart) -> bool {
         let length = usize::try_from(part.length).expect("parts are small");
         self.store.put(part.number, &Record { head: Bytes::new(), body: self.body.slice(..length) })
     }
 
-    fn parts(&self, url: u32, size: u64) -> impl Iterator<Item = Part> + use<> {
+    fn parts(&self, url: u32, size: u64) -> impl Iterator<Item = ObjectPart> + use<> {
         let part_bytes = self.part_bytes;
-        (0..size.div_ceil(part_bytes).max(1)).map(move |number| Part {
+        (0..size.div_ceil(part_bytes).max(1)).map(move |number| ObjectPart {
             number: u64::from(url) << 32 | number,
             length: (size - number * part_bytes).min(part_bytes),
         })

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
+/// Virtual time between two requests of a stream.
 const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
 
 #[derive(Clone, Copy, Debug)]

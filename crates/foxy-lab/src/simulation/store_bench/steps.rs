@@ -23,14 +23,14 @@ pub type Clock = fn() -> Duration;
 const LONG: Duration = Duration::from_micros(100);
 
 #[derive(Debug, Default)]
-struct Steps {
+struct CallTimes {
     count: u64,
     /// Durations of long calls, by the number of the call.
     long: BTreeMap<u64, Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Longest {
+pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
     /// Slowest call by the faster time of each; at least [`LONG`].
@@ -39,8 +39,8 @@ pub struct Longest {
     pub once: Duration,
 }
 
-impl Longest {
-    fn of(runs: &[Steps; 2], records: u64) -> Self {
+impl LongestCalls {
+    fn of(runs: &[CallTimes; 2], records: u64) -> Self {
         let [first, second] = runs;
         assert_eq!(
             first.count, second.count,
@@ -57,13 +57,13 @@ impl Longest {
     }
 }
 
-struct Timed {
+struct TimedScheme {
     scheme: Box<dyn Scheme + Send>,
     clock: Clock,
-    steps: Arc<Mutex<Steps>>,
+    steps: Arc<Mutex<CallTimes>>,
 }
 
-impl Timed {
+impl TimedScheme {
     fn time(&mut self, call: impl FnOnce(&mut dyn Scheme)) {
         let begun = (self.clock)();
         call(&mut *self.scheme);
@@ -77,7 +77,7 @@ impl Timed {
     }
 }
 
-impl Scheme for Timed {
+impl Scheme for TimedScheme {
     fn start(&mut self, now: Instant, out: &mut Outbox) {
         self.scheme.start(now, out);
     }
@@ -112,13 +112,13 @@ pub fn run(
     length: &dyn Fn(&mut Random) -> usize,
     clock: Clock,
     progress: &mut dyn FnMut(u64),
-) -> Result<Longest, StoreStatus> {
+) -> Result<LongestCalls, StoreStatus> {
     let total = turns * size;
     let mut once = |before: u64| {
         let observer = Observer::default();
-        let steps = Arc::new(Mutex::new(Steps::default()));
+        let steps = Arc::new(Mutex::new(CallTimes::default()));
         let scheme = Webcosm::boxed(&settings(size, seed), observer.clone());
-        let timed = Timed { scheme, clock, steps: Arc::clone(&steps) };
+        let timed = TimedScheme { scheme, clock, steps: Arc::clone(&steps) };
         let mut store = Store::of(Box::new(timed), Memory::default(), observer)?;
         let (mut random, mut records, mut admitted) = (Random::new(seed), 0, 0);
         while admitted < total {
@@ -137,7 +137,7 @@ pub fn run(
     };
     let (first, records) = once(0)?;
     let (second, _) = once(total)?;
-    Ok(Longest::of(&[first, second], records))
+    Ok(LongestCalls::of(&[first, second], records))
 }
 
 #[cfg(test)]
@@ -163,14 +163,14 @@ mod tests {
 
     #[test]
     fn the_faster_time_of_each_call_counts() {
-        let run = |long: &[(u64, u64)]| Steps {
+        let run = |long: &[(u64, u64)]| CallTimes {
             count: 9,
             long: long
                 .iter()
                 .map(|&(call, millis)| (call, Duration::from_millis(millis)))
                 .collect(),
         };
-        let longest = |runs| Longest::of(&runs, 5);
+        let longest = |runs| LongestCalls::of(&runs, 5);
         let both = longest([run(&[(1, 90), (4, 7), (6, 3)]), run(&[(4, 8), (5, 60), (6, 2)])]);
         assert_eq!((both.took, both.once), (Duration::from_millis(7), Duration::from_millis(90)));
         assert_eq!(longest([run(&[(1, 90)]), run(&[(2, 60)])]).took, LONG);
