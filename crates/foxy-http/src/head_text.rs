@@ -18,6 +18,7 @@ impl OwnName {
         Self(name)
     }
 
+    /// The name as a string.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
