@@ -3,18 +3,17 @@
 use foxy_base::Random;
 use std::f64::consts::TAU;
 
-/// Exponential with that mean.
 pub fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * (1.0 - random.unit()).ln()
 }
 
-/// Normal with that mean and standard deviation (Box and Muller 1958).
+/// Box and Muller 1958.
 pub fn normal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
     mean + deviation * radius * (TAU * random.unit()).cos()
 }
 
-/// Lognormal whose own mean and standard deviation are given, not those of its logarithm.
+/// `mean` and `deviation` are those of the lognormal itself, not of its logarithm.
 pub fn lognormal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     let square = (deviation * deviation + mean * mean).ln();
     let mu = 2.0 * mean.ln() - 0.5 * square;
@@ -38,16 +37,15 @@ pub fn zipf_count_mean(most: u32) -> f64 {
     f64::from(most) - logarithms / f64::from(most + 1).ln()
 }
 
-/// How far back, from 1 to `objects`, the object lies that is asked for again: at most k with
-/// probability (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity by recency, as Polygraph's
-/// `zipf(skew)` has it.
+/// Distance back to the requested object, from 1 to `objects`: at most k with probability
+/// (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity by recency, as in Polygraph's `zipf(skew)`.
 #[expect(clippy::cast_precision_loss, reason = "objects of a run are far below 2^53")]
 pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
     let rank = (objects as f64 + 1.0).powf(random.unit().powf(skew));
     floor(rank).clamp(1, objects.max(1))
 }
 
-/// The whole part of a number; 0 when it is negative.
+/// The whole part; 0 for a negative number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -55,6 +53,31 @@ pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
 )]
 pub(crate) fn floor(number: f64) -> u64 {
     number as u64
+}
+
+/// Ranks with weight rank^-exponent; exact, O(log n) per draw.
+#[derive(Clone, Debug)]
+pub(crate) struct Zipf {
+    cumulated: Vec<f64>,
+}
+
+impl Zipf {
+    #[expect(clippy::cast_precision_loss, reason = "ranks are far below 2^53")]
+    pub(crate) fn new(objects: u64, exponent: f64) -> Self {
+        let mut sum = 0.0;
+        let cumulated = (1..=objects.max(1)).map(|rank| {
+            sum += (rank as f64).powf(-exponent);
+            sum
+        });
+        Self { cumulated: cumulated.collect() }
+    }
+
+    /// The rank, from 0, at `unit` in `[0, 1)` of the cumulated weights.
+    pub(crate) fn rank(&self, unit: f64) -> u64 {
+        let total = self.cumulated.last().copied().unwrap_or(1.0);
+        let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);
+        rank.min(self.cumulated.len() - 1) as u64
+    }
 }
 
 #[cfg(test)]

@@ -1,53 +1,22 @@
-//! The knobs of a workload file, taken one by one: each must be there, be of the right kind, and be
-//! known to the model.
+//! Reads the knobs of a workload file one by one. Each must be set, valid, and known to the model.
 
 use foxy_base::ByteSize;
 use std::fmt;
 use std::time::Duration;
 use toml::{Table, Value};
 
-/// What is wrong with a workload file. The text says which file, which knob, and what would be
-/// right.
+/// An error in a workload file. `right` says what would be correct, and `known` lists valid knobs.
+#[expect(missing_docs, reason = "the names and `Display` explain the fields")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkloadError {
     /// The text is not TOML.
-    NotToml {
-        /// The file.
-        file: String,
-        /// The line, counted from 1.
-        line: usize,
-        /// What the reader of TOML says.
-        what: String,
-    },
-    /// A knob that the model needs is not set.
-    Missing {
-        /// The file.
-        file: String,
-        /// The knob.
-        knob: &'static str,
-        /// What would be right.
-        right: String,
-    },
-    /// A knob is set to something it cannot be.
-    Wrong {
-        /// The file.
-        file: String,
-        /// The knob.
-        knob: &'static str,
-        /// What it is set to.
-        found: String,
-        /// What would be right.
-        right: String,
-    },
-    /// A knob that the model does not have.
-    Unknown {
-        /// The file.
-        file: String,
-        /// The knob.
-        knob: String,
-        /// Those it has.
-        known: Vec<&'static str>,
-    },
+    NotToml { file: String, line: usize, what: String },
+    /// A required knob is not set.
+    Missing { file: String, knob: &'static str, right: String },
+    /// A knob has an invalid value.
+    Wrong { file: String, knob: &'static str, found: String, right: String },
+    /// The model does not have the knob.
+    Unknown { file: String, knob: String, known: Vec<&'static str> },
 }
 
 impl fmt::Display for WorkloadError {
@@ -78,19 +47,15 @@ impl fmt::Display for WorkloadError {
 
 impl std::error::Error for WorkloadError {}
 
-/// The knobs of one file that were not taken yet.
+/// The knobs of a file that are not read yet.
 #[derive(Debug)]
-pub struct Knobs {
+pub(crate) struct Knobs {
     file: String,
     table: Table,
     known: Vec<&'static str>,
 }
 
 impl Knobs {
-    /// Reads the text of `file`.
-    ///
-    /// # Errors
-    /// When it is not TOML.
     pub fn parse(file: &str, text: &str) -> Result<Self, WorkloadError> {
         let table = text.parse::<Table>().map_err(|error| {
             let before = &text[..error.span().map_or(0, |span| span.start).min(text.len())];
@@ -100,8 +65,8 @@ impl Knobs {
         Ok(Self { file: file.into(), table, known: Vec::new() })
     }
 
-    /// Takes a knob that must be set; `read` gives `None` for what it cannot be, and `right` says
-    /// what it can.
+    /// Takes a required knob. `read` returns `None` for an invalid value; `right` describes valid
+    /// ones.
     fn take<T>(
         &mut self,
         knob: &'static str,
@@ -117,19 +82,12 @@ impl Knobs {
         read(&value).ok_or(WorkloadError::Wrong { file, knob, found, right })
     }
 
-    /// A text.
-    ///
-    /// # Errors
-    /// As all that take a knob: when it is not set, or cannot be what it is set to.
     pub fn text(&mut self, knob: &'static str) -> Result<String, WorkloadError> {
         let right = format!("a text, such as {knob} = \"…\"");
         self.take(knob, &right, |value| value.as_str().map(str::to_owned))
     }
 
-    /// One of several names; gives what stands beside it.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
+    /// Looks a name up in `choices`.
     pub fn choice<T: Copy>(
         &mut self,
         knob: &'static str,
@@ -143,10 +101,7 @@ impl Knobs {
         })
     }
 
-    /// A count of at least 1.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
+    /// At least 1.
     pub fn count(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
         let right = format!("a number from 1 on, such as {knob} = 1000");
         self.take(knob, &right, |value| {
@@ -154,10 +109,7 @@ impl Knobs {
         })
     }
 
-    /// A count from 1 to 65,535: clients, servers, factors.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
+    /// From 1 to 65,535.
     pub fn small_count(&mut self, knob: &'static str) -> Result<u32, WorkloadError> {
         let right = format!("a number from 1 to 65535, such as {knob} = 4");
         self.take(knob, &right, |value| {
@@ -166,10 +118,7 @@ impl Knobs {
         .map(u32::from)
     }
 
-    /// A number above 0.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
+    /// Above 0.
     #[expect(clippy::cast_precision_loss, reason = "what people write is far below 2^53")]
     pub fn number(&mut self, knob: &'static str) -> Result<f64, WorkloadError> {
         let right = format!("a number above 0, such as {knob} = 1.5");
@@ -180,10 +129,7 @@ impl Knobs {
         })
     }
 
-    /// A size: a number of bytes, or a text with a unit.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
+    /// A number of bytes, or a text with a unit.
     pub fn size(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
         let right = format!("a size, such as {knob} = \"8K\" or {knob} = 8192");
         self.take(knob, &right, |value| match value {
@@ -192,24 +138,16 @@ impl Knobs {
         })
     }
 
-    /// Yes or no.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
     pub fn flag(&mut self, knob: &'static str) -> Result<bool, WorkloadError> {
         self.take(knob, &format!("{knob} = true or {knob} = false"), Value::as_bool)
     }
 
-    /// A time: a text of a number and a unit, `ms`, `s`, `min`, `h` or `d`.
-    ///
-    /// # Errors
-    /// As [`Knobs::text`].
     pub fn time(&mut self, knob: &'static str) -> Result<Duration, WorkloadError> {
         let right = format!("a time, such as {knob} = \"2.5 s\"; units are ms, s, min, h and d");
         self.take(knob, &right, |value| time(value.as_str()?))
     }
 
-    /// What is wrong with a knob that was taken and cannot go with the others.
+    /// The error of a knob that contradicts other knobs.
     pub(crate) fn refusal(
         &self,
         knob: &'static str,
@@ -220,10 +158,7 @@ impl Knobs {
         WorkloadError::Wrong { file, knob, found, right: right.into() }
     }
 
-    /// Ends the reading.
-    ///
-    /// # Errors
-    /// When a knob is left that nobody took.
+    /// Refuses knobs that nobody has read.
     pub fn finish(self) -> Result<(), WorkloadError> {
         match self.table.keys().next() {
             None => Ok(()),

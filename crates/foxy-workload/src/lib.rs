@@ -1,24 +1,22 @@
-//! Request streams as values: which object is asked for next, and the bytes that belong to each
-//! object. Pure and seeded: no sockets, no clock, no files. The lab puts a stream on the wire; the
-//! origin answers from the same functions.
+//! Request streams as values, and the bytes of the objects they ask for. Pure and seeded: no
+//! sockets, clocks or files. Client and origin compute both from the same functions. Start at
+//! `workload` and `stream`; `trace` reads and generates traces.
 
-pub mod body;
-pub mod distribution;
-pub mod knobs;
-pub mod object;
-pub mod objects;
+mod distribution;
+mod knobs;
+mod object;
+mod objects;
 pub mod polymix;
 pub mod replay;
-pub mod stream;
+mod stream;
 pub mod table3;
 pub mod trace;
-pub mod workload;
+mod workload;
 pub mod wpb;
 
-pub use body::{BodyCheck, BodyStream};
 pub use knobs::WorkloadError;
-pub use object::Object;
-pub use objects::{MOST_RANKED, Objects, Popularity};
+pub use object::{BodyCheck, BodyStream, Object};
+pub use objects::{MAX_RANKED_OBJECTS, Objects, Popularity};
 pub use replay::Replay;
 pub use stream::{Content, Request, RequestStream};
 pub use trace::{Get, Trace};

@@ -1,21 +1,22 @@
-//! An object's identity on the wire: everything the origin needs to answer is in the path, so it
-//! keeps no state.
+//! A synthetic object: its path holds all that an origin needs to answer, and its body is a
+//! function of identity and version, which a client checks as it arrives.
 
+use foxy_base::random::split_mix;
 use std::fmt;
 
 /// One synthetic object: `/o/ID/SIZE/VERSION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
-    /// Which object.
+    /// Number of the object.
     pub id: u64,
     /// Body length in bytes.
     pub size: u64,
-    /// Which state of it; another version is another body.
+    /// Each version has another body.
     pub version: u64,
 }
 
 impl Object {
-    /// Reads a path (a query is ignored). `None` when it does not name an object.
+    /// Reads a path and ignores its query. `None` if it does not name an object.
     pub fn parse(path: &str) -> Option<Self> {
         let path = path.split('?').next()?;
         let mut parts = path.strip_prefix("/o/")?.split('/');
@@ -26,9 +27,103 @@ impl Object {
     }
 }
 
+/// An object that a request stream asks for next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Draw {
+    pub object: Object,
+    pub server: u32,
+    pub is_repeat: bool,
+}
+
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/o/{}/{}/{}", self.id, self.size, self.version)
+    }
+}
+
+/// The endless byte stream of one version of an object; every prefix is a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyStream {
+    seed: u64,
+}
+
+impl BodyStream {
+    /// The stream of object `id` at `version`.
+    pub fn new(id: u64, version: u64) -> Self {
+        let mut state = id ^ version.rotate_left(32) ^ 0x666f_7879;
+        Self { seed: split_mix(&mut state) ^ version }
+    }
+
+    fn word(self, index: u64) -> u64 {
+        let mixed = (self.seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+    }
+
+    /// Writes the bytes from `offset` on to `out`.
+    pub fn fill(self, offset: u64, out: &mut [u8]) {
+        let skip = usize::try_from(offset % 8).unwrap_or(0);
+        let mut index = offset / 8;
+        let (first, rest) = out.split_at_mut(if skip == 0 { 0 } else { out.len().min(8 - skip) });
+        if !first.is_empty() {
+            first.copy_from_slice(&self.word(index).to_le_bytes()[skip..skip + first.len()]);
+            index += 1;
+        }
+        for piece in rest.chunks_mut(8) {
+            let bytes = self.word(index).to_le_bytes();
+            match <&mut [u8; 8]>::try_from(&mut *piece) {
+                Ok(whole) => *whole = bytes,
+                Err(_) => piece.copy_from_slice(&bytes[..piece.len()]),
+            }
+            index += 1;
+        }
+    }
+
+    /// Position of the first byte in `data` that differs from the stream at `offset`.
+    pub fn mismatch(self, offset: u64, data: &[u8]) -> Option<usize> {
+        let mut block = [0; 1024];
+        for (number, piece) in data.chunks(block.len()).enumerate() {
+            let at = number * block.len();
+            let expected = &mut block[..piece.len()];
+            self.fill(offset + at as u64, expected);
+            if expected != piece {
+                return (0..piece.len())
+                    .find(|&position| expected[position] != piece[position])
+                    .map(|position| at + position);
+            }
+        }
+        None
+    }
+}
+
+/// Checks a body piece by piece, in constant memory.
+#[derive(Clone, Debug)]
+pub struct BodyCheck {
+    stream: BodyStream,
+    position: u64,
+    wrong: u64,
+}
+
+impl BodyCheck {
+    /// Expects the bytes of `stream` from `offset` on.
+    pub const fn new(stream: BodyStream, offset: u64) -> Self {
+        Self { stream, position: offset, wrong: 0 }
+    }
+
+    /// Takes the next piece, and counts each wrong byte.
+    pub fn take(&mut self, data: &[u8]) {
+        let mut rest = data;
+        while let Some(at) = self.stream.mismatch(self.position, rest) {
+            self.wrong += 1;
+            self.position += at as u64 + 1;
+            rest = &rest[at + 1..];
+        }
+        self.position += rest.len() as u64;
+    }
+
+    /// Wrong bytes so far.
+    pub const fn wrong_bytes(&self) -> u64 {
+        self.wrong
     }
 }
 
@@ -51,6 +146,44 @@ mod tests {
             "/o/1/2/99999999999999999999",
         ] {
             assert_eq!(Object::parse(stranger), None, "{stranger}");
+        }
+    }
+
+    #[test]
+    fn any_part_of_a_body_can_be_made_alone() {
+        let stream = BodyStream::new(7, 1);
+        let mut whole = [0u8; 100];
+        stream.fill(0, &mut whole);
+        for (from, to) in [(0, 100), (1, 9), (13, 64), (99, 100), (50, 50), (3, 5), (8, 15)] {
+            let mut part = vec![0u8; to - from];
+            stream.fill(from as u64, &mut part);
+            assert_eq!(part, whole[from..to], "{from}..{to}");
+        }
+    }
+
+    #[test]
+    fn objects_and_versions_differ() {
+        let mut bodies = [[0u8; 64]; 3];
+        for (body, (id, version)) in bodies.iter_mut().zip([(1, 1), (1, 2), (2, 1)]) {
+            BodyStream::new(id, version).fill(0, body);
+        }
+        assert!(bodies[0] != bodies[1] && bodies[0] != bodies[2] && bodies[1] != bodies[2]);
+    }
+
+    #[test]
+    fn every_wrong_byte_is_counted_wherever_the_pieces_are_cut() {
+        let stream = BodyStream::new(3, 9);
+        let mut body = [0u8; 1000];
+        stream.fill(16, &mut body);
+        body[0] ^= 1;
+        body[500] ^= 0x80;
+        body[501] ^= 0x80;
+        body[999] ^= 1;
+        for cut in [0, 1, 8, 500, 501, 999, 1000] {
+            let mut check = BodyCheck::new(stream, 16);
+            check.take(&body[..cut]);
+            check.take(&body[cut..]);
+            assert_eq!(check.wrong_bytes(), 4, "cut at {cut}");
         }
     }
 }

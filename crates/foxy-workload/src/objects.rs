@@ -1,48 +1,48 @@
-//! The model `objects/1`: a number of objects of one size, and how the next is chosen among them.
+//! The model `objects/1`: objects of one size with a choice of popularity.
 
+use crate::distribution::Zipf;
 use crate::knobs::{Knobs, WorkloadError};
 use crate::object::Object;
 use foxy_base::Random;
 
-/// How many objects can have a popularity of their own, each of which takes eight bytes of memory.
-pub const MOST_RANKED: u64 = 100_000_000;
+/// Limit of objects with Zipf popularity, each of which takes eight bytes of memory.
+pub const MAX_RANKED_OBJECTS: u64 = 100_000_000;
 
-/// How the next object is chosen.
+/// The choice of the next object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Popularity {
-    /// Every request asks for an object never asked for before.
+    /// A new object for every request.
     AllNew,
-    /// Each of `objects` equally likely.
+    /// All objects equally likely.
     Uniform,
-    /// Each once, in order, then again from the first.
+    /// All objects in order, repeatedly.
     InOrder,
-    /// Each of `objects` once, in order, counted from `first`, then again.
+    /// As `InOrder`, with numbers from `first` on.
     Window {
         /// Number of the first object.
         first: u64,
     },
     /// Object of rank k with weight k^-exponent.
     Zipf {
-        /// The exponent; 0.57–0.83 in proxies' traces.
+        /// 0.57–0.83 in traces of proxies.
         exponent: f64,
     },
 }
 
-/// The knobs of the model.
+/// The knobs of the model `objects/1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objects {
-    /// How many different objects.
+    /// Number of objects.
     pub objects: u64,
-    /// Body length of each, in bytes.
+    /// Body length in bytes.
     pub size: u64,
-    /// How the next one is chosen.
+    /// Choice of the next object.
     pub popularity: Popularity,
-    /// Whether every object is asked for once, unmeasured, before the measurement.
+    /// Whether every object is requested once before the measurement.
     pub warm_up: bool,
 }
 
 impl Objects {
-    /// Takes the model's knobs.
     pub(crate) fn read(knobs: &mut Knobs) -> Result<Self, WorkloadError> {
         let objects = knobs.count("objects")?;
         let size = knobs.size("size")?;
@@ -61,24 +61,25 @@ impl Objects {
         };
         let read = Self { objects, size, popularity, warm_up: knobs.flag("warm-up")? };
         if read.are_too_many() {
-            let right = format!("a number up to {MOST_RANKED}, or another popularity than zipf");
+            let right =
+                format!("a number up to {MAX_RANKED_OBJECTS}, or another popularity than zipf");
             return Err(knobs.refusal("objects", objects, &right));
         }
         Ok(read)
     }
 
-    /// Whether there are more of them than can have a popularity of their own.
+    /// Whether the objects exceed [`MAX_RANKED_OBJECTS`].
     pub fn are_too_many(&self) -> bool {
-        matches!(self.popularity, Popularity::Zipf { .. }) && self.objects > MOST_RANKED
+        matches!(self.popularity, Popularity::Zipf { .. }) && self.objects > MAX_RANKED_OBJECTS
     }
 
-    /// The same objects, each once, in order, without a warm-up.
+    /// These objects in order, without a warm-up.
     pub fn in_order(&self) -> Self {
         Self { popularity: Popularity::InOrder, warm_up: false, ..self.clone() }
     }
 }
 
-/// Says which object each request asks for: a function of the seed and the request's number.
+/// The object of each request, as a function of seed and request number.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectStream {
     objects: Objects,
@@ -95,7 +96,7 @@ impl ObjectStream {
         Self { objects: objects.clone(), seed, zipf }
     }
 
-    /// The object that request `number` asks for, counted from 0.
+    /// `number` counts requests from 0.
     pub(crate) fn object_at(&self, number: u64) -> Object {
         let objects = self.objects.objects.max(1);
         let mut random = Random::new(self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -107,30 +108,6 @@ impl ObjectStream {
             _ => random.below(objects),
         };
         Object { id, size: self.objects.size, version: 1 }
-    }
-}
-
-/// Ranks by cumulated weight; exact, O(log n) a draw.
-#[derive(Clone, Debug)]
-struct Zipf {
-    cumulated: Vec<f64>,
-}
-
-impl Zipf {
-    #[expect(clippy::cast_precision_loss, reason = "ranks are far below 2^53")]
-    fn new(objects: u64, exponent: f64) -> Self {
-        let mut sum = 0.0;
-        let cumulated = (1..=objects.max(1)).map(|rank| {
-            sum += (rank as f64).powf(-exponent);
-            sum
-        });
-        Self { cumulated: cumulated.collect() }
-    }
-
-    fn rank(&self, unit: f64) -> u64 {
-        let total = self.cumulated.last().copied().unwrap_or(1.0);
-        let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);
-        rank.min(self.cumulated.len() - 1) as u64
     }
 }
 

@@ -1,7 +1,6 @@
-//! The request stream of a workload: what is asked for next, how, and what is known of the answer
-//! beforehand.
+//! The request stream of a workload: each request, and what is known of its answer beforehand.
 
-use crate::object::Object;
+use crate::object::{Draw, Object};
 use crate::objects::{ObjectStream, Popularity};
 use crate::polymix::PolyMix4;
 use crate::polymix::content::Document;
@@ -13,10 +12,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-/// What is asked for: all that an origin needs to answer is in its path.
+/// The target of a request. Its path holds all that an origin needs to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// An object with its size in its path, answered after a delay.
+    /// An object, and the delay of the answer.
     Object(Object, Duration),
     /// A document of PolyMix-4.
     Document(Document),
@@ -35,39 +34,45 @@ impl fmt::Display for Content {
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// Target of the request.
     pub content: Content,
-    /// Which of the workload's servers has it, from 0 on.
+    /// Number of the server, from 0.
     pub server: u32,
-    /// How it is asked for.
+    /// Method and conditions.
     pub manner: Manner,
-    /// Whether it was asked for before.
+    /// Whether an earlier request had this target.
     pub repeat: bool,
 }
 
 impl Request {
-    /// The requests that follow when the answer is there: the images of a page.
+    fn plain(draw: Draw, delay: Duration) -> Self {
+        Self {
+            content: Content::Object(draw.object, delay),
+            server: draw.server,
+            manner: Manner::Basic,
+            repeat: draw.is_repeat,
+        }
+    }
+
+    /// The requests that follow the answer: the images of a page.
     pub fn embedded(&self) -> impl Iterator<Item = Self> + use<> {
-        let (request, images) = match (self.content, self.manner) {
-            (_, Manner::Post | Manner::Head) | (Content::Object(..), _) => (*self, 0),
-            (Content::Document(document), _) if document.image == 0 => (*self, document.images()),
-            (Content::Document(_), _) => (*self, 0),
+        let request = *self;
+        let page = match (self.content, self.manner) {
+            (Content::Object(..), _) | (_, Manner::Post | Manner::Head) => None,
+            (Content::Document(document), _) => (document.image == 0).then_some(document),
         };
-        (1..=images).filter_map(move |image| match request.content {
-            Content::Document(page) => {
-                Some(Self { content: Content::Document(page.with_image(image)), ..request })
-            }
-            Content::Object(..) => None,
+        page.into_iter().flat_map(move |page| {
+            let image = move |image| Content::Document(page.with_image(image));
+            (1..=page.images()).map(move |number| Self { content: image(number), ..request })
         })
     }
 
-    /// Whether the answer could be a hit: a plain GET for what was asked for before and may be
-    /// kept.
+    /// Whether the answer could be a hit: a plain GET that repeats a cachable target.
     pub fn is_offered_hit(&self) -> bool {
         self.repeat && self.manner == Manner::Basic && self.is_cachable()
     }
 
-    /// Whether a cache may keep the answer.
+    /// Whether a cache may store the answer.
     pub fn is_cachable(&self) -> bool {
         self.manner != Manner::Post
             && match self.content {
@@ -77,7 +82,7 @@ impl Request {
     }
 }
 
-/// The requests of a workload, one after the other; the same seed gives the same.
+/// The requests of a workload, as a function of the seed.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     source: Source,
@@ -91,7 +96,7 @@ enum Source {
     Trace(ReplayStream),
 }
 
-/// Which objects were asked for before.
+/// Which objects count as repeats.
 #[derive(Clone, Debug)]
 enum Known {
     None,
@@ -100,7 +105,7 @@ enum Known {
 }
 
 impl RequestStream {
-    /// A stream of `workload`, its choices made from `seed`.
+    /// Starts the stream of `workload`.
     pub fn new(workload: &Workload, seed: u64) -> Self {
         let source = match &workload.model {
             Model::Objects(objects) => {
@@ -137,32 +142,19 @@ impl RequestStream {
                     Known::All => true,
                     Known::Those(ids) => !ids.insert(object.id),
                 };
-                let content = Content::Object(object, Duration::ZERO);
-                Request { content, server: 0, manner: Manner::Basic, repeat }
+                Request::plain(Draw { object, server: 0, is_repeat: repeat }, Duration::ZERO)
             }
-            Source::Table3 { stream, delay } => {
-                let (object, server, repeat) = stream.next();
-                Request {
-                    content: Content::Object(object, *delay),
-                    server,
-                    manner: Manner::Basic,
-                    repeat,
-                }
-            }
+            Source::Table3 { stream, delay } => Request::plain(stream.next(), *delay),
             Source::PolyMix4 { stream, servers } => {
                 let Start { document, manner, repeat } = stream.next_start();
                 let server = document.server(*servers);
                 Request { content: Content::Document(document), server, manner, repeat }
             }
-            Source::Trace(stream) => {
-                let (object, repeat) = stream.next();
-                let content = Content::Object(object, Duration::ZERO);
-                Request { content, server: 0, manner: Manner::Basic, repeat }
-            }
+            Source::Trace(stream) => Request::plain(stream.next(), Duration::ZERO),
         }
     }
 
-    /// Whether what is asked for again comes from a set that grows no more.
+    /// Whether the set of repeated objects has stopped growing.
     pub fn is_frozen(&self) -> bool {
         match &self.source {
             Source::Objects { .. } | Source::Table3 { .. } | Source::Trace(_) => true,
@@ -172,7 +164,7 @@ impl RequestStream {
 }
 
 impl Model {
-    /// How many servers have what is asked for.
+    /// Number of servers.
     pub fn servers(&self) -> u32 {
         match self {
             Self::Objects(_) | Self::Trace(_) => 1,
@@ -181,7 +173,7 @@ impl Model {
         }
     }
 
-    /// How many requests there are; `None` where they have no end.
+    /// Number of requests; `None` for an endless stream.
     pub fn requests(&self) -> Option<u64> {
         match self {
             Self::Trace(replay) => Some(replay.requests()),
@@ -189,7 +181,7 @@ impl Model {
         }
     }
 
-    /// When a request was recorded, after the first; `None` where nothing was recorded.
+    /// Recorded time of a request after the first; `None` without a trace.
     pub fn recorded(&self, number: u64) -> Option<Duration> {
         match self {
             Self::Trace(replay) => replay.time(number),

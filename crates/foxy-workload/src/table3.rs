@@ -1,28 +1,27 @@
-//! The model `table3/1`: Table 3 of the WebCoSM paper, the load that foxy and Squid were measured
-//! by (R52-R55). Fixed by the version: 40 % of requests repeat, popularity by recency
-//! (`zipf(0.6)`), sizes exp(5 KB), all cachable.
+//! The model `table3/1`: Table 3 of the WebCoSM paper (R52-R55). The version fixes 40 % of repeats,
+//! popularity by recency (`zipf(0.6)`), sizes exp(5 KB), and all objects cachable.
 
 use crate::distribution::{exponential, floor, recency_rank};
 use crate::knobs::{Knobs, WorkloadError};
-use crate::object::Object;
+use crate::object::{Draw, Object};
 use foxy_base::Random;
 use std::time::Duration;
 
-/// Share of requests for an object that was asked for before.
-pub const RECURRENCE: f64 = 0.4;
+/// Share of repeats.
+const RECURRENCE: f64 = 0.4;
 const SKEW: f64 = 0.6;
-const MEAN_SIZE: f64 = 5.0 * 1024.0;
+const MEAN_SIZE_BYTES: f64 = 5.0 * 1024.0;
 
-/// The knobs of the model.
+/// The knobs of the model `table3/1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table3 {
-    /// How many clients; each opens the connections that it needs.
+    /// Number of clients; each opens as many connections as it needs.
     pub clients: u32,
-    /// How many servers; each has objects of its own.
+    /// Number of servers, each with its own objects.
     pub servers: u32,
-    /// How long a server waits before it answers.
+    /// Wait of a server before it answers.
     pub think_time: Duration,
-    /// Requests a second of all clients together.
+    /// Requests per second of all clients.
     pub rate: f64,
 }
 
@@ -35,23 +34,13 @@ impl Table3 {
             rate: knobs.number("rate")?,
         })
     }
-
-    /// The share of requests that can be hits without request coalescing, when each server had
-    /// `objects` objects: a repeat is none when its object is still on its way (WORKLOADS §1).
-    pub fn reachable_hit_ratio(&self, objects: f64, rate: f64) -> f64 {
-        let new =
-            rate * (1.0 - RECURRENCE) / f64::from(self.servers) * self.think_time.as_secs_f64();
-        let share = (new + 1.0).ln() / (objects + 1.0).ln();
-        RECURRENCE * (1.0 - share.min(1.0).powf(1.0 / SKEW))
-    }
 }
 
-/// The requests, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Table3Stream {
     random: Random,
     world: u64,
-    /// Objects so far, by server.
+    /// Number of objects so far, by server.
     seen: Vec<u64>,
 }
 
@@ -60,27 +49,22 @@ impl Table3Stream {
         Self { random: Random::new(seed), world: seed << 40, seen: vec![0; knobs.servers as usize] }
     }
 
-    /// The next object, its server, and whether it was asked for before.
-    pub(crate) fn next(&mut self) -> (Object, u32, bool) {
+    pub(crate) fn next(&mut self) -> Draw {
         let servers = self.seen.len() as u64;
         let server = self.random.below(servers);
         let seen = &mut self.seen[usize::try_from(server).expect("a server's number")];
-        let repeat = self.random.chance(RECURRENCE) && *seen > 0;
+        let is_repeat = self.random.chance(RECURRENCE) && *seen > 0;
         let index =
-            if repeat { *seen - recency_rank(&mut self.random, *seen, SKEW) } else { *seen };
-        *seen += u64::from(!repeat);
+            if is_repeat { *seen - recency_rank(&mut self.random, *seen, SKEW) } else { *seen };
+        *seen += u64::from(!is_repeat);
         let id = self.world | (index * servers + server);
-        (
-            Object { id, size: size(id), version: 1 },
-            u32::try_from(server).expect("below a u32"),
-            repeat,
-        )
+        let server = u32::try_from(server).expect("below a u32");
+        Draw { object: Object { id, size: size(id), version: 1 }, server, is_repeat }
     }
 }
 
-/// The body length of an object, at least a byte.
 fn size(id: u64) -> u64 {
-    floor(exponential(&mut Random::new(id), MEAN_SIZE)).max(1)
+    floor(exponential(&mut Random::new(id), MEAN_SIZE_BYTES)).max(1)
 }
 
 #[cfg(test)]
@@ -99,7 +83,7 @@ mod tests {
     fn same_seed_gives_the_same_requests_and_another_seed_other_objects() {
         let ids = |seed| {
             let mut stream = Table3Stream::new(&knobs(), seed);
-            (0..200).map(|_| stream.next().0.id).collect::<Vec<_>>()
+            (0..200).map(|_| stream.next().object.id).collect::<Vec<_>>()
         };
         assert_eq!(ids(1), ids(1));
         assert!(ids(1).iter().all(|id| !ids(2).contains(id)));
@@ -113,9 +97,9 @@ mod tests {
         let mut objects = std::collections::HashMap::new();
         let (mut repeats, mut first_server) = (0u32, 0u32);
         for _ in 0..100_000 {
-            let (object, server, repeat) = stream.next();
-            assert_eq!(objects.insert(object.id, object.size).is_some(), repeat, "{object}");
-            repeats += u32::from(repeat);
+            let Draw { object, server, is_repeat } = stream.next();
+            assert_eq!(objects.insert(object.id, object.size).is_some(), is_repeat, "{object}");
+            repeats += u32::from(is_repeat);
             first_server += u32::from(server == 0);
         }
         assert!((39_400..=40_600).contains(&repeats), "{repeats} repeats");
@@ -124,13 +108,22 @@ mod tests {
         assert!((5038..=5202).contains(&mean), "mean size {mean}");
     }
 
+    /// Hit ratio that is possible without request coalescing after `objects` objects per server: a
+    /// repeat of an object in flight is a miss (WORKLOADS §1).
+    fn reachable_hit_ratio(knobs: &Table3, objects: f64, rate: f64) -> f64 {
+        let new =
+            rate * (1.0 - RECURRENCE) / f64::from(knobs.servers) * knobs.think_time.as_secs_f64();
+        let share = (new + 1.0).ln() / (objects + 1.0).ln();
+        RECURRENCE * (1.0 - share.min(1.0).powf(1.0 / SKEW))
+    }
+
     #[test]
     fn what_is_still_being_fetched_lowers_the_reachable_hit_ratio_as_measured() {
         // 33 % at 100/s and 30 % at 350/s after three minutes of each (WORKLOADS §1).
         let knobs = knobs();
         for (rate, expected) in [(100.0, 0.33), (350.0, 0.30)] {
             let objects = rate * 0.6 / 4.0 * 180.0;
-            let reachable = knobs.reachable_hit_ratio(objects, rate);
+            let reachable = reachable_hit_ratio(&knobs, objects, rate);
             assert!((reachable - expected).abs() < 0.002, "{rate}/s: {reachable}");
         }
     }

@@ -1,5 +1,5 @@
-//! Named workloads: files whose knobs are in sight, and a model with a version that fixes the rest.
-//! To add one, write `workloads/NAME.toml` and name it in `NAMED`.
+//! Named workloads: files with knobs, and a versioned model that fixes the rest. To add a workload,
+//! write `workloads/NAME.toml` and add it to `NAMED`.
 
 use crate::knobs::{Knobs, WorkloadError};
 use crate::objects::Objects;
@@ -7,31 +7,30 @@ use crate::polymix::PolyMix4;
 use crate::replay::Replay;
 use crate::table3::Table3;
 
-/// A workload: what is asked for, and how often what.
+/// A workload file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Its name on the command line, or that of its file.
+    /// Name on the command line, or of the file.
     pub name: String,
-    /// What it is for, in one line.
+    /// Purpose in one line.
     pub about: String,
-    /// What its knobs are set to.
+    /// Model with its knobs.
     pub model: Model,
 }
 
-/// Which model makes the requests, and what its knobs are set to.
+/// The model that makes the requests, with its knobs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
-    /// `objects/1`: a number of objects of one size.
+    /// `objects/1`: objects of one size.
     Objects(Objects),
-    /// `table3/1`: the load of the WebCoSM paper's own measurement.
+    /// `table3/1`: the load of the WebCoSM paper.
     Table3(Table3),
     /// `polymix-4/1`: the standard mix of the cache-offs.
     PolyMix4(PolyMix4),
-    /// The gets of a trace; no file names it as its model.
+    /// The gets of a trace. Workload files cannot name this model.
     Trace(Replay),
 }
 
-/// Every workload that has a name.
 const NAMED: [(&str, &str); 8] = [
     ("memory-hit", include_str!("../../../workloads/memory-hit.toml")),
     ("disk-hit", include_str!("../../../workloads/disk-hit.toml")),
@@ -43,10 +42,8 @@ const NAMED: [(&str, &str); 8] = [
     ("polymix-4", include_str!("../../../workloads/polymix-4.toml")),
 ];
 
-/// How a model reads its knobs.
 type Reader = fn(&mut Knobs) -> Result<Model, WorkloadError>;
 
-/// The models that a file can name.
 const MODELS: [(&str, Reader); 3] = [
     ("objects/1", |knobs| Objects::read(knobs).map(Model::Objects)),
     ("table3/1", |knobs| Table3::read(knobs).map(Model::Table3)),
@@ -54,10 +51,7 @@ const MODELS: [(&str, Reader); 3] = [
 ];
 
 impl Workload {
-    /// Reads the text of a workload file; `file` is its name in what is said about it.
-    ///
-    /// # Errors
-    /// A knob that is missing, unknown or cannot be what it is set to.
+    /// Reads the text of a workload file. Errors name `file`.
     pub fn parse(file: &str, text: &str) -> Result<Self, WorkloadError> {
         let mut knobs = Knobs::parse(file, text)?;
         let read = knobs.choice("model", &MODELS)?;
@@ -68,17 +62,17 @@ impl Workload {
         Ok(Self { name: name.strip_suffix(".toml").unwrap_or(name).into(), about, model })
     }
 
-    /// The workload of that name.
+    /// The built-in workload `name`.
     pub fn find(name: &str) -> Option<Self> {
         NAMED.iter().find(|named| named.0 == name).map(|&(name, text)| embedded(name, text))
     }
 
-    /// All that have a name.
+    /// All built-in workloads.
     pub fn named() -> impl Iterator<Item = Self> {
         NAMED.iter().map(|&(name, text)| embedded(name, text))
     }
 
-    /// The objects of a workload of the model `objects/1`, to look at or to set knobs.
+    /// The knobs of the model `objects/1`.
     pub fn objects(&self) -> Option<&Objects> {
         match &self.model {
             Model::Objects(objects) => Some(objects),
@@ -86,7 +80,7 @@ impl Workload {
         }
     }
 
-    /// As [`Workload::objects`], to be changed.
+    /// Mutable form of [`Workload::objects`].
     pub fn objects_mut(&mut self) -> Option<&mut Objects> {
         match &mut self.model {
             Model::Objects(objects) => Some(objects),
@@ -94,7 +88,7 @@ impl Workload {
         }
     }
 
-    /// The same workload with other knobs, if it is one of the model `objects/1`.
+    /// Changes the knobs of the model `objects/1`, if this workload has it.
     pub fn with_objects(mut self, change: impl FnOnce(Objects) -> Objects) -> Self {
         if let Some(objects) = self.objects_mut() {
             *objects = change(objects.clone());
@@ -102,8 +96,8 @@ impl Workload {
         self
     }
 
-    /// The same objects, each asked for once, in order: what fills a cache before it is measured.
-    /// `None` when the workload wants no warm-up.
+    /// The requests that fill a cache before the measurement: every object once, in order. `None`
+    /// without a warm-up.
     pub fn warm_up(&self) -> Option<Objects> {
         self.objects().filter(|objects| objects.warm_up).map(Objects::in_order)
     }

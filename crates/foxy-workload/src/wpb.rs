@@ -1,80 +1,75 @@
-//! What one client of the Wisconsin Proxy Benchmark 1.0 asks for (Almeida and Cao 1998): new files
-//! in phase 1, in phase 2 files that it asked for not long ago among new ones. Each client has a
-//! stream of its own and files of its own; how long a server waits, and putting requests on the
-//! wire, are the lab's.
+//! The requests of a client of the Wisconsin Proxy Benchmark 1.0 (Almeida and Cao 1998): new files
+//! in phase 1, new and recent files in phase 2. Each client has its own stream and files.
 
 use crate::object::Object;
 use foxy_base::Random;
 use foxy_base::random::split_mix;
 
-/// The benchmark's kilobyte.
-const KILOBYTE: u64 = 1024;
-/// What one file in a hundred is large: exactly this, in bytes.
-const LARGE: u64 = 1024 * KILOBYTE;
-/// Files of the usual kind are smaller than this, in bytes.
-const SMALL_BELOW: u64 = 40 * KILOBYTE;
+const LARGE_FILE_BYTES: u64 = 1024 * 1024;
+/// Exclusive limit.
+const SMALL_FILE_BYTES: u64 = 40 * 1024;
 
-/// How large files are.
+/// The distribution of file sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// 99 % uniform from 0 to 40 KB, 1 % exactly 1 MB.
     Uniform,
-    /// Pareto with α = 1.1 and k = 3.0 KB, so that its mean is 33 KB.
+    /// Pareto with α = 1.1 and k = 3.0 KB, with a mean of 33 KB.
     Pareto,
 }
 
-/// The benchmark's knobs that shape what is asked for.
+/// The knobs of the benchmark that shape requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wpb {
     /// Requests of a client in each phase.
     pub requests: u32,
-    /// The probability that a request of phase 2 is for a file that the client asked for before.
+    /// Probability that a request of phase 2 repeats a file.
     pub inherent_hit_ratio: f64,
-    /// How large files are.
+    /// Distribution of file sizes.
     pub sizes: Sizes,
-    /// Servers, each of them equally likely to have a file.
+    /// Number of servers, equally likely for a file.
     pub servers: u32,
-    /// Tells the files of this run from those of others.
+    /// Each seed has its own files.
     pub seed: u64,
 }
 
 impl Wpb {
-    /// 200 requests a phase, half of those in phase 2 repeats, sizes uniform, seed 1.
+    /// 200 requests per phase, half of phase 2 repeats, uniform sizes, seed 1.
     pub const fn new(servers: u32) -> Self {
         Self { requests: 200, inherent_hit_ratio: 0.5, sizes: Sizes::Uniform, servers, seed: 1 }
     }
 }
 
-/// A part of the benchmark.
+/// A phase of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Every file is new.
+    /// New files only.
     First,
-    /// Some were asked for before.
+    /// New and repeated files.
     Second,
 }
 
-/// A request.
+/// A request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WpbRequest {
-    /// The file.
+    /// Requested file.
     pub object: Object,
-    /// Which server has it, from 0 on.
+    /// Number of the server, from 0.
     pub server: u32,
-    /// How many requests ago the client asked for it; none when it is new.
+    /// Requests since the client requested the file; `None` for a new file.
     pub age: Option<usize>,
 }
 
-/// The requests of one client, one after the other.
+/// The request stream of a client.
 #[derive(Clone, Debug)]
 pub struct WpbClient {
     knobs: Wpb,
     random: Random,
-    /// What the files' numbers begin with, for this client of this run.
+    /// Upper bits of file numbers, for this client and run.
     base: u64,
     files: u64,
     issued: Vec<(Object, u32)>,
-    /// The sum of 1/t over all that was issued.
+    /// The sum of 1/t over all issued requests.
     harmonic: f64,
 }
 
@@ -83,7 +78,7 @@ impl WpbClient {
     pub fn new(knobs: &Wpb, client: u32) -> Self {
         let mut state = knobs.seed ^ u64::from(client).rotate_left(40);
         let own = split_mix(&mut state);
-        // The upper 40 bits are the client's; two clients have the same once in 10^12 pairs.
+        // The upper 40 bits identify the client; they collide for one in 10^12 pairs.
         let base = own & !((1 << 24) - 1);
         Self {
             knobs: *knobs,
@@ -95,7 +90,7 @@ impl WpbClient {
         }
     }
 
-    /// The phase that the next request belongs to; none when there is no next.
+    /// The phase of the next request; `None` at the end.
     pub fn phase(&self) -> Option<Phase> {
         let phase = self.knobs.requests as usize;
         match self.issued.len() {
@@ -105,7 +100,7 @@ impl WpbClient {
         }
     }
 
-    /// The next request; none when both phases are over.
+    /// The next request; `None` at the end.
     pub fn next_request(&mut self) -> Option<WpbRequest> {
         let repeats =
             self.phase()? == Phase::Second && self.random.chance(self.knobs.inherent_hit_ratio);
@@ -122,8 +117,7 @@ impl WpbClient {
         Some(WpbRequest { object, server, age })
     }
 
-    /// How long ago, in requests, the file was asked for that is asked for again: t with
-    /// probability 1/t over the sum of all.
+    /// Requests since the earlier request: t with a probability proportional to 1/t.
     fn age(&mut self) -> Option<usize> {
         let mut left = self.random.unit() * self.harmonic;
         let issued = self.issued.len();
@@ -131,15 +125,15 @@ impl WpbClient {
             left -= 1.0 / count(age);
             left < 0.0
         });
-        // What rounding leaves over belongs to the oldest.
+        // The rest from rounding belongs to the oldest.
         found.or((issued > 0).then_some(issued))
     }
 
     fn new_file(&mut self) -> Object {
         self.files += 1;
         let size = match self.knobs.sizes {
-            Sizes::Uniform if self.random.chance(0.01) => LARGE,
-            Sizes::Uniform => self.random.below(SMALL_BELOW),
+            Sizes::Uniform if self.random.chance(0.01) => LARGE_FILE_BYTES,
+            Sizes::Uniform => self.random.below(SMALL_FILE_BYTES),
             Sizes::Pareto => pareto(&mut self.random),
         };
         Object { id: self.base | self.files, size, version: 1 }
@@ -248,16 +242,15 @@ mod tests {
                 .collect()
         };
         let uniform: Vec<u64> = sizes(Sizes::Uniform);
-        let large = uniform.iter().filter(|&&size| size == LARGE).count();
+        let large = uniform.iter().filter(|&&size| size == LARGE_FILE_BYTES).count();
         assert!((share(large, uniform.len()) - 0.01).abs() < 0.003, "{large} of {}", uniform.len());
-        assert!(uniform.iter().all(|&size| size < SMALL_BELOW || size == LARGE));
-        let half = uniform.iter().filter(|&&size| size < SMALL_BELOW / 2).count();
+        assert!(uniform.iter().all(|&size| size < SMALL_FILE_BYTES || size == LARGE_FILE_BYTES));
+        let half = uniform.iter().filter(|&&size| size < SMALL_FILE_BYTES / 2).count();
         assert!((share(half, uniform.len()) - 0.495).abs() < 0.015, "{half} of {}", uniform.len());
         let pareto: Vec<u64> = sizes(Sizes::Pareto);
-        assert!(pareto.iter().all(|&size| size >= 3 * KILOBYTE));
+        assert!(pareto.iter().all(|&size| size >= 3 * 1024));
         for times in [2u32, 10] {
-            let above =
-                pareto.iter().filter(|&&size| size > u64::from(times) * 3 * KILOBYTE).count();
+            let above = pareto.iter().filter(|&&size| size > u64::from(times) * 3 * 1024).count();
             let expected = f64::from(times).powf(-1.1);
             assert!(
                 (share(above, pareto.len()) - expected).abs() < 0.015,

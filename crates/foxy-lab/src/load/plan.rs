@@ -5,7 +5,7 @@ use crate::load::options::Stop;
 use crate::load::outcome::{Answered, ErrorCause, LoadReport, Unanswered};
 use foxy_workload::Request;
 use foxy_workload::polymix::PolyMix4;
-use foxy_workload::polymix::phases::{Goal, PolymixPhase};
+use foxy_workload::polymix::{Goal, PolymixPhase};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -9,7 +9,7 @@ use crate::load::plan::Live;
 use crate::load::plan::Plan;
 use crate::wire;
 use foxy_base::{Instant, Random, clock};
-use foxy_workload::polymix::exchange::{IDLE_LIMIT, Side, connection_uses};
+use foxy_workload::polymix::{IDLE_LIMIT, Side, connection_uses};
 use foxy_workload::{Content, Request, RequestStream};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

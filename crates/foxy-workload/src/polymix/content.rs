@@ -1,35 +1,35 @@
-//! What a document of PolyMix-4 is: type, size, cachability, life cycle and images, each a function
-//! of its name alone, so that client and origin agree without telling each other.
+//! Documents of PolyMix-4. Type, size, cachability, life cycle and images are functions of the
+//! name, so that client and origin agree without communication.
 
-use crate::body::BodyStream;
 use crate::distribution::{exponential, floor, lognormal, uniform, zipf_count};
+use crate::object::BodyStream;
 use foxy_base::random::{Random, split_mix};
 use std::fmt;
 
 const KIB: f64 = 1024.0;
 const DAY: f64 = 86_400.0;
 /// Images in a page: zipf(13).
-pub(crate) const MOST_IMAGES: u32 = 13;
+pub(super) const MAX_IMAGES: u32 = 13;
 
-/// What a document is.
+/// The type of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A page; images are embedded in it.
+    /// A page with images.
     Html,
-    /// An image of a page.
+    /// An image in a page.
     Image,
-    /// Something to keep.
+    /// A download.
     Download,
-    /// Everything else.
+    /// Another type.
     Other,
 }
 
 impl Kind {
-    /// Those that are asked for directly, with their share of all objects in per mille.
+    /// Directly requested types, with their share of all objects in per mille.
     pub const DIRECT: [(Self, u32); 3] =
         [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
 
-    /// Its name in URLs and records.
+    /// The name in URLs and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// Its media type.
+    /// The media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html",
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// A body length in bytes.
+    /// Body length in bytes.
     fn size(self, random: &mut Random) -> f64 {
         match self {
             Self::Html => exponential(random, 8.5 * KIB),
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// The time from one change to the next, in seconds.
+    /// Seconds between changes.
     fn life(self, random: &mut Random) -> f64 {
         match self {
             Self::Html => lognormal(random, 7.0 * DAY, DAY),
@@ -79,46 +79,44 @@ impl Kind {
     }
 }
 
-/// What all documents of a run have in common.
+/// The common part of all document names of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// Documents of another world are others.
+    /// Each number has its own documents.
     pub number: u64,
-    /// What life cycles are divided by.
+    /// Divisor of life cycles.
     pub time_scale: u32,
-    /// What the servers' think time is divided by.
+    /// Divisor of the think time of servers.
     pub delay_scale: u32,
 }
 
-/// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`, IMAGE 0 for what is asked for
-/// directly.
+/// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Document {
-    /// Where it is.
+    /// Common part of the run.
     pub world: World,
-    /// What is asked for directly: a page, or something without images.
+    /// Type of the directly requested document.
     pub container: Kind,
-    /// Which, counted by type.
+    /// Number within the type.
     pub number: u64,
-    /// Which image of the page, from 1 on; 0 is the page itself.
+    /// Number of the image in the page, from 1; 0 is the page itself.
     pub image: u32,
 }
 
-/// What a document is, apart from its bytes.
+/// The properties of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nature {
-    /// Its type.
+    /// Type of the document.
     pub kind: Kind,
-    /// Its body length in bytes.
+    /// Body length in bytes.
     pub size: u64,
-    /// Whether a cache may keep it.
+    /// Whether a cache may store the document.
     pub cachable: bool,
-    /// When it changes.
+    /// Times of change.
     pub life: LifeCycle,
 }
 
-/// A document changes at `offset`, `offset + length`, `offset + 2 × length`, … in seconds since the
-/// Unix epoch.
+/// A document changes every `length` seconds from `offset`, in seconds since the Unix epoch, on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LifeCycle {
     length: u64,
@@ -126,19 +124,19 @@ pub struct LifeCycle {
 }
 
 impl LifeCycle {
-    /// The version at `second`: how often it changed.
+    /// The version at `second`: the number of changes.
     pub const fn version(self, second: u64) -> u64 {
         second.saturating_sub(self.offset) / self.length
     }
 
-    /// When `version` came to be: its Last-Modified.
+    /// The start of `version`: its Last-Modified.
     pub const fn changed(self, version: u64) -> u64 {
         self.offset + version * self.length
     }
 }
 
 impl Document {
-    /// Reads a path. `None` when it does not name a document.
+    /// Reads a path. `None` if it does not name a document.
     pub fn parse(path: &str) -> Option<Self> {
         fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
             text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
@@ -164,7 +162,7 @@ impl Document {
         (is_whole && document.image <= document.images()).then_some(document)
     }
 
-    /// A number that stands for its name.
+    /// A hash of the name.
     pub fn key(&self) -> u64 {
         let mut state = self.world.number ^ 0x706f_6c79_6d69_7834;
         let mut key = split_mix(&mut state);
@@ -175,12 +173,12 @@ impl Document {
         key
     }
 
-    /// How many images are embedded in it, or in the page that it is an image of.
+    /// Number of images in the page.
     pub fn images(&self) -> u32 {
         match self.container {
             Kind::Html => {
                 let page = Self { image: 0, ..*self };
-                zipf_count(&mut Random::new(page.key() ^ 1), MOST_IMAGES)
+                zipf_count(&mut Random::new(page.key() ^ 1), MAX_IMAGES)
             }
             _ => 0,
         }
@@ -191,14 +189,14 @@ impl Document {
         Self { image, ..self }
     }
 
-    /// Which of `servers` has it; a page and its images are at the same.
+    /// The number of the server, below `servers`. A page and its images share a server.
     pub fn server(&self, servers: u32) -> u32 {
         let page = Self { image: 0, ..*self };
         let server = Random::new(page.key() ^ 2).below(u64::from(servers));
         u32::try_from(server).unwrap_or(0)
     }
 
-    /// What it is.
+    /// The properties.
     pub fn nature(&self) -> Nature {
         let mut random = Random::new(self.key());
         let kind = if self.image == 0 { self.container } else { Kind::Image };
@@ -208,7 +206,7 @@ impl Document {
         Nature { kind, size, cachable, life: LifeCycle { length, offset: random.below(length) } }
     }
 
-    /// The bytes of one version of it.
+    /// The body of a version.
     pub fn body(&self, version: u64) -> BodyStream {
         BodyStream::new(self.key(), version)
     }

@@ -1,35 +1,35 @@
-//! The model `polymix-4/1`: the standard mix of the cache-offs (WORKLOADS §2), with knobs for the
-//! machine and the proxy. Everything else, from content types to request types, is fixed by the
-//! version.
+//! The model `polymix-4/1`: the standard mix of the cache-offs (WORKLOADS §2). Knobs fit it to
+//! machine and proxy; the version fixes everything else. This file has knobs, phases, and draws
+//! that client and origin make alike from the number of a request.
 
 pub mod content;
-pub mod exchange;
-pub mod phases;
 pub mod requests;
 
-use crate::distribution::{floor, zipf_count_mean};
+use crate::distribution::{floor, normal, zipf_count, zipf_count_mean};
 use crate::knobs::{Knobs, WorkloadError};
-use content::{Kind, MOST_IMAGES};
+use content::{Kind, MAX_IMAGES};
+use foxy_base::Random;
+use std::time::Duration;
 
-/// Requests a second of one robot, embedded fetches included.
-pub const ROBOT_RATE: f64 = 0.4;
-/// Most connections of one robot.
+/// Requests per second of a robot, with embedded fetches.
+const ROBOT_RATE: f64 = 0.4;
+/// Connections of one robot, at most.
 pub const ROBOT_CONNECTIONS: usize = 4;
-/// Share of exchanges that each side breaks off.
-pub const ABORT_SHARE: f64 = 0.001;
+/// Share of exchanges that each side aborts.
+const ABORT_SHARE: f64 = 0.001;
 
 /// The knobs of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolyMix4 {
-    /// Requests a second at the top.
+    /// Requests per second in the top phases.
     pub peak_rate: f64,
-    /// Requests a second while the cache is filled.
+    /// Requests per second in the fill phase.
     pub fill_rate: f64,
-    /// The proxy's cache in bytes, unscaled: filling ends at twice that.
+    /// Unscaled size of the cache in bytes; the fill ends at twice this size.
     pub cache_size: u64,
-    /// What durations, life cycles and the cache are divided by.
+    /// Divisor of durations, life cycles and cache size.
     pub time_scale: u32,
-    /// What the servers' think time is divided by.
+    /// Divisor of the think time of servers.
     pub delay_scale: u32,
 }
 
@@ -56,21 +56,41 @@ impl PolyMix4 {
         Ok(read)
     }
 
-    /// How many robots make the peak.
+    /// Robots at the peak rate.
     pub fn robots(&self) -> u32 {
         u32::try_from(floor((self.peak_rate / ROBOT_RATE).ceil())).unwrap_or(u32::MAX).max(1)
     }
 
-    /// How many origins they ask: 500 + 0.1 × robots.
+    /// Origins: 500 + 0.1 × robots.
     pub fn origins(&self) -> u32 {
         500 + self.robots() / 10
     }
 
-    /// The working set is frozen at that many objects: the cachable misses of one top phase, as
-    /// PolyMix-4 counts them (peak × 0.45 × 0.8 × 4 h).
-    pub fn working_set(&self) -> u64 {
-        floor(self.peak_rate * 0.45 * 0.8 * phases::TOP.as_secs_f64() / f64::from(self.time_scale))
+    /// Objects in the frozen working set: the cachable misses of a top phase, as PolyMix-4 counts
+    /// them (peak × 0.45 × 0.8 × 4 h).
+    fn working_set(&self) -> u64 {
+        floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
+    }
+
+    /// All phases, with scaled durations.
+    pub fn phases(&self) -> Vec<PolymixPhase> {
+        let scaled = |time: Duration| Goal::After(time / self.time_scale);
+        let fill = (self.fill_rate / self.peak_rate).min(1.0);
+        let (ramp, top) = (scaled(RAMP), scaled(TOP));
+        let phase = |name, goal, from, to| PolymixPhase { name, goal, from, to };
+        vec![
+            phase("framp", ramp, IDLE_SHARE.min(fill), fill),
+            phase("fill", Goal::Filled, fill, fill),
+            phase("fexit", ramp, fill, IDLE_SHARE),
+            phase("inc1", ramp, IDLE_SHARE, 1.0),
+            phase("top1", top, 1.0, 1.0),
+            phase("dec1", ramp, 1.0, IDLE_SHARE),
+            phase("idle", ramp, IDLE_SHARE, IDLE_SHARE),
+            phase("inc2", ramp, IDLE_SHARE, 1.0),
+            phase("top2", top, 1.0, 1.0),
+            phase("dec2", ramp, 1.0, IDLE_SHARE),
+        ]
     }
 
     /// Bytes of cachable misses that end the fill.
@@ -79,12 +99,127 @@ impl PolyMix4 {
     }
 }
 
-/// Requests that come of one that is made directly, itself included, in the mean: what a robot's
-/// rate is divided by to know how often it begins.
+/// Mean number of requests per start: the first request and its embedded ones.
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =
         Kind::DIRECT.iter().filter(|(kind, _)| *kind == Kind::Html).map(|(_, share)| share).sum();
-    let images = f64::from(pages) / f64::from(all) * zipf_count_mean(MOST_IMAGES);
+    let images = f64::from(pages) / f64::from(all) * zipf_count_mean(MAX_IMAGES);
     1.0 + images * (1.0 - requests::POST_SHARE - requests::HEAD_SHARE)
+}
+
+const RAMP: Duration = Duration::from_secs(20 * 60);
+const TOP: Duration = Duration::from_secs(4 * 3600);
+/// Load between the peaks.
+const IDLE_SHARE: f64 = 0.1;
+
+/// The end condition of a phase.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// After this duration.
+    After(Duration),
+    /// After the fill, when the working set is frozen.
+    Filled,
+}
+
+/// A phase of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PolymixPhase {
+    /// Name in reports.
+    pub name: &'static str,
+    /// End condition.
+    pub goal: Goal,
+    /// Share of the peak rate at the start.
+    pub from: f64,
+    /// Share of the peak rate at the end.
+    pub to: f64,
+}
+
+impl PolymixPhase {
+    /// Share of the peak rate after `elapsed`; ramps are linear.
+    pub fn share_at(&self, elapsed: Duration) -> f64 {
+        match self.goal {
+            Goal::After(time) if elapsed < time => {
+                self.from + (self.to - self.from) * elapsed.as_secs_f64() / time.as_secs_f64()
+            }
+            _ => self.to,
+        }
+    }
+}
+
+/// zipf(64).
+const MAX_ROBOT_USES: u32 = 64;
+/// zipf(16).
+const MAX_SERVER_USES: u32 = 16;
+/// Idle timeout of a connection.
+pub const IDLE_LIMIT: Duration = Duration::from_secs(15);
+
+/// A side of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The robot.
+    Client,
+    /// The origin.
+    Server,
+}
+
+/// Body bytes, below `length`, after which a side aborts the exchange; `None` in nearly all cases.
+pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
+    let salt = match side {
+        Side::Client => 0x636c_6965,
+        Side::Server => 0x7365_7276,
+    };
+    let mut random = Random::new(request ^ (salt << 32));
+    random.chance(ABORT_SHARE).then(|| random.below(length))
+}
+
+/// The wait of a server before it answers: norm(2.5 s, 1 s), at least zero.
+pub fn think_time(request: u64, delay_scale: u32) -> Duration {
+    let seconds = normal(&mut Random::new(request ^ (0x7468_696e << 32)), 2.5, 1.0).max(0.0);
+    Duration::from_micros(floor(seconds * 1e6 / f64::from(delay_scale)))
+}
+
+/// Requests that a side accepts on a connection.
+pub fn connection_uses(side: Side, connection: u64) -> u32 {
+    let most = match side {
+        Side::Client => MAX_ROBOT_USES,
+        Side::Server => MAX_SERVER_USES,
+    };
+    zipf_count(&mut Random::new(connection ^ (0x7573_6573 << 32)), most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::workload::{Model, Workload};
+
+    #[test]
+    fn phases_join_and_their_durations_are_scaled() {
+        let Model::PolyMix4(knobs) = Workload::find("polymix-4").expect("known").model else {
+            panic!("another model")
+        };
+        let phases = PolyMix4 { time_scale: 60, ..knobs }.phases();
+        assert!(phases.windows(2).all(|pair| (pair[0].to - pair[1].from).abs() < 1e-9));
+        assert_eq!(phases[4].goal, Goal::After(Duration::from_secs(240)));
+        let ramp = phases[3];
+        assert!((ramp.share_at(Duration::from_secs(10)) - 0.55).abs() < 1e-9);
+        assert!((ramp.share_at(Duration::from_secs(90)) - 1.0).abs() < 1e-9);
+    }
+
+    /// 100,000 requests: four standard deviations of the mean think time are 0.013 s, of the count
+    /// of aborts 40.
+    #[test]
+    fn think_times_and_aborts_have_their_means() {
+        let think: Duration = (0..100_000).map(|request| think_time(request, 10)).sum();
+        let mean = think.as_secs_f64() * 10.0 / 100_000.0;
+        // Cutting off what is negative adds 0.002 s to the mean.
+        assert!((2.487..=2.517).contains(&mean), "{mean}");
+        for side in [Side::Client, Side::Server] {
+            let aborts: Vec<u64> =
+                (0..100_000).filter_map(|request| breaks_off(side, request, 1000)).collect();
+            assert!((60..=140).contains(&aborts.len()), "{} aborts", aborts.len());
+            assert!(aborts.iter().all(|&at| at < 1000));
+        }
+    }
 }

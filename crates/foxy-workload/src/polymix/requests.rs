@@ -1,64 +1,59 @@
-//! The requests of PolyMix-4: what is asked for next, anew or again, and in which way.
+//! The request stream of PolyMix-4: new and repeated documents, methods and conditions.
 
 use super::PolyMix4;
 use super::content::{Document, Kind, World};
 use foxy_base::Random;
 
-/// Probability that a request is for something that was asked for before: 55 % of hits over 80 %
-/// that can be.
-pub const RECURRENCE: f64 = 0.55 / 0.80;
-/// Share of POST.
-pub const POST_SHARE: f64 = 0.015;
-/// Share of HEAD.
-pub const HEAD_SHARE: f64 = 0.001;
-/// Share of repeats that go to the hot set, and its share of the working set.
+/// Probability of a repeat: 55 % of hits among 80 % of cachable requests.
+const RECURRENCE: f64 = 0.55 / 0.80;
+pub(super) const POST_SHARE: f64 = 0.015;
+pub(super) const HEAD_SHARE: f64 = 0.001;
+/// Share of repeats in the hot set.
 const HOT_CHANCE: f64 = 0.10;
-const HOT_SHARE: u64 = 100;
-/// How often the smallest neighbour is taken, and how far neighbours are looked for.
+/// The hot set is this part of the working set.
+const HOT_DIVISOR: u64 = 100;
+/// Probability that the smallest neighbour replaces a document.
 const NEIGHBOUR_CHANCE: f64 = 0.90;
+/// Neighbours on each side.
 const NEIGHBOURS: u64 = 4;
 
-/// The way in which something is asked for.
+/// Method and conditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// Plain.
+    /// A plain GET.
     Basic,
-    /// If it changed since a time before it did: the whole answer is due.
+    /// If-Modified-Since before the last change: expects the whole document.
     SinceBefore,
-    /// If it changed since it last did: it did not.
+    /// If-Modified-Since at the last change: expects 304.
     SinceThen,
-    /// Whatever a cache has, ask the origin.
+    /// A reload from the origin.
     Reload,
-    /// POST; not idempotent, never a hit.
+    /// POST: never a hit.
     Post,
     /// HEAD.
     Head,
 }
 
-/// A request that is made directly.
+/// A direct request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// What is asked for.
+pub(crate) struct Start {
     pub document: Document,
-    /// How.
     pub manner: Manner,
-    /// Whether it was asked for before.
     pub repeat: bool,
 }
 
-/// The requests, one after the other.
 #[derive(Clone, Debug)]
-pub struct PolyMixStream {
+pub(crate) struct PolyMixStream {
     random: Random,
     world: World,
-    /// Documents so far of each type that is asked for directly, and how many of the newest are
-    /// asked for again.
+    /// Number of documents so far, by direct type.
     seen: [u64; 3],
+    /// Number of newest documents that are repeated, by direct type.
     windows: [u64; 3],
 }
 
 impl PolyMixStream {
-    /// The stream of the model with these knobs; its world's number is the seed.
+    /// The seed is the number of the world.
     pub fn new(knobs: &PolyMix4, seed: u64) -> Self {
         let world =
             World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
@@ -67,12 +62,11 @@ impl PolyMixStream {
         Self { random: Random::new(seed), world, seen: [0; 3], windows }
     }
 
-    /// Whether the working set grows no more.
+    /// Whether the working set has stopped growing.
     pub fn is_frozen(&self) -> bool {
         self.seen.iter().zip(self.windows).all(|(&seen, window)| seen >= window)
     }
 
-    /// The next request.
     pub fn next_start(&mut self) -> Start {
         let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
         let mut point = self.random.below(u64::from(all));
@@ -91,14 +85,14 @@ impl PolyMixStream {
         Document { world: self.world, container: Kind::DIRECT[place].0, number, image: 0 }
     }
 
-    /// Which document of a type is asked for again.
+    /// The number of the document to repeat.
     fn again(&mut self, place: usize) -> u64 {
         let seen = self.seen[place];
         let size = seen.min(self.windows[place]);
         let first = seen - size;
         let number = if self.random.chance(HOT_CHANCE) {
-            // The hundredth in the middle stays the same until the window has moved by its size.
-            let hot = size.div_ceil(HOT_SHARE);
+            // The hot set stays in place until the window has moved by its size.
+            let hot = size.div_ceil(HOT_DIVISOR);
             let start = (first + size / 2) / hot * hot;
             (start + self.random.below(hot)).clamp(first, seen - 1)
         } else {

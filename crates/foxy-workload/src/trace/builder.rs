@@ -1,9 +1,10 @@
-//! Makes a trace from texts, one get at a time: numbers clients, URLs and origin servers, then puts
-//! times in order. What a line of a log means is the readers' business.
+//! Builds a trace from parsed log lines: numbers clients, URLs and origin servers, and sorts by
+//! time.
 
-use super::names::Interner;
 use super::skip::{Answer, Entry, Skip, Verb};
-use super::{Get, Names, Other, Trace};
+use super::{Get, Other, Trace};
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, RandomState};
 
 /// A trace under construction.
 #[derive(Clone, Debug, Default)]
@@ -14,22 +15,19 @@ pub struct Builder {
     hosts: Interner,
     sites: Vec<u32>,
     last_sizes: Vec<Option<u64>>,
-    /// Requests by other methods, where they are wanted.
+    /// `None` if only gets are collected.
     others: Option<Vec<(i64, Other)>>,
 }
 
 impl Builder {
-    /// For a trace with the requests by other methods too.
+    /// Collects requests with other methods too.
     pub fn of_all_methods() -> Self {
         Self { others: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Adds one line of a log. What stands behind a `#` in its URL is the client's own, no server
-    /// or cache is ever told, and it is left away (RFC 3986 §3.5): logs of browsers have it.
-    ///
-    /// # Errors
-    /// A 304 for a URL without a known size, more names than numbers, and another method where gets
-    /// are wanted.
+    /// Adds a log line. Drops the fragment of the URL, which browsers log and never send (RFC 3986
+    /// §3.5). Refuses a 304 for a URL of unknown size, other methods where only gets are collected,
+    /// and too many names.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
         let entry = Entry { url: without_fragment(entry.url), ..entry };
         let size = match entry.answer {
@@ -46,8 +44,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A request by another method is about what its URL was last got as; where it never was, its
-    /// own size is all there is.
+    /// The request gets the size of the last get of its URL, or its own if there is none.
     fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
         if self.others.is_none() {
             return Err(Skip::NotGet);
@@ -60,7 +57,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The numbers of its client and its URL.
+    /// The numbers of client and URL.
     fn numbers(&mut self, entry: Entry<'_>) -> Result<(u32, u32), Skip> {
         let (client, _) = self.clients.number(entry.client).ok_or(Skip::TooManyNames)?;
         let (url, new) = self.urls.number(entry.url).ok_or(Skip::TooManyNames)?;
@@ -73,22 +70,22 @@ impl Builder {
         Ok((client, url))
     }
 
-    /// How many gets were added.
+    /// Number of gets.
     pub fn len(&self) -> usize {
         self.gets.len()
     }
 
-    /// How many requests by other methods were added.
+    /// Number of requests with other methods.
     pub fn others(&self) -> usize {
         self.others.as_ref().map_or(0, Vec::len)
     }
 
-    /// Whether no get was added.
+    /// Whether there is no get.
     pub fn is_empty(&self) -> bool {
         self.gets.is_empty()
     }
 
-    /// The trace: in the order of times, gets of one moment in the order they were added.
+    /// The trace in order of time; the sort is stable.
     pub fn finish(mut self) -> Trace {
         let mut others = self.others.unwrap_or_default();
         self.gets.sort_by_key(|(time, _)| *time);
@@ -111,26 +108,94 @@ impl Builder {
             sites: self.sites,
             clients: count(&self.clients),
             site_count: count(&self.hosts),
-            names: Names::Texts(self.urls.into_texts()),
+            names: Names::Texts(self.urls.texts),
         }
     }
 }
 
 fn count(interner: &Interner) -> u32 {
-    u32::try_from(interner.len()).unwrap_or(u32::MAX)
+    u32::try_from(interner.texts.len()).unwrap_or(u32::MAX)
 }
 
 fn without_fragment(url: &str) -> &str {
     url.split_once('#').map_or(url, |(url, _)| url)
 }
 
-/// The host and port of an absolute URL; of `host:port` (a tunnel) the whole; empty for a path
-/// alone.
+/// Host and port of an absolute URL or of a tunnel (`host:port`); empty for a path.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let authority = &rest[..end];
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+}
+
+/// The texts of a trace's URLs.
+#[derive(Clone, Debug, Default)]
+pub enum Names {
+    /// Synthetic: number and site make the text.
+    #[default]
+    Numbered,
+    /// Texts from a log.
+    Texts(Texts),
+}
+
+/// Texts in one allocation, numbered from 0.
+#[derive(Clone, Debug, Default)]
+pub struct Texts {
+    joined: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// The text of a number. Panics on an unknown number.
+    pub fn get(&self, number: u32) -> &str {
+        let number = number as usize;
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.joined[start..self.ends[number]]
+    }
+
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    fn push(&mut self, text: &str) {
+        self.joined.push_str(text);
+        self.ends.push(self.joined.len());
+    }
+}
+
+/// Numbers texts in order of first occurrence.
+#[derive(Clone, Debug, Default)]
+struct Interner {
+    texts: Texts,
+    numbers: HashTable<u32>,
+    hasher: RandomState,
+}
+
+impl Interner {
+    fn find(&self, text: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(text);
+        self.numbers.find(hash, |&number| self.texts.get(number) == text).copied()
+    }
+
+    /// The number, and whether the text is new. `None` after 2^32 texts.
+    fn number(&mut self, text: &str) -> Option<(u32, bool)> {
+        let hash = self.hasher.hash_one(text);
+        if let Some(&number) = self.numbers.find(hash, |&number| self.texts.get(number) == text) {
+            return Some((number, false));
+        }
+        let number = u32::try_from(self.texts.len()).ok()?;
+        self.texts.push(text);
+        self.numbers
+            .insert_unique(hash, number, |&number| self.hasher.hash_one(self.texts.get(number)));
+        Some((number, true))
+    }
 }
 
 #[cfg(test)]
@@ -235,5 +300,18 @@ mod tests {
             assert_eq!(builder.add(entry(time, "c", "u", Answer::Whole(1))), Ok(()));
         }
         assert_eq!(builder.finish().gets[1].time, u64::MAX);
+    }
+
+    #[test]
+    fn a_text_keeps_the_number_it_was_first_given() {
+        let mut interner = Interner::default();
+        let numbers: Vec<_> =
+            ["a", "", "bb", "a", ""].iter().map(|text| interner.number(text)).collect();
+        assert_eq!(
+            numbers,
+            [Some((0, true)), Some((1, true)), Some((2, true)), Some((0, false)), Some((1, false))]
+        );
+        let texts = interner.texts;
+        assert_eq!((texts.get(0), texts.get(1), texts.get(2)), ("a", "", "bb"));
     }
 }

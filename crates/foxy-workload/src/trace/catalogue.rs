@@ -1,15 +1,15 @@
-//! Synthetic traces of a catalogue: objects asked for independently by Zipf's law, renewed over
-//! time, and others asked for once. They stand in for a content network's edge and for a package
-//! registry; a proxy's traces need [`synthetic`](super::synthetic), which remembers. Never to be
-//! shown without the label "synthetic".
+//! Synthetic traces of a catalogue, for a content network's edge or a package registry: independent
+//! requests by Zipf's law to objects renewed over time, and objects requested once. Traces of
+//! proxies need [`synthetic`](super::synthetic). Reports must label them "synthetic".
 
 use super::{Get, Names, Trace};
+use crate::distribution::{Zipf, normal};
 use foxy_base::Random;
 
-/// What a catalogue's traffic is like.
+/// The parameters of the traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Catalogue {
-    /// Its name.
+    /// Name in reports.
     pub name: &'static str,
     /// Gets of a full trace.
     pub gets: usize,
@@ -17,23 +17,21 @@ pub struct Catalogue {
     pub objects: usize,
     /// Zipf's exponent.
     pub exponent: f64,
-    /// The share of gets for objects outside the catalogue that are never asked for again.
+    /// Share of gets for objects outside of the catalogue that are requested once.
     pub once: f64,
-    /// How many times over the catalogue is renewed in a full trace.
+    /// Renewals of the catalogue in a full trace.
     pub renewals: f64,
-    /// The share of objects that are metadata, lognormal with this median in bytes and a spread of
-    /// one.
+    /// Share of metadata objects, and their lognormal median in bytes, with a spread of 1.
     pub metadata: (f64, f64),
-    /// The others are lognormal: median in bytes and spread of the logarithm.
+    /// Lognormal median of other objects in bytes, and spread of the logarithm.
     pub body: (f64, f64),
-    /// Bytes of the largest object; a twentieth of those that are no metadata is in a Pareto tail
-    /// up to it.
+    /// Largest size in bytes; a twentieth of the other objects is in a Pareto tail up to it.
     pub largest: f64,
 }
 
-/// A content network's edge. Three objects of four are asked for once (Maggs and Sitaraman,
-/// Algorithmic Nuggets in Content Delivery, 2015, saw 74 %); the exponent is at the upper end of
-/// what proxies had; the sizes are a choice.
+/// A content network's edge. Three objects of four are requested once (Maggs and Sitaraman,
+/// Algorithmic Nuggets in Content Delivery, 2015, saw 74 %). The exponent is at the upper end of
+/// proxies; the sizes are a choice.
 pub const CDN: Catalogue = Catalogue {
     name: "cdn",
     gets: 1_000_000,
@@ -46,8 +44,8 @@ pub const CDN: Catalogue = Catalogue {
     largest: 64e6,
 };
 
-/// A package registry's: more than half of the objects are small metadata, a few archives hold most
-/// bytes. All its numbers are a choice.
+/// A package registry: over half of the objects are small metadata, and a few archives hold most
+/// bytes. All numbers are a choice.
 pub const REGISTRY: Catalogue = Catalogue {
     name: "registry",
     gets: 600_000,
@@ -60,40 +58,33 @@ pub const REGISTRY: Catalogue = Catalogue {
     largest: 200e6,
 };
 
-/// The share of bodies in the Pareto tail, its exponent, and where it begins in multiples of the
-/// median.
-const TAIL: (f64, f64, f64) = (0.05, 1.1, 4.0);
-/// Bytes of the smallest object.
-const SMALLEST: f64 = 64.0;
+const TAIL_SHARE: f64 = 0.05;
+const TAIL_EXPONENT: f64 = 1.1;
+/// Start of the Pareto tail in multiples of the median.
+const TAIL_START: f64 = 4.0;
+const MIN_SIZE_BYTES: f64 = 64.0;
 
 struct Generator<'a> {
     model: &'a Catalogue,
     random: Random,
     /// By URL.
     sizes: Vec<u64>,
-    /// By rank of popularity: the URL, once it was asked for.
+    /// The URL of each popularity rank, once it was requested.
     ranks: Vec<Option<u32>>,
-    /// Sums of the weights of all ranks up to each.
-    sums: Vec<f64>,
+    zipf: Zipf,
 }
 
 impl Catalogue {
-    /// Makes a trace of so many gets; one that is shorter than a full trace has a catalogue that is
-    /// smaller by as much.
+    /// Generates a trace of `gets`. The catalogue scales with the length of the trace.
     pub fn generate(&self, gets: usize, seed: u64) -> Trace {
         let scale = gets as f64 / self.gets as f64;
         let objects = ((self.objects as f64 * scale) as usize).max(1);
-        let mut sum = 0.0;
-        let weight = |rank: usize| {
-            sum += (rank as f64).powf(-self.exponent);
-            sum
-        };
         let mut generator = Generator {
             model: self,
             random: Random::new(seed),
             sizes: Vec::new(),
             ranks: vec![None; objects],
-            sums: (1..=objects).map(weight).collect(),
+            zipf: Zipf::new(objects as u64, self.exponent),
         };
         let renewed = self.renewals * objects as f64 / gets.max(1) as f64;
         let list = (0..gets).map(|number| generator.get(number, renewed)).collect();
@@ -121,34 +112,27 @@ impl Generator<'_> {
     }
 
     fn popular(&mut self) -> u32 {
-        let place = self.random.unit() * self.sums.last().copied().unwrap_or(0.0);
-        let rank = self.sums.partition_point(|&sum| sum <= place).min(self.ranks.len() - 1);
+        let rank = self.zipf.rank(self.random.unit()) as usize;
         let url = self.ranks[rank].unwrap_or_else(|| self.object());
         self.ranks[rank] = Some(url);
         url
     }
 
     fn object(&mut self) -> u32 {
-        let size = self.size().clamp(SMALLEST, self.model.largest);
+        let size = self.size().clamp(MIN_SIZE_BYTES, self.model.largest);
         self.sizes.push(size as u64);
         self.sizes.len() as u32 - 1
     }
 
     fn size(&mut self) -> f64 {
         let ((metadata, small), (median, spread)) = (self.model.metadata, self.model.body);
-        let (tail, exponent, begin) = TAIL;
         if self.random.chance(metadata) {
-            small * self.normal().exp()
-        } else if self.random.chance(tail) {
-            median * begin * (1.0 - self.random.unit()).powf(-1.0 / exponent)
+            small * normal(&mut self.random, 0.0, 1.0).exp()
+        } else if self.random.chance(TAIL_SHARE) {
+            median * TAIL_START * (1.0 - self.random.unit()).powf(-1.0 / TAIL_EXPONENT)
         } else {
-            median * (spread * self.normal()).exp()
+            median * (spread * normal(&mut self.random, 0.0, 1.0)).exp()
         }
-    }
-
-    fn normal(&mut self) -> f64 {
-        let (u, v) = (1.0 - self.random.unit(), self.random.unit());
-        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 }
 

@@ -1,13 +1,13 @@
-//! Comma, semicolon or tab separated values with a header line. A line is a row: one broken quote
-//! costs one line, where RFC 4180's line breaks inside quotes would let it swallow the file.
+//! Comma, semicolon or tab separated values with a header line, and columns by name, which Parquet
+//! shares. A line is a row: line breaks inside quotes (RFC 4180) would let one bad quote lose the
+//! file.
 
-use super::columns::{Column, Columns};
-use super::read_error::ReadError;
+use super::report::ReadError;
 use super::skip::{self, Answer, Entry, Skip};
 use super::timestamp;
 use std::borrow::Cow;
 
-/// How the rows of one file are read.
+/// The reader of the rows of one file.
 #[derive(Clone, Debug)]
 pub(super) struct Csv {
     separator: u8,
@@ -15,10 +15,7 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    /// From the header line.
-    ///
-    /// # Errors
-    /// When it names no time, URL or size.
+    /// Reads the header line, which must name time, URL and size.
     pub(super) fn new(header: &str) -> Result<Self, ReadError> {
         let count = |separator: &u8| header.bytes().filter(|byte| byte == separator).count();
         let separator =
@@ -28,7 +25,7 @@ impl Csv {
         Ok(Self { separator, columns })
     }
 
-    /// One row; what it says is given to `take`.
+    /// Passes the entry of a row to `take`.
     pub(super) fn parse<T>(
         &self,
         line: &str,
@@ -59,7 +56,7 @@ impl Csv {
     }
 }
 
-/// The fields of a line; quotes around a field are taken off, and two within it stand for one.
+/// The fields of a line, without their quotes; a double quote inside stands for one.
 fn split(line: &str, separator: u8) -> Vec<Cow<'_, str>> {
     let mut fields = Vec::with_capacity(8);
     let mut rest = line;
@@ -79,8 +76,7 @@ fn split(line: &str, separator: u8) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// Where a field ends: at the next separator that is not inside quotes. A quote that is never
-/// closed is a letter.
+/// The position of the next separator outside of quotes. A quote without an end is a letter.
 fn end_of_field(text: &str, separator: u8) -> usize {
     let next = |from: usize| {
         let bytes = &text.as_bytes()[from..];
@@ -98,6 +94,67 @@ fn end_of_field(text: &str, separator: u8) -> usize {
         }
     }
     if quoted { next(0) } else { text.len() }
+}
+
+/// The meaning of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Time,
+    /// Optional: all gets have one client without it.
+    Client,
+    Url,
+    Bytes,
+    /// Optional: GET.
+    Method,
+    /// Optional: 200.
+    Status,
+}
+
+/// Known names by meaning, the usual one first.
+const NAMES: [(Column, &[&str]); 6] = [
+    (Column::Time, &["time", "timestamp", "ts", "date", "datetime"]),
+    (Column::Client, &["client", "client_ip", "clientip", "remote_addr", "host_ip", "user"]),
+    (Column::Url, &["url", "uri", "request_url", "key", "object", "path"]),
+    (
+        Column::Bytes,
+        &["bytes", "size", "body_bytes_sent", "bytes_sent", "response_bytes", "object_size"],
+    ),
+    (Column::Method, &["method", "request_method", "verb"]),
+    (Column::Status, &["status", "status_code", "response_status", "code"]),
+];
+
+/// The position of each column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    places: [Option<usize>; 6],
+}
+
+impl Columns {
+    /// Finds the columns in any order and case. Time, URL and size must be there.
+    pub(super) fn find<'a>(
+        names: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<Self, ReadError> {
+        let place = |known: &[&str]| {
+            known.iter().find_map(|known| {
+                names.clone().position(|name| name.trim().eq_ignore_ascii_case(known))
+            })
+        };
+        let columns = Self { places: NAMES.map(|(_, known)| place(known)) };
+        for needed in [Column::Time, Column::Url, Column::Bytes] {
+            if columns.place(needed).is_none() {
+                return Err(ReadError::NoColumn(NAMES[needed as usize].1[0]));
+            }
+        }
+        Ok(columns)
+    }
+
+    pub(super) fn place(&self, column: Column) -> Option<usize> {
+        self.places[column as usize]
+    }
+
+    pub(super) fn used(&self) -> impl Iterator<Item = usize> + '_ {
+        self.places.iter().flatten().copied()
+    }
 }
 
 #[cfg(test)]
@@ -150,5 +207,24 @@ mod tests {
         assert_eq!(split("\"a,\"\"b\",c", b','), ["a,\"b", "c"]);
         assert_eq!(split("a,,", b','), ["a", "", ""]);
         assert_eq!(split("\"", b','), ["\""]);
+    }
+
+    #[test]
+    fn columns_are_found_in_any_order_and_case() {
+        for (number, (column, _)) in NAMES.iter().enumerate() {
+            assert_eq!(*column as usize, number);
+        }
+        let columns = Columns::find(["Size", "x", " URL", "timestamp"].into_iter())
+            .expect("all that is needed");
+        let places =
+            [Column::Time, Column::Url, Column::Bytes, Column::Client].map(|c| columns.place(c));
+        assert_eq!(places, [Some(3), Some(2), Some(0), None]);
+        assert_eq!(columns.used().collect::<Vec<_>>(), [3, 2, 0]);
+    }
+
+    #[test]
+    fn a_missing_column_is_named() {
+        let error = Columns::find(["time", "bytes"].into_iter()).expect_err("no URL");
+        assert!(matches!(error, ReadError::NoColumn("url")), "{error}");
     }
 }

@@ -1,50 +1,46 @@
-//! What published traces are like, as numbers that the generator in [`synthetic`](super::synthetic)
-//! works from.
+//! Models of published traces for the generator in [`synthetic`](super::synthetic), with the
+//! published figures that the generated traces must meet.
 
-use super::targets::Target;
-
-/// What a trace is like.
+/// The parameters of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceModel {
-    /// Its name.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Gets of the trace that it stands for.
+    /// Gets of the published trace.
     pub gets: u64,
-    /// Different URLs of these, where that is published: a trace of the same length has exactly so
-    /// many, one of another length as many in proportion.
+    /// Published number of URLs. A generated trace has exactly this number, in proportion to its
+    /// length.
     pub urls: Option<u64>,
-    /// The share of fetches that repeat an earlier one.
+    /// Share of fetches that repeat an earlier fetch.
     pub repeats: f64,
-    /// The share of repeats whose distance to the earlier fetch is log-uniform; for the others it
-    /// is uniform.
+    /// Share of repeats with a log-uniform distance to the earlier fetch; other distances are
+    /// uniform.
     pub recent: f64,
-    /// The share of new pages that are never fetched again.
+    /// Share of new pages that are never fetched again.
     pub once: f64,
-    /// Mean size of what is fetched, in bytes.
+    /// Mean size of a fetch in bytes.
     pub mean_size: f64,
-    /// How many times as large an object of a page that is never fetched again is, in the mean, as
-    /// another.
+    /// Mean size of objects of never repeated pages, in multiples of the mean of other objects.
     pub once_larger: f64,
-    /// The share of objects whose size is in the Pareto tail.
+    /// Share of objects in the Pareto tail.
     pub tail: f64,
-    /// Bytes of the largest object that is never fetched again; the others are smaller by
-    /// `once_larger`.
+    /// Largest size of a never repeated object in bytes; `once_larger` divides it for others.
     pub largest: f64,
-    /// Gets of a page and its images, in the mean.
+    /// Mean gets of a page with its images.
     pub burst: f64,
-    /// Clients that fetch at the same time.
+    /// Concurrent clients.
     pub interleaved: u32,
-    /// Clients in all.
+    /// Total clients.
     pub clients: u32,
-    /// Gets a second.
+    /// Gets per second.
     pub rate: f64,
-    /// Published figures that its traces are to meet.
+    /// Published figures to meet.
     pub targets: &'static [Target],
 }
 
 impl TraceModel {
-    /// How many different URLs a trace of so many gets has; none where chance decides.
-    pub fn urls_of(&self, gets: usize) -> Option<u64> {
+    /// Number of URLs in a trace of `gets`; `None` where chance decides.
+    pub(super) fn urls_of(&self, gets: usize) -> Option<u64> {
         let published = u128::from(self.urls?);
         let (gets, whole) = (gets as u128, u128::from(self.gets.max(1)));
         let scaled = (gets * published + whole / 2) / whole;
@@ -71,8 +67,8 @@ pub const DEC: TraceModel = TraceModel {
     targets: &[Target::MeanSize(12_700.0), Target::Infinite { hits: 0.49, bytes: 0.36 }],
 };
 
-/// A slice of it, as the paper's Table 1 has it: 32 % of the gets are hits in 512 MB of memory, 4 %
-/// are reads of a 2 GB disk, 64 % are writes of 10.55 KB in the mean.
+/// A part of [`DEC`], as in Table 1 of the paper: 32 % of the gets hit 512 MB of memory, 4 % read a
+/// 2 GB disk, and 64 % write 10.55 KB in the mean.
 pub const TABLE1: TraceModel = TraceModel {
     name: "table1",
     gets: 1_058_206,
@@ -88,9 +84,9 @@ pub const TABLE1: TraceModel = TraceModel {
     ..DEC
 };
 
-/// Boston University's clients, November 1994 to February 1995, browser caches removed. Fitted to
-/// the curve of LRU caches with pages in bursts; the rule alone, get by get, has .647, .85 and .5
-/// for the first three.
+/// Clients of Boston University, November 1994 to February 1995, without browser caches. Fitted to
+/// the curve of LRU caches with pages in bursts; without bursts, the first three parameters are
+/// .647, .85 and .5.
 pub const BU95: TraceModel = TraceModel {
     name: "bu95",
     gets: 135_382,
@@ -117,8 +113,7 @@ pub const BU95: TraceModel = TraceModel {
     ],
 };
 
-/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3); its curve was not published, so there is
-/// nothing to meet but its counts.
+/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3). Only its counts were published.
 pub const IRCACHE: TraceModel = TraceModel {
     name: "ircache",
     gets: 97_462,
@@ -133,5 +128,22 @@ pub const IRCACHE: TraceModel = TraceModel {
     ..DEC
 };
 
-/// The models there are.
+/// All models.
 pub const MODELS: &[TraceModel] = &[TABLE1, DEC, BU95, IRCACHE];
+
+/// A published figure of a trace. `hits` and `bytes` are hit ratios by gets and by bytes.
+#[expect(missing_docs, reason = "the variants document their fields")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Target {
+    /// Number of gets and of different URLs.
+    Urls { gets: u64, urls: u64 },
+    /// Mean bytes of a get.
+    MeanSize(f64),
+    /// A cache that never evicts.
+    Infinite { hits: f64, bytes: f64 },
+    /// An LRU cache with `percent` of the unique bytes.
+    Lru { percent: f64, hits: f64, bytes: f64 },
+    /// An LRU memory before an LRU disk, with their bytes, and the shares of memory hits, reads and
+    /// writes.
+    TwoLevels { memory: u64, disk: u64, shares: [f64; 3] },
+}

@@ -1,9 +1,8 @@
-//! Apache Parquet: only the columns that mean something are decoded, a row at a time. The file is
-//! held in memory, as its directory stands at its end. Unpacks Snappy, gzip and LZ4.
+//! Apache Parquet with Snappy, gzip or LZ4: decodes the known columns row by row. The file is held
+//! in memory, since its directory is at the end.
 
-use super::columns::{Column, Columns};
-use super::read_error::{ReadError, is_damage};
-use super::report::ReadReport;
+use super::csv::{Column, Columns};
+use super::report::{ReadError, ReadReport, is_damage};
 use super::skip::{self, Answer, Entry, Skip};
 use super::{Builder, timestamp};
 use parquet::basic::Compression;
@@ -15,7 +14,6 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Reads all rows.
 pub(super) fn read(
     mut input: impl Read,
     builder: &mut Builder,
@@ -57,7 +55,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Refuses columns that are packed in a way that cannot be unpacked here.
+/// Refuses columns with an unsupported compression.
 fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError> {
     let columns = file.metadata().row_groups().iter().flat_map(|group| group.columns());
     let fields = file.metadata().file_metadata().schema().get_fields();
@@ -82,8 +80,8 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
     Ok(())
 }
 
-/// Runs a step of the decoder. Damaged files make it panic in places, which is an error of the file
-/// and not of ours; nothing of it is used after that.
+/// Runs a step of the decoder, which panics on some damaged files. The decoder is not used after
+/// that.
 fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(step))
         .unwrap_or_else(|_| Err(ParquetError::General("its parts do not fit together".into())))
@@ -113,7 +111,7 @@ fn add(
     builder.add(Entry { time, client: &client, url, answer })
 }
 
-/// A value as text; null and nested values are empty.
+/// Null and nested values are empty.
 fn text(field: &Field) -> Cow<'_, str> {
     match field {
         Field::Str(text) => Cow::Borrowed(text),
@@ -126,7 +124,7 @@ fn text(field: &Field) -> Cow<'_, str> {
     }
 }
 
-/// A value as a time: a timestamp as its type says, a number as [`timestamp`] takes it.
+/// A timestamp by its type, a number by [`timestamp::by_magnitude`].
 fn time(field: &Field) -> Option<i64> {
     match field {
         Field::TimestampMicros(micros) => Some(*micros),

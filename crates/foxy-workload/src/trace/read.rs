@@ -1,26 +1,21 @@
-//! Reads a trace from a log: unpacks it, guesses its format, and counts every line that gives no
-//! get with its reason. What one line means is the formats' business; files are opened by the
-//! binary.
+//! Reads a trace from a log: decompresses it, guesses its format, and counts each skipped line with
+//! its reason.
 
 use super::csv::Csv;
-use super::read_error::{Format, ReadError, is_damage};
-use super::report::ReadReport;
+use super::report::{Format, ReadError, ReadReport, is_damage};
 use super::skip::Skip;
-use super::{Builder, Trace, common_log, parquet, squid};
+use super::{Builder, Trace, access_log, parquet};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-/// Bytes that one line may have.
-pub const LONGEST_LINE: usize = 1 << 20;
+/// A longer line is skipped.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Bytes at the start of a file that its format is guessed from.
-const HEAD: usize = 1 << 16;
+/// The format is guessed from this part of the file.
+const HEAD_BYTES: usize = 1 << 16;
 
-/// Reads the gets of a whole log. The format is guessed when none is given; `progress` is told how
-/// many lines are done.
-///
-/// # Errors
-/// Only when nothing can be made of the file; a line that cannot be used is counted in the report.
+/// Reads the gets of a log. Guesses the format if it is `None`; `progress` receives the number of
+/// finished lines. The report counts unusable lines.
 pub fn read(
     input: impl Read,
     format: Option<Format>,
@@ -29,10 +24,7 @@ pub fn read(
     read_into(Builder::default(), input, format, progress)
 }
 
-/// The same of whatever this takes, such as requests by other methods too.
-///
-/// # Errors
-/// As [`read`].
+/// Reads into `builder`, which may collect requests with other methods too.
 pub fn read_into(
     builder: Builder,
     input: impl Read,
@@ -58,14 +50,19 @@ fn read_unpacked<R: Read>(
     if format == Format::Parquet {
         parquet::read(input, &mut builder, &mut report, progress)?;
     } else {
-        read_lines(BufReader::with_capacity(HEAD, input), &mut builder, &mut report, progress)?;
+        read_lines(
+            BufReader::with_capacity(HEAD_BYTES, input),
+            &mut builder,
+            &mut report,
+            progress,
+        )?;
     }
     report.others = builder.others() as u64;
     report.gets -= report.others;
     Ok((builder.finish(), report))
 }
 
-/// What a line is parsed with.
+/// The parser of a line.
 enum Lines {
     Squid,
     Common,
@@ -100,8 +97,8 @@ fn read_lines(
         let outcome = match &lines {
             _ if !fits => Err(Skip::TooLong),
             _ if text.trim_start().is_empty() || text.starts_with('#') => Err(Skip::Blank),
-            Lines::Squid => squid::parse(text).and_then(|entry| builder.add(entry)),
-            Lines::Common => common_log::parse(text).and_then(|entry| builder.add(entry)),
+            Lines::Squid => access_log::parse_squid(text).and_then(|entry| builder.add(entry)),
+            Lines::Common => access_log::parse_common(text).and_then(|entry| builder.add(entry)),
             Lines::Csv(csv) => csv.parse(text, |entry| builder.add(entry)),
             Lines::Header => {
                 lines = Lines::Csv(Csv::new(text)?);
@@ -117,15 +114,15 @@ fn read_lines(
     Ok(())
 }
 
-/// The next line with its end; false when it is longer than allowed, and then only its start is
-/// kept. None at the end.
+/// Reads a line with its end; `None` at the end of the input. `Some(false)` if the line is too
+/// long, in which case `line` holds its start.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
-    let limit = LONGEST_LINE as u64;
+    let limit = MAX_LINE_BYTES as u64;
     if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
         return Ok(None);
     }
-    if line.len() < LONGEST_LINE || line.ends_with(b"\n") {
+    if line.len() < MAX_LINE_BYTES || line.ends_with(b"\n") {
         return Ok(Some(true));
     }
     loop {
@@ -143,12 +140,10 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-/// Lines of the head that the format is guessed from; all of it when none of them is of a known
-/// format.
+/// If none of these first lines has a known format, the whole head decides.
 const GUESSED_LINES: usize = 20;
 
-/// The format that most of the first lines have; of all that were looked at, where the first few
-/// are of none.
+/// The format of most lines at the start.
 fn guess(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
@@ -167,8 +162,8 @@ fn guess_lines(lines: &[&str]) -> Option<Format> {
     let fitting = |parse: fn(&str) -> Option<Skip>| {
         lines.iter().filter(|line| parse(line).is_none_or(|reason| !reason.is_broken())).count()
     };
-    let squid = fitting(|line| squid::parse(line).err());
-    let common = fitting(|line| common_log::parse(line).err());
+    let squid = fitting(|line| access_log::parse_squid(line).err());
+    let common = fitting(|line| access_log::parse_common(line).err());
     match (squid, common) {
         (0, 0) => None,
         _ if squid >= common => Some(Format::Squid),
@@ -176,7 +171,7 @@ fn guess_lines(lines: &[&str]) -> Option<Format> {
     }
 }
 
-/// A reader whose first bytes were looked at and are given again.
+/// A reader that can peek at its first bytes.
 struct Resumed<R> {
     head: Cursor<Vec<u8>>,
     error: Option<io::Error>,
@@ -184,10 +179,10 @@ struct Resumed<R> {
 }
 
 impl<R: Read> Resumed<R> {
-    /// Looks at the first [`HEAD`] bytes. An error after some bytes is kept until these are read.
+    /// Peeks at [`HEAD_BYTES`]. An error after some bytes waits until they are read.
     fn new(mut rest: R) -> Result<Self, ReadError> {
         let mut head = Vec::new();
-        let error = rest.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
+        let error = rest.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).err();
         match error {
             Some(error) if head.is_empty() => Err(ReadError::Io(error)),
             error => Ok(Self { head: Cursor::new(head), error, rest }),

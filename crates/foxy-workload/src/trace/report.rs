@@ -1,36 +1,120 @@
-//! What became of the lines of a log: how many are gets, and why the others are not.
+//! The formats of traces, the errors of reading one, and the report on its lines.
 
 use super::Skip;
-use super::read_error::Format;
+use std::fmt;
+use std::io;
+use std::str::FromStr;
 
-/// Lines without a get whose text is kept.
-const KEPT_EXAMPLES: usize = 5;
+/// The format of a log. Each may be compressed with gzip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Squid's native access.log.
+    Squid,
+    /// The Common Log Format, and the Combined one.
+    Common,
+    /// Separated values with a header line that names at least `time`, `url` and `bytes`.
+    Csv,
+    /// Apache Parquet with columns named as for CSV.
+    Parquet,
+}
 
-/// A line that gave no get.
+impl Format {
+    /// Formats by their names on the command line.
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("squid", Self::Squid),
+        ("common", Self::Common),
+        ("csv", Self::Csv),
+        ("parquet", Self::Parquet),
+    ];
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name =
+            Self::NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::NAMES
+            .iter()
+            .find(|(name, _)| *name == text || (text == "combined" && *name == "common"));
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            format!(
+                "trace format {text:?} is not known; use squid, common, combined, csv or parquet"
+            )
+        })
+    }
+}
+
+/// Why a file cannot be read at all.
+#[derive(Debug)]
+pub enum ReadError {
+    /// Reading failed.
+    Io(io::Error),
+    /// The first lines have no known format.
+    UnknownFormat,
+    /// The column of this name is missing.
+    NoColumn(&'static str),
+    /// Not a readable Parquet file; the text is the error of the decoder.
+    NotParquet(String),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "cannot be read: {error}"),
+            Self::UnknownFormat => f.write_str(
+                "the first lines are of no known format; a Squid access.log, a Common or Combined Log, CSV with a \
+                 header that names time, url and bytes, or Parquet with such columns would be right; if it is one of \
+                 these below lines of something else, name it with --format",
+            ),
+            Self::NoColumn(name) => {
+                write!(f, "there is no column {name}; the header must name at least time, url and bytes")
+            }
+            Self::NotParquet(error) => write!(f, "this Parquet file cannot be read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Whether an error means damaged compressed data, rather than a failed read.
+pub(super) fn is_damage(error: &io::Error, packed: bool) -> bool {
+    packed && error.raw_os_error().is_none()
+}
+
+const MAX_EXAMPLES: usize = 5;
+
+/// A line that could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// Its number, from 1; in Parquet the row's.
+    /// Number of the line or row, from 1.
     pub line: u64,
-    /// Why.
+    /// Reason for the refusal.
     pub reason: Skip,
-    /// Its first 120 characters.
+    /// First 120 characters.
     pub text: String,
 }
 
-/// What became of a log's lines.
+/// Counts of the lines of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadReport {
-    /// The format that was read.
+    /// Format of the log.
     pub format: Format,
-    /// Whether it was packed with gzip.
+    /// Whether the log was compressed with gzip.
     pub packed: bool,
-    /// Lines or rows read, a header not counted.
+    /// Lines or rows, without the header.
     pub lines: u64,
-    /// Those that became gets.
+    /// Lines that became gets.
     pub gets: u64,
-    /// Those that became requests by other methods.
+    /// Lines that became requests with other methods.
     pub others: u64,
-    /// The first few that could not be understood.
+    /// The first lines that could not be understood.
     pub examples: Vec<Example>,
     skipped: [u64; Skip::ALL.len()],
 }
@@ -41,12 +125,12 @@ impl ReadReport {
         Self { format, packed, lines: 0, gets: 0, others: 0, examples: Vec::new(), skipped }
     }
 
-    /// How many lines were left out for this reason.
+    /// Lines skipped for this reason.
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skipped[reason as usize]
     }
 
-    /// Reasons that occurred, with their counts.
+    /// Reasons with at least one line, and their counts.
     pub fn reasons(&self) -> impl Iterator<Item = (Skip, u64)> + '_ {
         Skip::ALL
             .iter()
@@ -54,14 +138,13 @@ impl ReadReport {
             .filter(|&(_, count)| count > 0)
     }
 
-    /// Counts a line that was read.
     pub(super) fn count(&mut self, outcome: Result<(), Skip>, text: impl FnOnce() -> String) {
         self.lines += 1;
         match outcome {
             Ok(()) => self.gets += 1,
             Err(reason) => {
                 self.skipped[reason as usize] += 1;
-                if reason.is_broken() && self.examples.len() < KEPT_EXAMPLES {
+                if reason.is_broken() && self.examples.len() < MAX_EXAMPLES {
                     let text = text().chars().take(120).collect();
                     self.examples.push(Example { line: self.lines, reason, text });
                 }

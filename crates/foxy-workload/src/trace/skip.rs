@@ -1,42 +1,40 @@
-//! Why a line of a log does not become a get, and which methods and statuses do.
+//! Which lines of a log become requests, and why a line is skipped.
 
 use std::fmt;
 
-/// Why a line gave no get.
+/// Why a line is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Skip {
-    /// Nothing but white space, or a comment that starts with `#`.
+    /// White space, or a comment after `#`.
     Blank,
-    /// Longer than [`LONGEST_LINE`](super::read::LONGEST_LINE).
+    /// Longer than [`MAX_LINE_BYTES`](super::read::MAX_LINE_BYTES).
     TooLong,
-    /// A field that the format has is not there.
+    /// A field is missing.
     MissingField,
-    /// The time is none that is known.
+    /// The time has no known format.
     BadTime,
-    /// The number of bytes is none, or negative.
+    /// The number of bytes is invalid.
     BadSize,
     /// The status is not a number of three digits.
     BadStatus,
     /// The URL is empty or `-`.
     NoUrl,
-    /// Another method than GET, where gets are wanted; else one that is not replayed, or whose
-    /// status is not a plain success.
+    /// A method other than GET, unless the builder collects it and it succeeded.
     NotGet,
-    /// A status that carries no whole object: all but 200, 203 and 304.
+    /// A status without a whole object: not 200, 203 or 304.
     StatusNotUsed,
-    /// The transfer was broken off, so its size is not the object's.
+    /// The transfer was aborted, so the size of the object is unknown.
     BrokenOff,
-    /// A 304 for a URL whose size no earlier line gave.
+    /// A 304 for a URL without an earlier size.
     SizeNotKnown,
     /// More than 2^32 different clients or URLs.
     TooManyNames,
-    /// From here on the compressed or columnar data cannot be decoded; the rest of the file is not
-    /// read.
+    /// Compressed or columnar data cannot be decoded; the rest of the file is not read.
     Damaged,
 }
 
 impl Skip {
-    /// Every reason, in the order of their numbers.
+    /// All reasons in order of their discriminants.
     pub const ALL: [Self; 13] = [
         Self::Blank,
         Self::TooLong,
@@ -53,7 +51,7 @@ impl Skip {
         Self::Damaged,
     ];
 
-    /// Whether the line could not be understood, as against understood and left out.
+    /// Whether the line could not be understood.
     pub fn is_broken(self) -> bool {
         match self {
             Self::TooLong
@@ -93,52 +91,48 @@ impl fmt::Display for Skip {
     }
 }
 
-/// What an answer says about the object's size.
+/// What a response says about the size of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The whole object came: this many bytes.
+    /// The whole object of this many bytes.
     Whole(u64),
-    /// The client's copy is still good: the object is as large as it was before.
+    /// The object has the same size as before.
     NotModified,
-    /// The request was no get: this many bytes.
+    /// The response to another method, with its bytes.
     Other(Verb, u64),
 }
 
 /// A method besides GET that can be replayed.
+#[expect(missing_docs, reason = "the known methods are their own documentation")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// The head alone.
     Head,
-    /// Something is handed over to be worked on.
     Post,
-    /// Something is to be there.
     Put,
-    /// Something is to be there no more.
     Delete,
 }
 
 impl Verb {
-    /// Each with its name on the wire.
+    /// Methods by their names on the wire.
     pub const NAMES: [(&'static str, Self); 4] =
         [("HEAD", Self::Head), ("POST", Self::Post), ("PUT", Self::Put), ("DELETE", Self::Delete)];
 }
 
-/// One line of a log that is a get, or a request by another method.
+/// A line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Microseconds since the Unix epoch.
     pub time: i64,
-    /// Who asked.
+    /// Name of the client.
     pub client: &'a str,
-    /// What for.
+    /// URL or path.
     pub url: &'a str,
-    /// What came back.
+    /// Response.
     pub answer: Answer,
 }
 
-/// Sorts methods and statuses: 200 and 203 carry the whole object, 304 says it is unchanged. A 206
-/// carries a part whose size is not the object's, redirects and errors are not what a cache is
-/// measured with. Of other methods every plain success is used.
+/// Judges method and status: 200 and 203 carry the whole object, and 304 confirms it. Other methods
+/// need a plain success.
 pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, Skip> {
     let size = bytes(size)?;
     let digits = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
@@ -160,12 +154,11 @@ pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, S
     }
 }
 
-/// A number of bytes; `-` stands for none.
+/// A number of bytes; `-` is zero.
 pub(super) fn bytes(text: &str) -> Result<u64, Skip> {
     if text == "-" { Ok(0) } else { text.parse().map_err(|_| Skip::BadSize) }
 }
 
-/// The URL if it is one.
 pub(super) fn url(text: &str) -> Result<&str, Skip> {
     if text.is_empty() || text == "-" { Err(Skip::NoUrl) } else { Ok(text) }
 }

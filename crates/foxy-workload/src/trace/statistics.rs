@@ -1,79 +1,79 @@
-//! What a trace is like: how much, how often again, how large, by whom. Pure counting over the
-//! gets; what caches of limited size would hit is for the lab to say.
+//! Statistics of a trace: counts, repeats, sizes, popularity. The lab simulates caches of limited
+//! size.
 
 use super::Trace;
 
-/// A trace in numbers. Sizes are in bytes.
+/// Statistics of a trace. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// Gets.
+    /// Number of gets.
     pub gets: u64,
-    /// Different URLs.
+    /// Number of URLs.
     pub urls: u64,
-    /// Different clients.
+    /// Number of clients.
     pub clients: u64,
-    /// Different origin servers.
+    /// Number of origin servers.
     pub sites: u64,
     /// Bytes of all answers.
     pub bytes: u64,
-    /// Bytes of all URLs, each as large as it was last.
+    /// Bytes of all URLs, each with its last size.
     pub unique_bytes: u64,
-    /// What a cache that never evicts would hit.
+    /// Hits of a cache that never evicts.
     pub infinite: Repeats,
-    /// Share of the URLs that are asked for once.
+    /// Share of URLs with a single get.
     pub once: f64,
-    /// How popularity falls.
+    /// Popularity; `None` with fewer than three repeated URLs.
     pub zipf: Option<ZipfFit>,
-    /// Sizes of the answers.
+    /// Sizes of the responses.
     pub answers: Spread,
-    /// Sizes of the URLs, each as large as it was last.
+    /// Last sizes of the URLs.
     pub objects: Spread,
-    /// Gets of each client.
+    /// Gets per client.
     pub per_client: Spread,
-    /// From the first get to the last, in microseconds.
+    /// Microseconds from the first get to the last.
     pub duration: u64,
 }
 
-/// Gets of URLs that were asked for before.
+/// Gets that repeat a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeats {
-    /// Their share of the gets.
+    /// Share of the gets.
     pub gets: f64,
-    /// Their share of the bytes.
+    /// Share of the bytes.
     pub bytes: f64,
 }
 
-/// The power law that gets by popularity rank follow: gets ∝ rank^-alpha.
+/// The power law of popularity: gets ∝ rank^-alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZipfFit {
-    /// The exponent, a least squares fit of the logarithms, each rank one point.
+    /// Exponent: a least squares fit of the logarithms, with a point per rank.
     pub alpha: f64,
-    /// The fit's coefficient of determination.
+    /// Coefficient of determination.
     pub fit: f64,
     /// First rank of the fit.
     pub from: usize,
-    /// Last rank of the fit: the last URL that is asked for twice, as the flat tail of those asked
-    /// for once is cut where the trace ends and says nothing of popularity.
+    /// Last rank of the fit: the last repeated URL. The flat tail of single gets depends on the end
+    /// of the trace, and says nothing about popularity.
     pub to: usize,
 }
 
-/// How values are spread.
+/// The distribution of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Their mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// Half are at most this.
+    /// Median.
     pub median: u64,
-    /// Nine in ten are at most this.
+    /// 90th percentile.
     pub p90: u64,
-    /// 99 in a hundred are at most this.
+    /// 99th percentile.
     pub p99: u64,
-    /// The largest.
+    /// Largest value.
     pub largest: u64,
 }
 
 impl Statistics {
-    /// Counts a trace.
+    /// Computes the statistics.
     pub fn of(trace: &Trace) -> Self {
         let mut counts = vec![0u64; trace.urls()];
         let mut last_sizes = vec![0u64; trace.urls()];
@@ -83,7 +83,7 @@ impl Statistics {
             last_sizes[get.url as usize] = get.size;
             per_client[get.client as usize] += 1;
         }
-        // A synthetic trace knows more URLs and clients than its gets reach.
+        // A synthetic trace may have URLs and clients without gets.
         let sizes =
             last_sizes.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(&size, _)| size);
         let objects: Vec<u64> = sizes.collect();
@@ -129,15 +129,12 @@ impl Spread {
     fn of(mut values: Vec<u64>) -> Self {
         values.sort_unstable();
         let Some(&largest) = values.last() else { return Self::default() };
-        // The smallest value that so many in a hundred do not exceed.
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
         let mean = real(total(values.iter().copied())) / real(values.len() as u64);
         Self { mean, median: at(50), p90: at(90), p99: at(99), largest }
     }
 }
 
-/// Fits a power law to how often each URL is asked for. None when fewer than three are asked for
-/// twice.
 fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let to = counts.partition_point(|&count| count > 1);
@@ -160,7 +157,6 @@ fn total(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
 }
 
-/// A part of a whole; 0 of nothing.
 fn share(part: u64, all: u64) -> f64 {
     real(part) / real(all.max(1))
 }

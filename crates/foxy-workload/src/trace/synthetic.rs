@@ -1,25 +1,23 @@
 //! Synthetic traces that stand in for the seeds' (R12; WORKLOADS: "calibrated synthetic trace").
-//! Clients fetch pages: a page and its images come from one server. A page is new, or one that was
-//! fetched before is fetched again; how long before is what decides hit ratios at small and large
-//! caches alike. Interleaved clients, lognormal sizes with a Pareto tail, everything from the seed.
-//! Never to be shown without the label "synthetic".
+//! Interleaved clients fetch pages with images, new or repeated; the distance of repeats decides
+//! hit ratios. Sizes are lognormal with a Pareto tail. Reports must label them "synthetic".
 
 pub use super::models::{BU95, DEC, IRCACHE, MODELS, TABLE1, TraceModel};
 use super::{Get, Names, Trace};
+use crate::distribution::normal;
 use foxy_base::Random;
 
-/// The most gets of one trace: they and what they are made from stand in memory, some 60 bytes
-/// each.
+/// Limit of gets in a trace, each of which takes about 60 bytes of memory.
 pub const MOST_GETS: u64 = 100_000_000;
 
-/// The Pareto tail's exponent, and where it begins in multiples of the body's median.
-const TAIL: (f64, f64) = (1.1, 4.0);
-/// Spread of the body's logarithm.
+const TAIL_EXPONENT: f64 = 1.1;
+/// Start of the Pareto tail in multiples of the median of the body.
+const TAIL_START: f64 = 4.0;
+/// Standard deviation of the logarithm of the body.
 const SPREAD: f64 = 1.2;
 
-/// Draws of a distance that may hit a page that is not fetched again before the newest page that is
-/// gets chosen.
-const TRIES: u32 = 8;
+/// Draws of a distance before the search for an old page gives up.
+const MAX_TRIES: u32 = 8;
 
 struct Page {
     first: u32,
@@ -27,18 +25,17 @@ struct Page {
     again: bool,
 }
 
-/// What one of the interleaved clients is doing.
+/// The page that an interleaved client fetches.
 struct Visit {
     client: u32,
     next: u32,
     end: u32,
 }
 
-/// What is still to be given to visits where the number of different URLs is settled: drawn without
-/// putting back, so that all of it is given.
+/// The gets left to assign where the number of URLs is fixed: drawn without replacement.
 struct Left {
     gets: u64,
-    /// Gets among these that are the first of their URL.
+    /// Gets that are the first of their URL.
     firsts: u64,
 }
 
@@ -51,12 +48,12 @@ struct SyntheticGenerator<'a> {
     history: Vec<u32>,
     sizes: Vec<u64>,
     sites: Vec<u32>,
-    /// Median of the sizes of what is not fetched again.
+    /// Median size of never repeated objects.
     median: f64,
     servers: f64,
 }
 
-/// Makes a trace of so many gets.
+/// Generates a trace of `gets`.
 pub fn generate(model: &TraceModel, gets: usize, seed: u64) -> Trace {
     let mut generator = SyntheticGenerator {
         model,
@@ -98,12 +95,12 @@ pub fn generate(model: &TraceModel, gets: usize, seed: u64) -> Trace {
 }
 
 impl Left {
-    /// The share of what is left that repeats an earlier get.
+    /// Share of repeats among the gets left.
     fn repeats(&self) -> f64 {
         (self.gets - self.firsts) as f64 / self.gets as f64
     }
 
-    /// Gives a visit as much of a page as there is left, which is all of a new one.
+    /// Assigns a page to a visit: all of a new page, or up to the repeats left.
     fn give(&mut self, count: u32, is_new: bool) -> u32 {
         let given = if is_new { count.into() } else { (self.gets - self.firsts).min(count.into()) };
         self.gets -= given;
@@ -113,12 +110,12 @@ impl Left {
 }
 
 impl SyntheticGenerator<'_> {
-    /// What a client does next; none when all gets are given.
+    /// The next page of a client; `None` when all gets are assigned.
     fn visit(&mut self) -> Option<Visit> {
         if self.left.as_ref().is_some_and(|left| left.gets == 0) {
             return None;
         }
-        // Squared, so that a few clients fetch much more than most.
+        // Squared: a few clients fetch much more than most.
         let client = (self.random.unit().powi(2) * f64::from(self.model.clients)) as u32;
         let known = self.sizes.len();
         let repeats = self.left.as_ref().map_or(self.model.repeats, Left::repeats);
@@ -133,11 +130,10 @@ impl SyntheticGenerator<'_> {
         Some(Visit { client, next: first, end: first + count })
     }
 
-    /// A page fetched some fetches ago; none where there is none to be fetched again, unless it
-    /// must be an old one.
+    /// A page fetched earlier. `None` if the draws hit no such page and a new page is allowed.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
-        for _ in 0..TRIES.min(past as u32) {
+        for _ in 0..MAX_TRIES.min(past as u32) {
             let back = if self.random.chance(self.model.recent) {
                 (past as f64).powf(self.random.unit()) as usize
             } else {
@@ -169,42 +165,37 @@ impl SyntheticGenerator<'_> {
         self.pages.len() as u32 - 1
     }
 
-    /// A server: popular ones have most pages.
+    /// Popular servers have most pages.
     fn site(&mut self) -> u32 {
         self.servers.powf(self.random.unit()) as u32
     }
 
-    /// A whole number from 0 with this mean.
     fn geometric(&mut self, mean: f64) -> u32 {
         let ratio = mean / (1.0 + mean);
         ((1.0 - self.random.unit()).ln() / ratio.ln()) as u32
     }
 
-    /// A size in multiples of the body's median.
+    /// A size in multiples of the median of the body.
     fn size(&mut self) -> f64 {
-        let (exponent, begin) = TAIL;
         if self.random.chance(self.model.tail) {
-            return begin * (1.0 - self.random.unit()).powf(-1.0 / exponent);
+            return TAIL_START * (1.0 - self.random.unit()).powf(-1.0 / TAIL_EXPONENT);
         }
-        let (u, v) = (1.0 - self.random.unit(), self.random.unit());
-        let normal = (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos();
-        (SPREAD * normal).exp()
+        (SPREAD * normal(&mut self.random, 0.0, 1.0)).exp()
     }
 }
 
-/// Mean size of what is not fetched again, so that all gets have the model's mean.
+/// The mean size of never repeated objects that gives all gets the mean of the model.
 fn mean_once(model: &TraceModel) -> f64 {
     let once = (1.0 - model.repeats) * model.once;
     model.mean_size / (once + (1.0 - once) / model.once_larger)
 }
 
-/// The median of the body that gives all sizes together this mean.
+/// The median of the body that gives all sizes the mean `mean`.
 fn median_for(mean: f64, model: &TraceModel) -> f64 {
-    let (exponent, begin) = TAIL;
     let body = (SPREAD * SPREAD / 2.0).exp();
     let tail = |median: f64| {
-        let cut = model.largest / (begin * median);
-        begin * (exponent - cut.powf(1.0 - exponent)) / (exponent - 1.0)
+        let cut = model.largest / (TAIL_START * median);
+        TAIL_START * (TAIL_EXPONENT - cut.powf(1.0 - TAIL_EXPONENT)) / (TAIL_EXPONENT - 1.0)
     };
     (0..20).fold(mean / 3.0, |median, _| {
         mean / ((1.0 - model.tail) * body + model.tail * tail(median))

@@ -1,11 +1,10 @@
-//! Times as logs write them, to microseconds since the Unix epoch: seconds with a fraction, the
-//! dates of the Common Log Format, and RFC 3339. No time zones but offsets that are written out.
+//! Times of logs in microseconds since the Unix epoch: seconds with a fraction, dates of the Common
+//! Log Format, and RFC 3339. Time zones must be numeric offsets.
 
 const MICROS: i64 = 1_000_000;
 
-/// Seconds, whole or with a fraction; a whole number above 10^11 is taken for milliseconds,
-/// microseconds or nanoseconds by its magnitude. Digits below a microsecond are dropped. Or an RFC
-/// 3339 date.
+/// A number as in [`by_magnitude`], seconds with a fraction, or an RFC 3339 date. Drops digits
+/// below a microsecond.
 pub(super) fn parse(text: &str) -> Option<i64> {
     seconds(text).or_else(|| rfc3339(text))
 }
@@ -21,20 +20,18 @@ fn seconds(text: &str) -> Option<i64> {
     seconds.checked_mul(MICROS)?.checked_add(micros)
 }
 
-/// A number with an exponent.
 fn real(text: &str) -> Option<i64> {
     let digits =
         text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     text.parse::<f64>().ok().filter(|_| digits).and_then(from_seconds)
 }
 
-/// Seconds as a real number.
 pub(super) fn from_seconds(seconds: f64) -> Option<i64> {
     (seconds.abs() < 9e12).then(|| (seconds * 1e6).round() as i64)
 }
 
-/// A whole number in the unit that its magnitude tells: seconds up to 10^11 (the year 5138), then
-/// milliseconds up to 10^14, microseconds up to 10^17, nanoseconds.
+/// The magnitude tells the unit: seconds below 10^11 (the year 5138), milliseconds below 10^14,
+/// microseconds below 10^17, then nanoseconds.
 pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(MICROS),
@@ -44,7 +41,7 @@ pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     }
 }
 
-/// A date of the Common Log Format without its brackets: `10/Oct/2000:13:55:36 -0700`.
+/// `10/Oct/2000:13:55:36 -0700`.
 pub(super) fn common_log(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(':')?;
     let mut parts = date.split('/');
@@ -58,7 +55,7 @@ pub(super) fn common_log(text: &str) -> Option<i64> {
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// A date of RFC 3339 section 5.6, its `T` also as a space; without an offset it is UTC.
+/// RFC 3339 §5.6, with `T` or a space. UTC without an offset.
 fn rfc3339(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let mut parts = date.split('-');
@@ -68,8 +65,7 @@ fn rfc3339(text: &str) -> Option<i64> {
     in_zone(days, rest[..end].trim_end(), &rest[end..])
 }
 
-/// The moment of a day, its clock `hh:mm:ss[.fraction]`, and its offset `+hhmm`, `+hh:mm`, `Z` or
-/// nothing.
+/// `clock` is `hh:mm:ss[.fraction]`; `offset` is `+hhmm`, `+hh:mm`, `Z` or empty.
 fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
     let mut parts = clock.split(':');
     let (hour, minute, second) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);
@@ -89,13 +85,13 @@ fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
     Some(((days * 24 + hour) * 60 + minute - offset) * 60 * MICROS + second)
 }
 
-/// Digits alone, at most four.
+/// At most four digits.
 fn number(text: &str) -> Option<i64> {
     let digits = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }
 
-/// Days since 1 January 1970 of a date of the Gregorian calendar.
+/// Days since 1 January 1970.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let lengths = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

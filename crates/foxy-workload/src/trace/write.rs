@@ -1,11 +1,10 @@
-//! Writes a trace as CSV or as a Squid access.log. Clients are written as their numbers, so a trace
-//! that is passed on names nobody.
+//! Writes a trace as CSV or as a Squid access.log. Numbers replace the names of clients.
 
 use super::Trace;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// What a trace can be written as.
+/// The format of a written trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteFormat {
     /// `time,client,url,bytes` with a header; times in seconds to the microsecond.
@@ -14,10 +13,7 @@ pub enum WriteFormat {
     Squid,
 }
 
-/// Writes all gets; `progress` is told how many are done.
-///
-/// # Errors
-/// What the writer gives.
+/// Writes all gets. `progress` receives the number of written gets.
 pub fn write(
     trace: &Trace,
     format: WriteFormat,
@@ -50,7 +46,6 @@ pub fn write(
     out.flush()
 }
 
-/// A field of CSV, in quotes where it needs them.
 fn quoted(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', ';', '\t']) || text.trim() != text {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))

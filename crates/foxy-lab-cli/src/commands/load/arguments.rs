@@ -10,7 +10,7 @@ use foxy_cli::failure::Failure;
 use foxy_cli::units::parse_positive_duration;
 use foxy_lab::Origin;
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Protocol, Stop};
-use foxy_workload::{MOST_RANKED, Model, Objects, Popularity, Workload};
+use foxy_workload::{MAX_RANKED_OBJECTS, Model, Objects, Popularity, Workload};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -230,7 +230,7 @@ pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workloa
         changed.objects = count;
         if changed.are_too_many() {
             return Err(Failure::Unusable(format!(
-                "--objects {count}: more than {MOST_RANKED} cannot have a popularity of their own; give fewer, or a workload without zipf"
+                "--objects {count}: more than {MAX_RANKED_OBJECTS} cannot have a popularity of their own; give fewer, or a workload without zipf"
             )));
         }
     }

@@ -12,7 +12,7 @@ use crate::wire::{OBJECT_ID, REQUEST_ID};
 use bytes::{Bytes, BytesMut};
 use foxy_base::WallTime;
 use foxy_http::{Limits, NotReusable, ResponseDecoder, ResponseEvent};
-use foxy_workload::polymix::exchange::{Side, breaks_off};
+use foxy_workload::polymix::{Side, breaks_off};
 use foxy_workload::{BodyCheck, BodyStream, Content, Request};
 use h2::client::SendRequest;
 use std::io;

@@ -5,7 +5,7 @@ use crate::load::origin::answer::{self, BodyPart, Reply};
 use bytes::BytesMut;
 use foxy_base::clock;
 use foxy_http::{Persistence, RequestDecoder, RequestEvent, Version, encode};
-use foxy_workload::polymix::exchange::{IDLE_LIMIT, Side, connection_uses};
+use foxy_workload::polymix::{IDLE_LIMIT, Side, connection_uses};
 use std::io;
 use std::sync::atomic::Ordering;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -6,7 +6,7 @@ use crate::wire::{OBJECT_ID, REQUEST_ID};
 use foxy_base::WallTime;
 use foxy_http::{Method, RequestHead, ResponseHead};
 use foxy_workload::polymix::content::Document;
-use foxy_workload::polymix::exchange::{Side, breaks_off, think_time};
+use foxy_workload::polymix::{Side, breaks_off, think_time};
 use std::time::UNIX_EPOCH;
 
 pub fn answer(request: &RequestHead, document: Document, now: WallTime) -> Reply {

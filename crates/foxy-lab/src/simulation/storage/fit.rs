@@ -5,8 +5,8 @@ use crate::simulation::caches::policies::{CacheSize, Lookups, lru};
 use foxy_schemes::PolicyName;
 use foxy_workload::Trace;
 use foxy_workload::trace::Statistics;
+use foxy_workload::trace::models::Target;
 use foxy_workload::trace::synthetic::TraceModel;
-use foxy_workload::trace::targets::Target;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
