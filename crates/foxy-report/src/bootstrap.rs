@@ -1,25 +1,22 @@
-//! Bootstrap intervals (Efron 1979): how sure a statistic of many values is, without assuming how
-//! they are distributed.
+//! Bootstrap intervals (Efron 1979) of a statistic, without an assumption on the distribution.
 
 use crate::statistics::mean;
 use foxy_base::random::Random;
 
-/// How often values are drawn again.
 const RESAMPLES: usize = 1000;
-/// Into how many stretches values in the order of time are cut.
-const STRETCHES: usize = 10;
-/// How much wider the interval is for there being so few: Student's 2.26 for the normal 1.96,
-/// √(10/9) for the variance, and a quarter because neighbouring stretches depend on each other too.
-/// With it at most one interval in twenty misses, of values whose noise lasts as in the tests;
-/// without the quarter it was up to one in twelve.
-const WIDER: f64 = 1.5;
+/// Number of blocks in a time series.
+const BLOCKS: usize = 10;
+/// Widens the interval for the small number of blocks: Student's 2.26 for the normal 1.96, √(10/9)
+/// for the variance, and a quarter for dependent neighbours. With noise as in the tests, at most
+/// one interval in twenty misses; without the quarter, one in twelve.
+const WIDENING: f64 = 1.5;
 
-/// What is asked of the values.
+/// The statistic to estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The arithmetic mean.
     Mean,
-    /// The middle value; of an even number the upper of the two in the middle.
+    /// The median; of an even number of values, the upper middle value.
     Median,
 }
 
@@ -38,7 +35,7 @@ impl Statistic {
 /// A statistic with the ends of its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The statistic of the values themselves.
+    /// The statistic of the sample.
     pub value: f64,
     /// Lower end.
     pub low: f64,
@@ -47,18 +44,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The percentile interval of values in the order of time, of which neighbours may depend on
-    /// each other, drawn again from `seed`; `None` when there are none. What is drawn again is
-    /// stretches of a tenth of the values (the circular block bootstrap of Politis and Romano,
-    /// 1992), and the interval is made wider for there being few. It holds where what disturbs
-    /// values passes within such a stretch. Given paired differences, it is the paired interval.
+    /// The percentile interval of a time series with dependent neighbours; `None` without values.
+    /// The circular block bootstrap (Politis and Romano, 1992) draws blocks of a tenth of the
+    /// values, so disturbances must be shorter than a block. Paired differences give the paired
+    /// interval.
     pub fn over_time(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
-        let found = Self::drawn(values, values.len().div_ceil(STRETCHES), statistic, seed)?;
-        let end = |end: f64| found.value + (end - found.value) * WIDER;
+        let found = Self::drawn(values, values.len().div_ceil(BLOCKS), statistic, seed)?;
+        let end = |end: f64| found.value + (end - found.value) * WIDENING;
         Some(Self { low: end(found.low), high: end(found.high), ..found })
     }
 
-    fn drawn(values: &[f64], stretch: usize, statistic: Statistic, seed: u64) -> Option<Self> {
+    fn drawn(values: &[f64], block: usize, statistic: Statistic, seed: u64) -> Option<Self> {
         if values.is_empty() {
             return None;
         }
@@ -67,7 +63,7 @@ impl Interval {
         let mut random = Random::new(seed);
         let mut found: Vec<f64> = (0..RESAMPLES)
             .map(|_| {
-                for places in drawn.chunks_mut(stretch) {
+                for places in drawn.chunks_mut(block) {
                     let at = usize::try_from(random.below(values.len() as u64)).unwrap_or(0);
                     let again = values[at..].iter().chain(values);
                     places.iter_mut().zip(again).for_each(|(place, value)| *place = *value);
@@ -80,7 +76,7 @@ impl Interval {
         Some(Self { value, low, high })
     }
 
-    /// Whether it lies wholly on one side of zero.
+    /// Whether the interval lies on one side of zero.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

@@ -1,42 +1,37 @@
-//! Charts as self-contained SVG: what to draw. How it is drawn stands in the files under `chart/`.
-//! Nothing here reads a file or a clock; the same chart gives the same text, byte for byte.
+//! The data of charts, drawn as self-contained SVG by the modules under `chart/`. Equal charts give
+//! equal text.
 
 mod axis;
-mod distribution;
 mod draw;
 pub mod map;
 mod marks;
 mod sheet;
-mod style;
 mod svg;
-pub mod ticks;
-mod usable;
+mod ticks;
 
 use crate::Summary;
 use crate::figure::{Place, extent_text};
 use crate::record::Setup;
 pub use axis::{Axis, Spacing};
-pub use distribution::shares_over_times;
 pub(crate) use svg::escape;
 
-/// Where the values of a chart come from (R5); it stands under the title.
+/// The source of the values of a chart (R5), shown under the title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// The table or figure of a seed that it repeats, such as `001 Fig 10`; empty when there is
-    /// none.
+    /// The repeated table or figure of a seed, such as `001 Fig 10`, or empty.
     pub source: String,
-    /// Where the values come from.
+    /// Source of the values.
     pub place: Place,
-    /// By what factor sizes and durations were scaled; 1 is full scale.
+    /// Scale of sizes and durations; 1 is full scale.
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
-    /// How many seeds each value is the mean of.
+    /// Number of seeds in each mean.
     pub seeds: u32,
 }
 
 impl Provenance {
-    /// Values that a run of this setup measured, after the table or figure `source`.
+    /// Values measured in a run, after the table or figure `source`.
     pub fn of_run(source: &str, setup: &Setup) -> Self {
         let Setup { scale, quick, .. } = *setup;
         Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
@@ -57,14 +52,14 @@ impl Provenance {
     }
 }
 
-/// A value with its 95 % interval; the ends are the value itself when there is none.
+/// A value with its 95 % interval; without an interval, both ends are the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
     /// The value.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -84,10 +79,10 @@ impl Value {
     }
 }
 
-/// How a line looks.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Found here.
+    /// Measured here.
     Solid,
     /// Quoted from a seed, or a bound.
     Dashed,
@@ -96,9 +91,9 @@ pub enum Look {
 /// A line with points and, where values have intervals, a band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Solid for what was found, dashed for what is quoted.
+    /// Solid for measured lines, dashed for quoted ones.
     pub look: Look,
     /// x and value; drawn in order of x.
     pub points: Vec<(f64, Value)>,
@@ -107,16 +102,16 @@ pub struct Line {
 /// One series of bars.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// One a group; `None` leaves the place empty.
+    /// One value per group; `None` leaves a gap.
     pub values: Vec<Option<Value>>,
 }
 
 /// A cloud of dots.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dots {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
     /// x and y.
     pub points: Vec<(f64, f64)>,
@@ -125,60 +120,83 @@ pub struct Dots {
 /// One bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Its left edge.
+    /// Left edge.
     pub from: f64,
-    /// Its right edge.
+    /// Right edge.
     pub to: f64,
-    /// How many, or which share, lie in it.
+    /// Count or share of values in the bin.
     pub count: f64,
 }
 
 /// One series of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bins {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
     /// From left to right.
     pub bins: Vec<Bin>,
 }
 
-/// What is drawn, and how.
+/// The data of a chart, by kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plot {
     /// Lines with points and bands.
     Lines(Vec<Line>),
-    /// Lying bars: the groups stand down the left side, the values run along x.
+    /// Horizontal bars, with the groups down the left side.
     Bars {
-        /// The groups' names, from the top.
+        /// Names of the groups, from the top.
         groups: Vec<String>,
-        /// Beside each other within each group.
+        /// Series, next to each other in each group.
         series: Vec<Bars>,
     },
-    /// Clouds of dots, such as a disk head's place over time (R33).
+    /// Clouds of dots, such as the positions of a disk head over time (R33).
     Dots(Vec<Dots>),
-    /// Standing bars on a continuous x (R30); several series share each bin.
+    /// Vertical bars on a continuous x (R30); several series share each bin.
     Histogram(Vec<Bins>),
 }
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows, in one line.
+    /// Title in one line.
     pub title: String,
-    /// Where its values come from.
+    /// Source of the values.
     pub provenance: Provenance,
-    /// Left to right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Bottom to top. Of lying bars only its title is used.
+    /// Vertical axis. Horizontal bars use only its title.
     pub y: Axis,
     /// The data.
     pub plot: Plot,
 }
 
 impl Chart {
-    /// The chart as SVG. Points that are not finite, or not positive on a logarithmic axis, are
-    /// left out; the subtitle says how many.
+    /// The chart as SVG. Drops points that are not finite, or not positive on a logarithmic axis;
+    /// the subtitle counts them.
     pub fn svg(&self) -> String {
         draw::chart(self)
     }
+
+    /// The chart of a distribution. `times` is the caption of the x axis, and [`shares_over_times`]
+    /// makes the points.
+    pub fn distribution(
+        title: String,
+        times: &str,
+        provenance: Provenance,
+        lines: Vec<Line>,
+    ) -> Self {
+        Self {
+            title,
+            provenance,
+            x: Axis::logarithmic(times, "µs"),
+            y: Axis::linear("share at most that", "").showing(0.0).showing(1.0),
+            plot: Plot::Lines(lines),
+        }
+    }
+}
+
+/// The points of a distribution, from pairs of share and time in microseconds. Zero becomes one
+/// microsecond, for the logarithmic axis.
+pub fn shares_over_times(quantiles: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, Value)> {
+    quantiles.into_iter().map(|(share, time)| (time.max(1.0), Value::exact(share))).collect()
 }

@@ -1,24 +1,24 @@
-//! Rows of the seeds' tables and figures: what was quoted, what ours is, and what follows from that
-//! (R5).
+//! Rows of the seeds' tables and figures (R5): quoted value, measured value, and a verdict by fixed
+//! rules.
 
 use crate::Summary;
 use crate::number::readable;
 use crate::table::Table;
-pub use crate::verdict::{Verdict, judge_order, within};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::RangeInclusive;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// Real files, real proxies, this machine.
+    /// Measured with real files and proxies on this machine.
     Measured,
-    /// The disk model, virtual time.
+    /// Simulated on the disk model in virtual time.
     Simulated,
-    /// A seed's own figure.
+    /// Quoted from a seed.
     Quoted,
-    /// Arithmetic on other values.
+    /// Computed from other values.
     Derived,
 }
 
@@ -33,41 +33,41 @@ impl fmt::Display for Place {
     }
 }
 
-/// One row.
+/// A row of a table, or a point of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureRow {
-    /// Which table or figure: seed and number, as `001-table2`.
+    /// Seed and number of the table or figure, such as `001-table2`.
     pub figure: String,
-    /// Which row or point of it.
+    /// Name of the row or point.
     pub row: String,
-    /// The seed's value; none where it gives none.
+    /// Value of the seed, if it gives one.
     pub quoted: Option<f64>,
-    /// Ours; none where it could not be had.
+    /// Our mean value, if it could be obtained.
     pub ours: Option<f64>,
-    /// Lowest of all seeds.
+    /// Lowest value of all runs.
     pub low: Option<f64>,
-    /// Highest of all seeds.
+    /// Highest value of all runs.
     pub high: Option<f64>,
-    /// Of both.
+    /// Unit of all values.
     pub unit: String,
-    /// Ours over quoted.
+    /// `ours` divided by `quoted`.
     pub ratio: Option<f64>,
-    /// What that comes to.
+    /// Result of the comparison.
     pub verdict: Verdict,
-    /// Where ours comes from.
+    /// Source of our value.
     pub place: Place,
-    /// Seeds it was run with.
+    /// Number of random seeds.
     pub seeds: u32,
-    /// By what factor trace, memory and disk were scaled; 1 is the paper's.
+    /// Scale of trace, memory and disk; 1 is the scale of the paper.
     pub scale: f64,
-    /// What is to be said with it.
+    /// A remark for readers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
 impl FigureRow {
-    /// A row from the values of several seeds, without a quoted value yet. Values that are not
-    /// finite are left out.
+    /// A simulated row from the values of several runs, without a quoted value. Drops values that
+    /// are not finite.
     pub fn of(figure: &str, row: &str, unit: &str, values: &[f64]) -> Self {
         let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let mean = Summary::of(&values).map(|summary| summary.mean);
@@ -88,7 +88,7 @@ impl FigureRow {
         }
     }
 
-    /// A row that could not be run, and why.
+    /// A row that cannot be run here.
     pub fn impossible(figure: &str, row: &str, unit: &str, quoted: Option<f64>, why: &str) -> Self {
         let row = Self::of(figure, row, unit, &[]);
         Self {
@@ -100,17 +100,17 @@ impl FigureRow {
         }
     }
 
-    /// The same row, at another scale.
+    /// Sets the scale.
     pub fn at_scale(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 
-    /// The same row, from another place.
+    /// Sets the source.
     pub fn from_place(self, place: Place) -> Self {
         Self { place, ..self }
     }
 
-    /// The same row, with a remark.
+    /// Sets the remark.
     pub fn with_note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
     }
@@ -154,7 +154,7 @@ const HEADS: [&str; 12] = [
     "note",
 ];
 
-/// The rows as a table: *quoted · ours · ratio · verdict*, with place, scale and seeds (R5).
+/// The rows as a table (R5).
 pub fn figure_table(rows: &[FigureRow]) -> Table {
     let mut table = Table::new(&HEADS);
     for row in rows {
@@ -192,7 +192,7 @@ pub fn as_csv(rows: &[FigureRow]) -> String {
     text
 }
 
-/// A scale as people say it: `full`, `1/10`, `×4`.
+/// The text of a scale: `full`, `1/10`, `×4`.
 pub fn scale_text(scale: f64) -> String {
     let parts = 1.0 / scale;
     if scale == 1.0 {
@@ -206,13 +206,136 @@ pub fn scale_text(scale: f64) -> String {
     }
 }
 
-/// The scale of a run as people say it. A quick run does less than the full work, so its scale is
-/// never `full`.
-pub fn extent_text(scale: f64, quick: bool) -> String {
+/// The text of the scale of a run. A quick run never has the scale `full`.
+pub(crate) fn extent_text(scale: f64, quick: bool) -> String {
     match (scale == 1.0, quick) {
         (_, false) => scale_text(scale),
         (true, true) => "quick".into(),
         (false, true) => format!("{}, quick", scale_text(scale)),
+    }
+}
+
+/// The result of a comparison with a quoted value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The values of all runs are within the tolerance.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// Order and direction are as quoted, but not the value.
+    #[serde(rename = "shape only")]
+    ShapeOnly,
+    /// On the model, neither value nor order is as quoted.
+    #[serde(rename = "differs")]
+    Differs,
+    /// On a present-day machine, neither value nor order is as quoted.
+    #[serde(rename = "different today")]
+    DifferentToday,
+    /// There is no quoted value.
+    #[serde(rename = "no quote")]
+    NoQuote,
+    /// A store skipped some of its work, so that the values are not comparable.
+    #[serde(rename = "unequal work")]
+    UnequalWork,
+    /// This machine cannot run it.
+    #[serde(rename = "not possible here")]
+    NotPossibleHere,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "reproduced",
+            Self::ShapeOnly => "shape only",
+            Self::Differs => "differs",
+            Self::DifferentToday => "different today",
+            Self::NoQuote => "no quote",
+            Self::UnequalWork => "unequal work",
+            Self::NotPossibleHere => "not possible here",
+        })
+    }
+}
+
+/// The default tolerance: a quarter more or less.
+pub fn within(quoted: f64) -> RangeInclusive<f64> {
+    quoted * 0.75..=quoted * 1.25
+}
+
+impl FigureRow {
+    /// Compares with the quoted value. The values of all runs must lie in `band` to count as
+    /// reproduced.
+    pub fn against(mut self, quoted: f64, band: RangeInclusive<f64>) -> Self {
+        self.quoted = Some(quoted);
+        self.ratio = self.ours.filter(|_| quoted != 0.0).map(|ours| ours / quoted);
+        self.verdict = match (self.low, self.high) {
+            (Some(low), Some(high)) if band.contains(&low) && band.contains(&high) => {
+                Verdict::Reproduced
+            }
+            (Some(_), Some(_)) => self.difference(),
+            _ => Verdict::NotPossibleHere,
+        };
+        self
+    }
+
+    const fn difference(&self) -> Verdict {
+        match self.place {
+            Place::Measured => Verdict::DifferentToday,
+            Place::Simulated | Place::Quoted | Place::Derived => Verdict::Differs,
+        }
+    }
+
+    /// Lowers or raises the verdict by whether the quoted direction holds. A reproduced value stays
+    /// reproduced.
+    pub fn shape(mut self, holds: bool) -> Self {
+        self.verdict = match self.verdict {
+            Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote
+                if self.ours.is_some() =>
+            {
+                if holds {
+                    Verdict::ShapeOnly
+                } else {
+                    self.difference()
+                }
+            }
+            other => other,
+        };
+        self
+    }
+
+    /// [`FigureRow::shape`] for a ratio: all values must lie on the same side of 1 as the quoted
+    /// value.
+    pub fn gain(self) -> Self {
+        let holds = match (self.quoted, self.low, self.high) {
+            (Some(quoted), Some(low), _) if quoted > 1.0 => low > 1.0,
+            (Some(quoted), _, Some(high)) if quoted < 1.0 => high < 1.0,
+            _ => false,
+        };
+        self.shape(holds)
+    }
+}
+
+/// Compares the order of rows with their quoted order. A row outside of its band is `shape only` if
+/// its order to all other rows is as quoted. The note of each other row names the reversed rows.
+pub fn judge_order(rows: &mut [FigureRow]) {
+    let values: Vec<_> = rows.iter().map(|row| (row.row.clone(), row.quoted, row.ours)).collect();
+    for row in rows {
+        let (Some(quoted), Some(ours)) = (row.quoted, row.ours) else { continue };
+        let reversed: Vec<&str> = values
+            .iter()
+            .filter(|(_, other_quoted, other)| match (other_quoted, other) {
+                (Some(other_quoted), Some(other)) => {
+                    quoted.total_cmp(other_quoted).is_ne()
+                        && quoted.total_cmp(other_quoted) != ours.total_cmp(other)
+                }
+                _ => false,
+            })
+            .map(|(name, ..)| name.as_str())
+            .collect();
+        *row = row.clone().shape(reversed.is_empty());
+        if !reversed.is_empty() {
+            let with = format!("order not as quoted: {}", reversed.join(", "));
+            let note = if row.note.is_empty() { with } else { format!("{}; {with}", row.note) };
+            row.note = note;
+        }
     }
 }
 
@@ -287,5 +410,79 @@ mod tests {
         check(1.0 / 3.0, "1/3");
         check(4.0, "×4");
         check(0.37, "0.37");
+    }
+
+    fn row(values: &[f64]) -> FigureRow {
+        FigureRow::of("001-table2", "BUDDY", "URL-get/s", values)
+    }
+
+    #[test]
+    fn the_values_of_all_seeds_must_lie_in_the_band() {
+        let check = |values: &[f64], expected| {
+            assert_eq!(row(values).against(133.0, 94.5..=189.0).verdict, expected, "{values:?}");
+        };
+        check(&[120.0, 140.0], Verdict::Reproduced);
+        check(&[94.0, 140.0], Verdict::Differs);
+        check(&[20.0], Verdict::Differs);
+        check(&[], Verdict::NotPossibleHere);
+        let measured = row(&[20.0]).from_place(Place::Measured).against(133.0, 94.5..=189.0);
+        assert_eq!(measured.verdict, Verdict::DifferentToday);
+    }
+
+    #[test]
+    fn what_is_quoted_nowhere_has_no_verdict() {
+        assert_eq!(row(&[20.0]).verdict, Verdict::NoQuote);
+        assert_eq!(row(&[20.0]).shape(true).verdict, Verdict::ShapeOnly);
+        assert_eq!(row(&[20.0]).shape(false).verdict, Verdict::Differs);
+        assert_eq!(row(&[]).shape(true).verdict, Verdict::NoQuote);
+    }
+
+    #[test]
+    fn a_gain_keeps_its_shape_on_the_quoted_side_of_one() {
+        let check = |values: &[f64], quoted: f64, expected| {
+            assert_eq!(
+                row(values).against(quoted, quoted..=quoted).gain().verdict,
+                expected,
+                "{values:?}"
+            );
+        };
+        check(&[1.3, 1.4], 2.0, Verdict::ShapeOnly);
+        check(&[0.9, 1.4], 2.0, Verdict::Differs);
+        check(&[0.9], 0.5, Verdict::ShapeOnly);
+        check(&[1.6], 1.0, Verdict::Differs);
+        check(&[2.0], 2.0, Verdict::Reproduced);
+    }
+
+    #[test]
+    fn rows_in_reverse_order_do_not_have_the_quoted_shape() {
+        let quoted = |name: &str, value: f64, quoted: f64| {
+            FigureRow::of("001-table2", name, "URL-get/s", &[value])
+                .against(quoted, quoted * 0.75..=quoted * 1.25)
+        };
+        let mut rows = [
+            quoted("SINGLE", 32.0, 14.5),
+            quoted("SQUID", 23.4, 27.0),
+            quoted("MULTIPLE", 28.3, 20.0),
+            quoted("BUDDY", 500.0, 133.0),
+            row(&[1.0]),
+        ];
+        judge_order(&mut rows);
+        let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
+        use Verdict::{Differs, NoQuote, Reproduced, ShapeOnly};
+        assert_eq!(verdicts, [Differs, Reproduced, Differs, ShapeOnly, NoQuote]);
+        assert_eq!(rows[1].note, "order not as quoted: SINGLE, MULTIPLE");
+        assert_eq!(rows[3].note, "");
+    }
+
+    #[test]
+    fn the_words_in_records_are_those_in_tables() {
+        use Verdict::{
+            DifferentToday, Differs, NoQuote, NotPossibleHere, Reproduced, ShapeOnly, UnequalWork,
+        };
+        for verdict in
+            [Reproduced, ShapeOnly, Differs, DifferentToday, NoQuote, UnequalWork, NotPossibleHere]
+        {
+            assert_eq!(serde_json::to_string(&verdict).expect("text"), format!("\"{verdict}\""));
+        }
     }
 }

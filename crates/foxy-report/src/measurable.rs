@@ -1,41 +1,40 @@
-//! What may be measured of a subject, by name, as far as it is known before anything is. It says
-//! nothing of values.
+//! The names of measures that a run may record, as known before the run.
 
 use crate::Measure;
 use std::collections::BTreeSet;
 
-/// The names that measures of one subject under one workload may have. `errors_{cause}` stands for
-/// a name for each cause.
+/// The names of possible measures of one subject under one workload. `errors_{cause}` stands for
+/// one name per cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurable {
-    /// The subject; none where it is not known beforehand what it is called.
+    /// The subject; `None` if its name is not known before the run.
     pub subject: Option<String>,
     /// The workload, where measures have one.
     pub workload: Option<String>,
-    /// The names, with words in braces for what there is a choice of.
+    /// Names, with placeholders in braces.
     pub names: Vec<String>,
-    /// What stands for each word in braces.
+    /// The values of each placeholder.
     pub choices: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Measurable {
-    /// Of this subject.
+    /// Measures of `subject`.
     pub fn of(subject: &str, names: &[&str]) -> Self {
         Self { subject: Some(subject.into()), ..Self::of_any(names) }
     }
 
-    /// Of whoever comes.
+    /// Measures of any subject.
     pub fn of_any(names: &[&str]) -> Self {
         Self::default().and(names)
     }
 
-    /// Also by these names.
+    /// Adds names.
     pub fn and(mut self, names: &[&str]) -> Self {
         self.names.extend(names.iter().map(|&name| name.to_owned()));
         self
     }
 
-    /// With these for a word in braces.
+    /// Adds the values of a placeholder.
     pub fn choosing<T: Into<String>>(
         mut self,
         word: &'static str,
@@ -45,17 +44,17 @@ impl Measurable {
         self
     }
 
-    /// Under a workload.
+    /// Sets the workload.
     pub fn under(self, workload: &str) -> Self {
         Self { workload: Some(workload.into()), ..self }
     }
 
-    /// Every name in full.
+    /// All names with their placeholders replaced.
     pub fn all(&self) -> BTreeSet<String> {
         self.names.iter().flat_map(|name| self.expand(name)).collect()
     }
 
-    /// Whether a measure was to be expected.
+    /// Whether a measure was expected.
     pub fn covers(&self, measure: &Measure) -> bool {
         self.workload == measure.workload
             && self.subject.as_ref().is_none_or(|subject| *subject == measure.subject)

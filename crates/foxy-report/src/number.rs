@@ -1,7 +1,7 @@
-//! Numbers as people read them: few digits, thousands apart, no trailing zeros.
+//! Formats numbers for people: few digits, groups of thousands, no trailing zeros.
 
-/// `value` with at most `digits` significant digits; whole digits are never cut: 1,058,206 stays.
-/// What is not finite reads "–".
+/// `value` with at most `digits` significant digits, but with all whole digits, as in 1,058,206.
+/// A value that is not finite gives "–".
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -18,13 +18,13 @@ pub fn significant(value: f64, digits: usize) -> String {
     trimmed(value, decimals)
 }
 
-/// Four significant digits: what tables and tooltips show.
+/// Four significant digits, as in tables and tooltips.
 pub fn readable(value: f64) -> String {
     significant(value, 4)
 }
 
-/// `value` with exactly `decimals` places and thousands apart.
-pub fn with_decimals(value: f64, decimals: usize) -> String {
+/// `value` with exactly `decimals` places and groups of thousands.
+pub(crate) fn with_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
     let sign = if digits.bytes().all(|byte| matches!(byte, b'0' | b'.')) { "" } else { sign };
@@ -39,7 +39,7 @@ pub fn with_decimals(value: f64, decimals: usize) -> String {
     grouped + fraction
 }
 
-/// [`with_decimals`] without zeros at the end of the fraction.
+/// [`with_decimals`] without trailing zeros.
 pub(crate) fn trimmed(value: f64, decimals: usize) -> String {
     let text = with_decimals(value, decimals);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }

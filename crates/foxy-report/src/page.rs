@@ -1,5 +1,4 @@
-//! A page for one run: facts, charts and tables in one HTML file that needs nothing from outside.
-//! It is text only; whoever runs something writes the file.
+//! The HTML page of a run: facts, charts and tables in one self-contained text.
 
 mod records;
 
@@ -10,8 +9,8 @@ use crate::table::Table;
 use foxy_base::ByteSize;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The last second that a date of four-digit years can say.
-const LAST_SECOND: u64 = 253_402_300_799;
+/// The end of the year 9999.
+const MAX_DATE_SECONDS: u64 = 253_402_300_799;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}
@@ -31,7 +30,7 @@ details{margin:.3rem 0;font-size:.9rem}pre{overflow-x:auto;font-size:.8rem;line-
 @media print{body{background:#fff;padding:0;max-width:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
 ";
 
-/// A page under construction: its parts stand in the order in which they were added.
+/// A page under construction.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -39,13 +38,13 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with nothing but its title.
+    /// An empty page.
     pub fn new(title: &str) -> Self {
         Self { title: title.into(), body: String::new() }
     }
 
-    /// A page that begins with a run: what it was, how it was set up, why it was ended early if it
-    /// was, and what a reader must know before believing its figures.
+    /// A page with the setup and setting of a run. `stopped` is why the run ended early, and
+    /// `warnings` limit the trust in its figures.
     pub fn of_run(
         title: &str,
         setup: &Setup,
@@ -65,9 +64,9 @@ impl Page {
         page
     }
 
-    /// Adds what was run, where and when.
+    /// Adds command, machine and time of a run.
     pub fn setup(&mut self, setup: &Setup) {
-        let started = UNIX_EPOCH + Duration::from_secs(setup.started.min(LAST_SECOND));
+        let started = UNIX_EPOCH + Duration::from_secs(setup.started.min(MAX_DATE_SECONDS));
         let machine = &setup.machine;
         let cores =
             if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
@@ -85,7 +84,7 @@ impl Page {
         ]);
     }
 
-    /// Adds names and what stands to each.
+    /// Adds pairs of name and fact.
     pub fn facts(&mut self, facts: &[(&str, String)]) {
         let facts = facts
             .iter()
@@ -113,7 +112,7 @@ impl Page {
         self.figure(&map.svg());
     }
 
-    /// Adds text that is shown when its summary is clicked on, set as it stands.
+    /// Adds preformatted text behind a clickable summary.
     pub fn details(&mut self, summary: &str, text: &str) {
         let (summary, text) = (escape(summary), escape(text));
         self.body.push_str(&format!(

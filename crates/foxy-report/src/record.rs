@@ -1,17 +1,17 @@
-//! Run records: one JSON object a line, `setup` first and `end` last. Keys keep their meaning; new
-//! ones may be added.
+//! Run records: one JSON object per line, from `setup` to `end`. Keys keep their meaning; new keys
+//! may be added.
 
 use crate::figure::FigureRow;
 use crate::{Latencies, Summary};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// The machine a run was made on.
+/// The machine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor's model name.
+    /// Model name of the processor.
     pub cpu: String,
-    /// Cores that could be used.
+    /// Usable cores.
     pub cores: usize,
     /// Memory in bytes.
     pub memory: u64,
@@ -19,55 +19,55 @@ pub struct Machine {
     pub kernel: String,
 }
 
-/// What was run.
+/// Program, machine and parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The program that ran.
+    /// Name of the program.
     pub program: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
-    /// The command with its arguments.
+    /// Command with arguments.
     pub command: String,
-    /// Where.
+    /// Machine of the run.
     pub machine: Machine,
-    /// The seed of all its random choices.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// By what factor durations and sizes were scaled; 1 is full scale.
+    /// Scale of durations and sizes; 1 is full scale.
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
-    /// When it started, in seconds since the Unix epoch.
+    /// Start in seconds since the Unix epoch.
     pub started: u64,
 }
 
 /// One measured value with its 95 % interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// What was measured; names are listed in the documentation.
+    /// Name of the measure, as listed in the documentation.
     pub name: String,
-    /// The proxy, scheme or engine it was measured of.
+    /// Measured proxy, scheme or engine.
     pub subject: String,
-    /// The value.
+    /// Measured value.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: String,
     /// Lower end of the interval.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// How many runs it comes from.
+    /// Number of runs.
     pub repeats: u32,
-    /// The workload it was measured under, where a record has several.
+    /// Workload, where a record has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
-    /// Which repeat it is the value of, counted from 1; none for what the repeats come to.
+    /// Number of the repeat, from 1; `None` for the summary of all repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
 }
 
 impl Measure {
-    /// A value from a single run: its interval is the value itself.
+    /// A value of a single run, without an interval.
     pub fn once(name: &str, subject: &str, value: f64, unit: &str) -> Self {
         Self {
             name: name.into(),
@@ -82,7 +82,7 @@ impl Measure {
         }
     }
 
-    /// The mean of repeats with its interval; zero when there are none.
+    /// The mean of repeats with its interval; 0 without values.
     pub fn of(name: &str, subject: &str, values: &[f64], unit: &str) -> Self {
         let mut measure = Self::once(name, subject, 0.0, unit);
         if let Some(summary) = Summary::of(values) {
@@ -97,24 +97,24 @@ impl Measure {
 /// The requests of one class: hits, misses, a content type, an origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestClass {
-    /// The class's name.
+    /// Name of the class.
     pub class: String,
-    /// The proxy, scheme or engine it was measured of.
+    /// Measured proxy, scheme or engine.
     pub subject: String,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Their body bytes.
+    /// Body bytes.
     pub bytes: u64,
     /// Mean latency in microseconds.
     pub latency_mean_us: f64,
     /// Median latency in microseconds.
     pub latency_p50_us: u64,
-    /// The latency that 99 % stay under, in microseconds.
+    /// 99th percentile of latency in microseconds.
     pub latency_p99_us: u64,
 }
 
 impl RequestClass {
-    /// A class whose requests took `latencies`.
+    /// A class with these latencies.
     pub fn new(class: &str, subject: &str, bytes: u64, latencies: &Latencies) -> Self {
         Self {
             class: class.into(),
@@ -131,21 +131,21 @@ impl RequestClass {
 /// One value over the time of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// What was measured.
+    /// Name of the measure.
     pub name: String,
-    /// Of whom.
+    /// Measured subject.
     pub subject: String,
-    /// The values' unit.
+    /// Unit of the values.
     pub unit: String,
     /// `[seconds since the start, value]`, in order of time.
     pub points: Vec<(f64, f64)>,
-    /// The workload it was measured under, where a record has several.
+    /// Workload, where a record has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
 }
 
 impl Timeline {
-    /// A timeline of those points that are finite.
+    /// Drops points that are not finite.
     pub fn new(name: &str, subject: &str, unit: &str, points: &[(f64, f64)]) -> Self {
         let finite =
             points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());
@@ -159,20 +159,20 @@ impl Timeline {
     }
 }
 
-/// A proxy that was measured: enough to set it up again.
+/// A measured proxy, with all that is needed to set it up again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// Its name, as the other records give it.
+    /// Name, as in other records.
     pub subject: String,
-    /// What it says its version is.
+    /// Version that the proxy reports.
     pub version: String,
-    /// The workload it was set up for.
+    /// Workload of the setup.
     pub workload: String,
-    /// The command that ran.
+    /// Command line.
     pub command: String,
-    /// The files it was given: name and text.
+    /// Names and texts of files.
     pub files: Vec<(String, String)>,
-    /// What a reader must know to judge its figures fairly.
+    /// Remarks for a fair judgement of its figures.
     pub notes: Vec<String>,
 }
 
@@ -180,11 +180,11 @@ pub struct Subject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Record {
-    /// First, once.
+    /// The first record.
     Setup(Setup),
-    /// A value.
+    /// A measured value.
     Measure(Measure),
-    /// What a seed document says beside what was found here.
+    /// A row of a figure of the seeds.
     FigureRow(FigureRow),
     /// The requests of one class.
     RequestClass(RequestClass),
@@ -192,43 +192,40 @@ pub enum Record {
     Timeline(Timeline),
     /// A distribution of latencies, in microseconds.
     Histogram {
-        /// What was measured.
+        /// Name of the measure.
         name: String,
-        /// Of whom.
+        /// Measured subject.
         subject: String,
         /// `[quantile, microseconds]`, rising.
         quantiles: Vec<(f64, u64)>,
-        /// The workload it was measured under, where a record has several.
+        /// Workload, where a record has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workload: Option<String>,
     },
-    /// Whom something was measured of: what ran, and how it was set up.
+    /// The setup of a measured proxy.
     Subject(Subject),
-    /// A run that came to nothing, and so has no values.
+    /// A run without values.
     FailedRun {
-        /// The proxy, scheme or engine that was run.
+        /// Proxy, scheme or engine.
         subject: String,
-        /// Why, in a few words.
+        /// Reason in a few words.
         reason: String,
     },
-    /// Who was to be run and could not be begun with, such as a proxy that is not installed.
+    /// A subject that could not be started, such as a proxy that is not installed.
     LeftOut {
-        /// The proxy, scheme or engine.
+        /// Proxy, scheme or engine.
         subject: String,
-        /// Why, in a few words.
+        /// Reason in a few words.
         reason: String,
     },
-    /// Last, once: whether every bar that was given held.
+    /// The last record.
     End {
-        /// True when none was missed.
+        /// Whether all bars held.
         held: bool,
     },
 }
 
-/// Writes records, one a line.
-///
-/// # Errors
-/// What the writer gives; a record that is not finite JSON is an `InvalidData` error.
+/// Writes one record per line. A record with a number that is not finite is an `InvalidData` error.
 pub fn write_records(out: &mut impl Write, records: &[Record]) -> io::Result<()> {
     for record in records {
         serde_json::to_writer(&mut *out, record)?;

@@ -1,4 +1,7 @@
-//! Means with intervals, for a handful of repeats.
+//! Means with intervals for a few repeats, distances of samples, and histograms of latencies.
+
+use hdrhistogram::Histogram;
+use std::time::Duration;
 
 /// Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
@@ -7,7 +10,7 @@ const STUDENT: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// What repeats of one measurement say together.
+/// The summary of repeats of one measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The arithmetic mean.
@@ -16,20 +19,20 @@ pub struct Summary {
     pub median: f64,
     /// Lower end of the mean's 95 % interval (Student's t).
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high: f64,
-    /// How many values.
+    /// Number of values.
     pub count: usize,
 }
 
-/// The arithmetic mean; 0 of nothing.
+/// The arithmetic mean; 0 without values.
 #[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 impl Summary {
-    /// Summarises `values`; `None` when there are none.
+    /// Summarises `values`; `None` without values.
     #[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
@@ -52,8 +55,8 @@ impl Summary {
 }
 
 /// The largest distance between the cumulative distributions of two samples (Kolmogorov and
-/// Smirnov), in units of what two samples of one distribution stay below 99.9 times in 100: above 1
-/// they are two. 0 when there is nothing to compare.
+/// Smirnov), in units of the critical value for α = 0.001: above 1 the distributions differ. 0 for
+/// an empty sample.
 #[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
 pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {
@@ -73,6 +76,57 @@ pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     let (n, m) = (one.len() as f64, other.len() as f64);
     // c(0.001) = sqrt(-ln(0.0005) / 2).
     distance / (1.949 * ((n + m) / (n * m)).sqrt())
+}
+
+const HOUR_IN_MICROSECONDS: u64 = 3_600_000_000;
+
+/// Latencies from 1 µs to an hour with three digits. Each thread keeps a set, and the sets are
+/// merged.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    histogram: Histogram<u64>,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, HOUR_IN_MICROSECONDS, 3);
+        Self { histogram: histogram.expect("the bounds are constants that hdrhistogram accepts") }
+    }
+}
+
+impl Latencies {
+    /// Adds a latency; more than an hour counts as an hour.
+    pub fn add(&mut self, latency: Duration) {
+        self.histogram
+            .saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
+    }
+
+    /// Adds all latencies of another set.
+    pub fn merge(&mut self, other: &Self) {
+        self.histogram.add(&other.histogram).expect("both have the same bounds");
+    }
+
+    /// Number of latencies.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The latency at a quantile in 0..=1 in microseconds; 0 for an empty set.
+    pub fn at(&self, quantile: f64) -> u64 {
+        if self.count() == 0 { 0 } else { self.histogram.value_at_quantile(quantile) }
+    }
+
+    /// The mean in microseconds; 0 for an empty set.
+    pub fn mean(&self) -> f64 {
+        self.histogram.mean()
+    }
+
+    /// Pairs of quantile and microseconds for a plot of the distribution.
+    pub fn quantiles(&self) -> Vec<(f64, u64)> {
+        const SHOWN: [f64; 12] =
+            [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
+        SHOWN.iter().map(|&quantile| (quantile, self.at(quantile))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -102,5 +156,24 @@ mod tests {
     fn one_value_is_its_own_interval_and_none_is_nothing() {
         assert_eq!(Summary::of(&[5.0]).map(|s| (s.low, s.high)), Some((5.0, 5.0)));
         assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn quantiles_of_merged_sets_are_those_of_all_latencies() {
+        let (mut low, mut high) = (Latencies::default(), Latencies::default());
+        for number in 1..=50 {
+            low.add(Duration::from_micros(number));
+            high.add(Duration::from_micros(50 + number));
+        }
+        low.merge(&high);
+        assert_eq!((low.count(), low.at(0.5), low.at(1.0)), (100, 50, 100));
+    }
+
+    #[test]
+    fn nothing_measured_reads_as_zero_and_a_day_as_an_hour() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.at(0.99), 0);
+        latencies.add(Duration::from_secs(86_400));
+        assert!(latencies.at(1.0) >= HOUR_IN_MICROSECONDS);
     }
 }

@@ -1,4 +1,4 @@
-//! Plain text tables that people can read: columns aligned, numbers to the right.
+//! Tables as text and as Markdown, with aligned columns.
 
 /// A table under construction.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these column heads.
+    /// An empty table.
     pub fn new(heads: &[&str]) -> Self {
         Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
     }
@@ -17,7 +17,7 @@ impl Table {
         self.rows.push(cells.to_vec());
     }
 
-    /// The table as Markdown, a line a row; columns of numbers stand right.
+    /// The table as Markdown, with right-aligned numbers.
     pub fn markdown(&self) -> String {
         let columns = self.columns();
         let mut text = String::new();
@@ -37,24 +37,24 @@ impl Table {
         text
     }
 
-    /// The heads first, then the rows.
+    /// The heads, then the rows.
     pub(crate) fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
-    /// How many columns its widest row has.
+    /// Number of columns in the widest row.
     pub(crate) fn columns(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Whether a column has numbers and, but for empty cells and dashes, nothing else.
+    /// Whether a column has only numbers, apart from empty cells and dashes.
     pub(crate) fn holds_numbers(&self, column: usize) -> bool {
         let cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
         let mut filled = cells.filter(|cell| !cell.is_empty() && *cell != "–").peekable();
         filled.peek().is_some() && filled.all(|cell| is_number(cell))
     }
 
-    /// The table as text, a line a row, without trailing white space.
+    /// The table as text, without trailing white space.
     pub fn render(&self) -> String {
         let columns = self.columns();
         let width = |column: usize| {
@@ -82,7 +82,8 @@ impl Table {
     }
 }
 
-/// A number, a range or a share, with or without a unit after it; `001-table2` and `1/s` are words.
+/// Whether a cell is a number, a range or a share, with an optional unit; `001-table2` and `1/s`
+/// are words.
 fn is_number(cell: &str) -> bool {
     let unit = cell.trim_start_matches(|c: char| c.is_ascii_digit() || " ,.–-+/×e".contains(c));
     let number = cell[..cell.len() - unit.len()].trim_end();

@@ -1,34 +1,33 @@
-//! Axes: their titles, how values are spread over them, and the mapping from values to places on
-//! the sheet.
+//! Axes, and the mapping from values to positions on the sheet.
 
 use super::ticks::{Tick, Ticks};
 
-/// How values are spread over an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By powers of ten.
+    /// Powers of ten.
     Logarithmic,
-    /// By powers of two: thresholds, buffers, numbers of clients.
+    /// Powers of two, for thresholds, buffers, and numbers of clients.
     Doubling,
 }
 
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What runs along it.
+    /// Title of the axis.
     pub title: String,
-    /// In which unit; may be empty.
+    /// Unit, or empty.
     pub unit: String,
-    /// How values are spread.
+    /// Scale of the axis.
     pub spacing: Spacing,
-    /// Values that must be in sight beside the data's own.
+    /// Values that must be visible besides the data.
     pub shown: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis with even spacing.
+    /// A linear axis.
     pub fn linear(title: &str, unit: &str) -> Self {
         Self { title: title.into(), unit: unit.into(), spacing: Spacing::Linear, shown: Vec::new() }
     }
@@ -43,13 +42,13 @@ impl Axis {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
-    /// The same axis, long enough to show `value`.
+    /// Extends the axis to `value`.
     pub fn showing(mut self, value: f64) -> Self {
         self.shown.push(value);
         self
     }
 
-    /// Whether a value has a place on it.
+    /// Whether the axis can show a value.
     pub(super) fn holds(&self, value: f64) -> bool {
         value.is_finite() && (self.spacing == Spacing::Linear || value > 0.0)
     }
@@ -62,8 +61,7 @@ impl Axis {
         }
     }
 
-    /// The lowest and highest of the data and of what must be in sight; `None` when there is
-    /// nothing.
+    /// The lowest and highest visible value; `None` without values.
     pub(super) fn range(&self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let values = values.chain(self.shown.iter().copied()).filter(|&value| self.holds(value));
         values.fold(None, |range, value| match range {
@@ -73,7 +71,7 @@ impl Axis {
     }
 }
 
-/// Where values lie on the sheet.
+/// Maps values to positions.
 #[derive(Clone, Debug)]
 pub(super) struct Ruler {
     spacing: Spacing,
@@ -85,12 +83,11 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// Lays `ticks` between two places on the sheet.
     pub(super) fn new(spacing: Spacing, ticks: Ticks, start: f64, end: f64) -> Self {
         Self { spacing, low: ticks.low, high: ticks.high, start, end, ticks: ticks.ticks }
     }
 
-    /// A value's place; what lies outside is drawn at the edge.
+    /// The position of a value; values outside are drawn at the edge.
     pub(super) fn at(&self, value: f64) -> f64 {
         let inside = value.clamp(self.low, self.high);
         let share = match self.spacing {
@@ -102,7 +99,7 @@ impl Ruler {
         self.start + share * (self.end - self.start)
     }
 
-    /// Where bars stand: zero, or the low end where zero is not in sight.
+    /// The base of bars: zero, or the low end where zero is not visible.
     pub(super) fn base(&self) -> f64 {
         self.at(0.0)
     }

@@ -1,14 +1,14 @@
-//! Puts a chart on its sheet: rulers from the data, grid and labels, then the marks.
+//! Draws a chart: drops unusable points, then makes rulers, grid, labels and marks.
 
 use super::axis::{Axis, Ruler, Spacing};
-use super::sheet::{Key, MARGIN, Sheet, WIDTH, entries};
+use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, entries};
 use super::svg::{Anchor, width_of};
 use super::ticks::{Ends, Ticks};
-use super::{Chart, Look, Plot, marks, usable::usable};
+use super::{Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Value, marks};
 
 const PLOT_HEIGHT: f64 = 300.0;
 
-/// The inner rectangle, in places on the sheet.
+/// The inner rectangle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) left: f64,
@@ -17,7 +17,6 @@ pub(super) struct Area {
     pub(super) bottom: f64,
 }
 
-/// A chart as SVG.
 pub(super) fn chart(chart: &Chart) -> String {
     let (plot, skipped) = usable(&chart.plot, &chart.x, &chart.y);
     let mut sheet = Sheet::new(&chart.title, &subtitle(chart, skipped));
@@ -53,7 +52,7 @@ fn subtitle(chart: &Chart, skipped: usize) -> String {
     }
 }
 
-fn legend(plot: &Plot) -> Vec<(Key, String, usize, String)> {
+fn legend(plot: &Plot) -> Vec<Entry> {
     match plot {
         Plot::Lines(lines) => entries(lines.iter().map(|line| match line.look {
             Look::Solid => (Key::Line, line.name.as_str()),
@@ -115,8 +114,7 @@ fn grid(sheet: &mut Sheet, area: Area, x: &Ruler, y: &Ruler) {
     }
 }
 
-/// Zero is shown wherever bars stand on it, and where lines come near enough that leaving it out
-/// would exaggerate.
+/// Zero is visible below bars, and where its absence would exaggerate differences between lines.
 fn wants_zero(plot: &Plot, axis: &Axis, (low, high): (f64, f64)) -> bool {
     let linear = axis.spacing == Spacing::Linear;
     linear && (matches!(plot, Plot::Histogram(_)) || (low > 0.0 && high - low >= high / 4.0))
@@ -154,4 +152,75 @@ fn up(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
         }
         Plot::Bars { .. } => Box::new(std::iter::empty()),
     }
+}
+
+/// Drops points that the axes cannot show, and counts them.
+fn usable(plot: &Plot, x: &Axis, y: &Axis) -> (Plot, usize) {
+    let mut skipped = 0;
+    let mut count = |keep: bool| {
+        skipped += usize::from(!keep);
+        keep
+    };
+    let plot = match plot {
+        Plot::Lines(lines) => {
+            Plot::Lines(lines.iter().map(|line| line_on(line, x, y, &mut count)).collect())
+        }
+        Plot::Bars { groups, series } => {
+            let bars = |bars: &Bars| Bars {
+                name: bars.name.clone(),
+                values: bars
+                    .values
+                    .iter()
+                    .map(|value| value.filter(|v| count(x.holds(v.value))))
+                    .collect(),
+            };
+            let series: Vec<Bars> = series.iter().map(bars).collect();
+            let series = series.into_iter().map(|bars| Bars {
+                values: bars
+                    .values
+                    .into_iter()
+                    .map(|value| value.map(|value| interval(value, x)))
+                    .collect(),
+                ..bars
+            });
+            Plot::Bars { groups: groups.clone(), series: series.collect() }
+        }
+        Plot::Dots(dots) => {
+            let mut cloud = |cloud: &Dots| {
+                let points = cloud.points.iter().copied();
+                let points =
+                    points.filter(|(right, up)| count(x.holds(*right) && y.holds(*up))).collect();
+                Dots { name: cloud.name.clone(), points }
+            };
+            Plot::Dots(dots.iter().map(&mut cloud).collect())
+        }
+        Plot::Histogram(series) => {
+            let mut bins = |bins: &Bins| {
+                let places = |bin: &Bin| x.holds(bin.from) && x.holds(bin.to) && bin.from < bin.to;
+                let kept = bins
+                    .bins
+                    .iter()
+                    .copied()
+                    .filter(|bin| count(places(bin) && y.holds(bin.count)));
+                Bins { name: bins.name.clone(), bins: kept.collect() }
+            };
+            Plot::Histogram(series.iter().map(&mut bins).collect())
+        }
+    };
+    (plot, skipped)
+}
+
+fn line_on(line: &Line, x: &Axis, y: &Axis, count: &mut impl FnMut(bool) -> bool) -> Line {
+    let kept =
+        line.points.iter().filter(|(right, value)| count(x.holds(*right) && y.holds(value.value)));
+    let mut points: Vec<(f64, Value)> =
+        kept.map(|&(right, value)| (right, interval(value, y))).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Line { name: line.name.clone(), look: line.look, points }
+}
+
+/// Replaces ends of an interval that the axis cannot show with the value.
+fn interval(value: Value, axis: &Axis) -> Value {
+    let end = |end: f64| if axis.holds(end) { end } else { value.value };
+    Value { value: value.value, low: end(value.low), high: end(value.high) }
 }

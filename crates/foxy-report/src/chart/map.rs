@@ -1,54 +1,52 @@
-//! Maps of a store's slots (Fig 13, R32): which are free, how full or how old or whose the rest
-//! are. As in the seed, the store begins at the lower left and runs up column after column to the
-//! upper right.
+//! Maps of the slots of a store (Fig 13, R32), coloured by fullness, age or site. As in the seed,
+//! the store begins at the lower left and runs up column by column.
 
 use super::Provenance;
-use super::sheet::{Key, MARGIN, Sheet, WIDTH};
-use super::style::{COLOURS, colour};
+use super::sheet::{COLOURS, Entry, Key, MARGIN, Sheet, WIDTH, colour};
 use super::svg::{Anchor, at, escape};
 use crate::number::{significant, trimmed};
 use foxy_base::ByteSize;
 
-/// Cells along one side of a map at most.
-const SIDE: u64 = 150;
-/// Shades of the ramp for fullness and age.
+/// Limit of cells along a side of a map.
+const MAX_SIDE_CELLS: u64 = 150;
+/// Shades for fullness and age.
 const SHADES: u32 = 5;
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Nothing that is needed.
+    /// No live object.
     Free,
-    /// An object; the number is its age or its site, as the map's [`Shading`] reads it.
+    /// A live object; the number is its age or its site, by the [`Shading`] of the map.
     Live(u32),
 }
 
-/// What the colour of a live cell says.
+/// The meaning of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shading {
-    /// How much of the cell is live.
+    /// The live share of the cell.
     Fullness,
-    /// The mean age of what is live; the number of a slot is its age, up to this one.
+    /// The mean age of the live slots, up to this age.
     Age(u32),
-    /// The site that most of the cell belongs to; the number of a slot is its site's.
+    /// The site of most of the cell.
     Site,
 }
 
-/// One state of a store.
+/// A state of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapState {
-    /// Its name, such as `with locality buffers`.
+    /// Name, such as `with locality buffers`.
     pub name: String,
     runs: Vec<(u64, Content)>,
 }
 
 impl MapState {
-    /// An empty state; its slots follow with [`MapState::push`].
+    /// A state without slots; [`MapState::push`] adds them.
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), runs: Vec::new() }
     }
 
-    /// Adds the next `slots` slots, all of the same content.
+    /// Adds `slots` slots of equal content.
     pub fn push(&mut self, slots: u64, content: Content) {
         match self.runs.last_mut() {
             Some((last, same)) if *same == content => *last += slots,
@@ -61,28 +59,28 @@ impl MapState {
         self.runs.iter().map(|(slots, _)| slots).sum()
     }
 
-    /// The free chunks' sizes in slots.
+    /// The sizes of free chunks in slots.
     fn free_chunks(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().filter(|(_, content)| *content == Content::Free).map(|(slots, _)| *slots)
     }
 }
 
-/// Maps of one or several states, side by side and at one scale.
+/// Maps of states, side by side at one scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
-    /// What it shows, in one line.
+    /// Title in one line.
     pub title: String,
-    /// Where it comes from.
+    /// Source of the states.
     pub provenance: Provenance,
-    /// What colours say.
+    /// Meaning of the colours.
     pub shading: Shading,
-    /// The size of a slot in bytes.
+    /// Size of a slot in bytes.
     pub slot_bytes: u64,
-    /// Side by side.
+    /// States to show.
     pub states: Vec<MapState>,
 }
 
-/// How slots are gathered into cells.
+/// The grouping of slots into cells.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     slots_per_cell: u64,
@@ -92,7 +90,7 @@ struct Grid {
 
 impl Grid {
     fn over(slots: u64) -> Self {
-        let slots_per_cell = slots.div_ceil(SIDE * SIDE).max(1);
+        let slots_per_cell = slots.div_ceil(MAX_SIDE_CELLS * MAX_SIDE_CELLS).max(1);
         let cells = slots.div_ceil(slots_per_cell).max(1);
         let rows = cells.isqrt() + u64::from(cells.isqrt().pow(2) < cells);
         Self { slots_per_cell, rows, columns: cells.div_ceil(rows) }
@@ -124,8 +122,8 @@ impl Cell {
         }
     }
 
-    /// The class of its colour; `None` where it is free. By age and by site a cell is free when
-    /// less than half is live.
+    /// The colour class; `None` for a free cell. By age and by site, a cell less than half live is
+    /// free.
     fn class(&self, shading: Shading) -> Option<String> {
         let half = self.live > 0 && self.live * 2 >= self.slots;
         match shading {
@@ -173,8 +171,9 @@ impl Map {
         sheet.finish(top + tall + 68.0)
     }
 
-    fn legend(&self) -> Vec<(Key, String, usize, String)> {
-        let entry = |class: String, name: &str| (Key::Box, class, 0, name.to_string());
+    fn legend(&self) -> Vec<Entry> {
+        let entry =
+            |class: String, name: &str| Entry { key: Key::Box, class, mark: 0, name: name.into() };
         match self.shading {
             Shading::Fullness => {
                 let names = [
@@ -235,7 +234,7 @@ impl Map {
         }
     }
 
-    /// The live share and the free chunks, in words (Fig 14's measure beside Fig 13's picture).
+    /// The live share and the free chunks in words (the measure of Fig 14).
     fn facts(&self, state: &MapState) -> [String; 2] {
         let (slots, chunks) = (state.slots(), state.free_chunks().count() as u64);
         let free: u64 = state.free_chunks().sum();
@@ -266,7 +265,7 @@ fn cells(state: &MapState, grid: Grid) -> Vec<Cell> {
     cells
 }
 
-/// For each class the strokes of its cells; neighbours in a column are one stroke.
+/// The strokes of the cells of each class; neighbours in a column share a stroke.
 fn outlines(
     cells: &[Cell],
     grid: Grid,

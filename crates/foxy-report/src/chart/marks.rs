@@ -1,18 +1,16 @@
-//! The marks of each kind of chart: lines and bands, bars, dots, bins. Each says its value where
-//! the pointer rests.
+//! The marks of each kind of chart: lines and bands, bars, dots, bins, with tooltips.
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::draw::no_data;
-use super::sheet::{MARGIN, Sheet, WIDTH};
-use super::style::{colour, mark};
+use super::sheet::{MARGIN, Sheet, WIDTH, colour, mark};
 use super::svg::{Anchor, Svg, at, width_of};
 use super::ticks::{Ends, Ticks};
 use super::{Bars, Bins, Chart, Dots, Line, Look, Value};
 use crate::number::readable;
 use std::collections::BTreeSet;
 
-/// Lines with more points than this have none drawn.
-const MOST_MARKS: usize = 60;
+/// Longer lines have no marks.
+const MAX_MARKS: usize = 60;
 
 pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: &Ruler) {
     let place = |right: f64, up: f64| format!("{} {}", at(x.at(right)), at(y.at(up)));
@@ -35,10 +33,10 @@ pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: 
         let outline: Vec<String> =
             line.points.iter().map(|(right, value)| place(*right, value.value)).collect();
         let dashes = if line.look == Look::Dashed { " fx-dashed" } else { "" };
-        let thin = if line.points.len() > MOST_MARKS { " fx-thin" } else { "" };
+        let thin = if line.points.len() > MAX_MARKS { " fx-thin" } else { "" };
         let class = format!("fx-line {}{dashes}{thin}", colour(number));
         svg.path(&class, &format!("M{}", outline.join("L")), &line.name);
-        if line.points.len() <= MOST_MARKS {
+        if line.points.len() <= MAX_MARKS {
             for (right, value) in &line.points {
                 let words = format!(
                     "{}{}, {}",
@@ -94,13 +92,13 @@ fn standing(left: f64, wide: f64, base: f64, top: f64) -> String {
     format!("M{} {}h{:.2}V{}h{:.2}z", at(left), at(base), wide, at(top), -wide)
 }
 
-/// Bars of one chart: how high each is and how far groups are apart.
+/// The heights of a bar and of a group.
 struct Rows {
     thick: f64,
     group: f64,
 }
 
-/// Lying bars with the groups' names at the left and each value at the end of its bar.
+/// Horizontal bars, with group names at the left and values at the ends.
 pub(super) fn lying_bars(
     sheet: &mut Sheet,
     x: &Axis,

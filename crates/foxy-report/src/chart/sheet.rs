@@ -1,15 +1,12 @@
-//! The sheet a picture stands on: title, subtitle and legend at the top, each below the other, the
-//! picture under them.
+//! The sheet of a picture, with title, subtitle, legend, and the style sheet. Colours suit
+//! colour-blind readers (after Okabe and Ito); marks and dashes differ too.
 
-use super::style::{SHEET, colour, mark};
 use super::svg::{Anchor, Svg, at, escape, width_of, wrapped};
 
-/// The width of every sheet.
 pub(super) const WIDTH: f64 = 760.0;
-/// Room at its left and right edge.
 pub(super) const MARGIN: f64 = 24.0;
 
-/// What stands before a name in the legend.
+/// The symbol before a name in the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     Line,
@@ -18,7 +15,17 @@ pub(super) enum Key {
     Box,
 }
 
-/// A sheet; `next` is where free room begins.
+/// An entry of the legend.
+pub(super) struct Entry {
+    pub(super) key: Key,
+    /// The colour class.
+    pub(super) class: String,
+    /// The number of the series, which selects the mark.
+    pub(super) mark: usize,
+    pub(super) name: String,
+}
+
+/// A sheet; free room begins at `next`.
 #[derive(Debug)]
 pub(super) struct Sheet {
     label: String,
@@ -27,7 +34,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// A sheet with its title and subtitle, broken into lines where they are long.
+    /// Breaks long titles and subtitles into lines.
     pub(super) fn new(title: &str, subtitle: &str) -> Self {
         let mut sheet =
             Self { label: format!("{title}. {subtitle}"), svg: Svg::default(), next: 34.0 };
@@ -42,19 +49,18 @@ impl Sheet {
         sheet
     }
 
-    /// A row of names with their keys, broken into lines where it is long. Entries are key, class
-    /// of colour, number of the mark, and name; keys without a name stand close to the next.
-    pub(super) fn legend(&mut self, entries: &[(Key, String, usize, String)]) {
+    /// Breaks long legends into lines. Keys without a name are close to the next key.
+    pub(super) fn legend(&mut self, entries: &[Entry]) {
         if entries.is_empty() {
             return;
         }
         let (mut x, mut y) = (MARGIN, self.next + 13.0);
-        for (key, class, number, name) in entries {
+        for Entry { key, class, mark, name } in entries {
             let wide = 26.0 + width_of(name, 12.0) + 20.0;
             if x > MARGIN && x + wide - 20.0 > WIDTH - MARGIN {
                 (x, y) = (MARGIN, y + 20.0);
             }
-            self.key(*key, class, *number, (x, y - 4.0));
+            self.key(*key, class, *mark, (x, y - 4.0));
             let start = if matches!(key, Key::Line | Key::Dashed) { 28.0 } else { 17.0 };
             if !name.is_empty() {
                 self.svg.words("fx-name", (x + start, y), Anchor::Start, name);
@@ -79,7 +85,6 @@ impl Sheet {
         }
     }
 
-    /// The whole picture, `height` high.
     pub(super) fn finish(self, height: f64) -> String {
         let (width, height) = (at(WIDTH), at(height.ceil()));
         let (label, body) = (escape(&self.label), self.svg.text);
@@ -92,13 +97,61 @@ impl Sheet {
     }
 }
 
-/// One legend entry for each named series, when there is more than one.
-pub(super) fn entries<'a>(
-    names: impl Iterator<Item = (Key, &'a str)>,
-) -> Vec<(Key, String, usize, String)> {
-    let entry = |(number, (key, name)): (usize, (Key, &str))| {
-        (key, colour(number), number, name.to_string())
+/// The legend of several series; empty for a single series.
+pub(super) fn entries<'a>(names: impl Iterator<Item = (Key, &'a str)>) -> Vec<Entry> {
+    let entry = |(number, (key, name)): (usize, (Key, &str))| Entry {
+        key,
+        class: colour(number),
+        mark: number,
+        name: name.to_owned(),
     };
     let entries: Vec<_> = names.enumerate().map(entry).collect();
     if entries.len() > 1 { entries } else { Vec::new() }
+}
+
+pub(super) const COLOURS: usize = 8;
+
+/// The style sheet of every chart. All class names start with `fx-`, so that a page can hold
+/// several charts.
+const SHEET: &str = "\
+.fx{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
+.fx-ground{fill:#fdfdfb}.fx-title{font-size:17px;font-weight:600;fill:#1b1d22}.fx-sub{font-size:12px;fill:#6a6e76}
+.fx-caption{font-size:12px;font-weight:500;fill:#454951}.fx-tick,.fx-value{font-size:11.5px;fill:#5b5f67}.fx-name{font-size:12px;fill:#2c2f35}
+.fx-grid,.fx-axis{fill:none;stroke:#e6e6e1;stroke-width:1;shape-rendering:crispEdges}.fx-axis{stroke:#a9abad}
+.fx-line,.fx-whisker{fill:none;stroke:currentColor;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}.fx-thin{stroke-width:1.4}
+.fx-dashed{stroke-dasharray:6 5}.fx-band{fill:currentColor;fill-opacity:.15}.fx-mark{fill:currentColor;stroke:#fdfdfb;stroke-width:1.3}
+.fx-bar{fill:currentColor;fill-opacity:.88}.fx-whisker{stroke:#1b1d22;stroke-width:1.2;stroke-opacity:.75}
+.fx-dots{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linecap:round;stroke-opacity:.62}
+.fx-c0{color:#0b66b0}.fx-c1{color:#d1560a}.fx-c2{color:#00886a}.fx-c3{color:#b4589a}.fx-c4{color:#b88300}.fx-c5{color:#3aa0dc}.fx-c6{color:#6b4fb3}.fx-c7{color:#5a6068}
+.fx-free{fill:#f1efe8}.fx-frame{fill:none;stroke:#a9abad;stroke-width:1}.fx-cell{fill:none;stroke:currentColor;stroke-width:1;shape-rendering:crispEdges}
+.fx-m1{color:#bcd5ea}.fx-m2{color:#86b4db}.fx-m3{color:#4a8cc4}.fx-m4{color:#1f659f}.fx-m5{color:#0b3d68}
+@media screen and (prefers-color-scheme:dark){
+.fx-ground{fill:#16181c}.fx-title{fill:#eceef1}.fx-sub{fill:#969ca6}.fx-caption{fill:#b9bec7}.fx-tick,.fx-value{fill:#a0a6b0}.fx-name{fill:#d7dae0}
+.fx-grid{stroke:#2a2d33}.fx-axis,.fx-frame{stroke:#5a5f68}.fx-mark{stroke:#16181c}.fx-whisker{stroke:#eceef1}
+.fx-c0{color:#5aaef0}.fx-c1{color:#f58a4b}.fx-c2{color:#3ccba6}.fx-c3{color:#e49ccf}.fx-c4{color:#f0bd49}.fx-c5{color:#a3d8f7}.fx-c6{color:#b3a0f0}.fx-c7{color:#b4bac4}
+.fx-free{fill:#24272c}.fx-m1{color:#2b4a63}.fx-m2{color:#2f6897}.fx-m3{color:#4290cc}.fx-m4{color:#7db9e8}.fx-m5{color:#d3e9fa}
+}
+";
+
+/// The colour class of a series.
+pub(super) fn colour(series: usize) -> String {
+    format!("fx-c{}", series % COLOURS)
+}
+
+/// The outline of the mark of a series: circle, square, diamond, or triangle.
+pub(super) fn mark(series: usize, x: f64, y: f64) -> String {
+    let corners = |offsets: &[(f64, f64)]| {
+        let places: Vec<String> = offsets
+            .iter()
+            .map(|(right, down)| format!("{} {}", at(x + right), at(y + down)))
+            .collect();
+        format!("M{}z", places.join("L"))
+    };
+    match series % 5 {
+        0 => format!("M{} {}a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", at(x - 4.0), at(y)),
+        1 => corners(&[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
+        2 => corners(&[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)]),
+        3 => corners(&[(0.0, -4.8), (4.6, 3.6), (-4.6, 3.6)]),
+        _ => corners(&[(0.0, 4.8), (4.6, -3.6), (-4.6, -3.6)]),
+    }
 }

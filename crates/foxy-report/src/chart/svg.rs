@@ -1,7 +1,6 @@
-//! SVG text: escaped words, short coordinates, the few elements that charts are made of.
+//! SVG text: escaping, short coordinates, and the elements of charts.
 
-/// `text` with what XML reserves written as entities; control characters, which XML forbids, become
-/// spaces.
+/// Escapes `text` for XML; forbidden control characters become spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -20,14 +19,13 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A coordinate with one decimal at most.
+/// A coordinate with at most one decimal.
 pub(super) fn at(place: f64) -> String {
     let text = format!("{place:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Where a text is anchored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -35,7 +33,6 @@ pub(super) enum Anchor {
     End,
 }
 
-/// A piece of SVG under construction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Svg {
     pub(super) text: String,
@@ -62,7 +59,7 @@ impl Svg {
         self.push(&format!("<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>"));
     }
 
-    /// A path; with words, those are shown where the pointer rests.
+    /// A path, with `words` as the tooltip unless they are empty.
     pub(super) fn path(&mut self, class: &str, outline: &str, words: &str) {
         if words.is_empty() {
             self.push(&format!("<path class=\"{class}\" d=\"{outline}\"/>"));
@@ -75,7 +72,7 @@ impl Svg {
     }
 }
 
-/// About how wide `words` are at a font size, in the sans-serif fonts that screens use.
+/// The approximate width of `words` in usual sans-serif fonts.
 pub(super) fn width_of(words: &str, size: f64) -> f64 {
     let letter = |letter: char| match letter {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '·' => 0.29,
@@ -88,7 +85,7 @@ pub(super) fn width_of(words: &str, size: f64) -> f64 {
     words.chars().map(letter).sum::<f64>() * size
 }
 
-/// `words` in lines no wider than `width`, as far as there are spaces to break at.
+/// Breaks `words` at spaces into lines of at most `width`.
 pub(super) fn wrapped(words: &str, size: f64, width: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words.split_whitespace() {

@@ -1,42 +1,31 @@
-//! Where an axis has its ticks and what they say: steps of 1, 2 and 5, powers of ten, powers of
-//! two.
+//! Positions and labels of ticks: steps of 1, 2 and 5, powers of ten, powers of two.
 
 use super::Spacing;
 use crate::number::{readable, trimmed, with_decimals};
 
-/// A tick.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tick {
-    /// Its value.
-    pub value: f64,
-    /// What it says.
-    pub label: String,
+pub(super) struct Tick {
+    pub(super) value: f64,
+    pub(super) label: String,
 }
 
 /// Whether an axis ends at its data or at ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
-    /// At the data.
+pub(super) enum Ends {
     Exact,
-    /// At the next tick.
     Nice,
 }
 
-/// The ticks of an axis and its ends.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ticks {
-    /// The low end.
-    pub low: f64,
-    /// The high end; always above the low one.
-    pub high: f64,
-    /// Rising.
-    pub ticks: Vec<Tick>,
+pub(super) struct Ticks {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) ticks: Vec<Tick>,
 }
 
 impl Ticks {
-    /// About `wanted` ticks over a range of finite values (of positive ones where the spacing is
-    /// not linear).
-    pub fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
+    /// About `wanted` ticks over a finite range, which is positive unless the spacing is linear.
+    pub(super) fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
         match spacing {
             Spacing::Linear => linear(widened(range), wanted, ends),
             Spacing::Logarithmic => powers(stretched(range), 10.0, wanted, ends),
@@ -45,7 +34,7 @@ impl Ticks {
     }
 }
 
-/// A range of one value gets room on both sides.
+/// Adds room on both sides of a single value.
 fn widened((low, high): (f64, f64)) -> (f64, f64) {
     let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
     if low < high { (low, high) } else { (low - room, low + room) }
@@ -55,8 +44,8 @@ fn stretched((low, high): (f64, f64)) -> (f64, f64) {
     if low < high { (low, high) } else { (low / 2.0, low * 2.0) }
 }
 
-/// The smallest step of 1, 2 or 5 times a power of ten that makes at most about `wanted` steps:
-/// its first digit and its power.
+/// The smallest step of 1, 2 or 5 times a power of ten that makes about `wanted` steps, as digit
+/// and power.
 fn nice_step(span: f64, wanted: usize) -> (f64, i32) {
     let rough = span / wanted.max(1) as f64;
     let power = rough.log10().floor() as i32;
@@ -105,8 +94,7 @@ fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
     values.iter().map(|&value| Tick { value, label: label(value) }).collect()
 }
 
-/// Ticks at powers of a base; where those are fewer than three, also at two and five times powers
-/// of ten.
+/// Ticks at powers of a base; on a short axis, also at two and five times powers of ten.
 fn powers((low, high): (f64, f64), base: f64, wanted: usize, ends: Ends) -> Ticks {
     let log = |value: f64| value.ln() / base.ln();
     let (first, last) = ((log(low) + 1e-9).floor() as i32, (log(high) - 1e-9).ceil() as i32);

@@ -1,20 +1,20 @@
-//! A comparison as a JUnit report, which continuous integration shows: a case for each proxy under
-//! each workload, and one for each bar.
+//! A comparison as a JUnit report for continuous integration: a case for each proxy under each
+//! workload, and a case for each bar.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
 use crate::record::Record;
 
-/// A bar that was given, and how it was missed, if it was.
+/// A bar of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// The bar as it was given.
+    /// The text of the bar.
     pub name: String,
-    /// What was measured instead.
+    /// The measured value, if the bar was missed.
     pub missed: Option<String>,
 }
 
-/// The report. A run that was ended early has a case for that, which fails, whatever else there is.
+/// The JUnit report. A run that ended early has an additional failed case.
 pub fn junit(records: &[Record], checks: &[Check]) -> String {
     let under = |workload: &str| {
         let cases = subjects(records, workload)
@@ -45,8 +45,8 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     )
 }
 
-/// Whether a proxy gave whole and right answers only; of requests that a fault on purpose touched
-/// it is not known whether they could be answered, so that only wrong bytes count there.
+/// The case for whole and right answers. Requests during an injected fault may fail, so only wrong
+/// bytes count there.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
     let outside = "errors_outside_fault";
     let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
@@ -70,7 +70,7 @@ struct Case {
     outcome: Outcome,
 }
 
-/// What came of a case; why, where it did not pass.
+/// The outcome of a case, with the reason if it did not pass.
 enum Outcome {
     Passed,
     Failed(String),

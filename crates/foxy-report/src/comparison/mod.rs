@@ -1,6 +1,5 @@
-//! A comparison of proxies as its run records tell it: what repeats come to, who is ahead, as
-//! tables, a page and a test report. Everything is made from the records alone, so a finished run
-//! is reported again without running it.
+//! A comparison of proxies, made from run records alone: summaries of repeats, verdicts, tables, a
+//! page and a test report.
 
 mod junit;
 mod page;
@@ -15,14 +14,13 @@ pub use words::{markdown, tables, verdicts};
 
 use crate::record::{Measure, Record};
 
-/// What separates a workload's name from the rate, in requests a second, that it was offered at:
-/// `zipf@5000`.
+/// Separates the name of a workload from its offered rate in requests per second: `zipf@5000`.
 pub const AT_RATE: char = '@';
 
-/// What is said first of a comparison that was ended early.
+/// The first sentence on a comparison that ended early.
 pub const INCOMPLETE: &str = "Incomplete: the run was ended before all of it was measured.";
 
-/// Values in the order in which they come first.
+/// Distinct names in order of first occurrence.
 fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for name in names {
@@ -40,18 +38,17 @@ fn measures(records: &[Record]) -> impl Iterator<Item = &Measure> {
     })
 }
 
-/// The workloads of a comparison, in order.
 fn workloads(records: &[Record]) -> Vec<&str> {
     in_order(measures(records).filter_map(|measure| measure.workload.as_deref()))
 }
 
-/// Who was measured under a workload, in order; the first is whom the others are compared with.
+/// The subjects of a workload, in order; the first is the baseline.
 fn subjects<'a>(records: &'a [Record], workload: &str) -> Vec<&'a str> {
     let of_it = measures(records).filter(|measure| measure.workload.as_deref() == Some(workload));
     in_order(of_it.map(|measure| measure.subject.as_str()))
 }
 
-/// What the repeats of a measure come to.
+/// The summary of the repeats of a measure.
 fn result<'a>(
     records: &'a [Record],
     workload: &str,
@@ -66,7 +63,7 @@ fn result<'a>(
     })
 }
 
-/// Whether a run was ended before all of it was measured.
+/// Whether a run ended before it was complete.
 pub fn is_incomplete(records: &[Record]) -> bool {
     !matches!(records.last(), Some(Record::End { .. }))
 }

@@ -1,5 +1,5 @@
-//! A comparison as one page: the verdicts, a table and charts for each workload, latency over load,
-//! and how each proxy was set up.
+//! The HTML page of a comparison: verdicts, a table and charts for each workload, latency over
+//! load, and the setups of the proxies.
 
 use super::{
     AT_RATE, INCOMPLETE, in_order, is_incomplete, result, subjects, table, verdicts, workloads,
@@ -8,8 +8,9 @@ use crate::chart::{Axis, Bars, Chart, Line, Look, Plot, Provenance, Value, share
 use crate::figure::Place;
 use crate::page::Page;
 use crate::record::{Measure, Record};
+use crate::statistics::mean;
 
-/// The page.
+/// The comparison as HTML.
 pub fn page(records: &[Record]) -> String {
     let mut page = Page::new("Proxies compared");
     if is_incomplete(records) {
@@ -38,7 +39,7 @@ pub fn page(records: &[Record]) -> String {
     page.html()
 }
 
-/// What stands below each chart. Repeats stand for seeds.
+/// The provenance of each chart. Repeats count as seeds.
 fn provenance(records: &[Record]) -> Provenance {
     let setup = records.iter().find_map(|record| match record {
         Record::Setup(setup) => Some(setup),
@@ -101,9 +102,9 @@ fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<L
     subjects.iter().filter_map(line).collect()
 }
 
-/// Shares over latencies, the mean of the repeats at each share.
+/// Shares over latencies, with the mean of the repeats at each share.
 fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
-    let mut sums: Vec<(f64, f64, f64)> = Vec::new();
+    let mut latencies: Vec<(f64, Vec<f64>)> = Vec::new();
     for record in records {
         let Record::Histogram { subject: of, quantiles, workload: under, .. } = record else {
             continue;
@@ -112,19 +113,16 @@ fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, 
             continue;
         }
         for &(quantile, latency) in quantiles {
-            match sums.iter_mut().find(|(known, _, _)| *known == quantile) {
-                Some((_, sum, count)) => {
-                    *sum += latency as f64;
-                    *count += 1.0;
-                }
-                None => sums.push((quantile, latency as f64, 1.0)),
+            match latencies.iter_mut().find(|(known, _)| *known == quantile) {
+                Some((_, repeats)) => repeats.push(latency as f64),
+                None => latencies.push((quantile, vec![latency as f64])),
             }
         }
     }
-    shares_over_times(sums.into_iter().map(|(quantile, sum, count)| (quantile, sum / count)))
+    shares_over_times(latencies.into_iter().map(|(quantile, repeats)| (quantile, mean(&repeats))))
 }
 
-/// The first repeat's rate over the run.
+/// The rate of the first repeat over the run.
 fn timeline(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let found = records.iter().find_map(|record| match record {
         Record::Timeline(timeline)
@@ -137,7 +135,7 @@ fn timeline(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Valu
     found.into_iter().flatten().map(|&(at, rate)| (at, Value::exact(rate))).collect()
 }
 
-/// Latency over the rate that was offered, for workloads that were run at several.
+/// Latency over the offered rate, for workloads with several rates.
 fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenance) {
     let all = workloads(records);
     let rates = |name: &str| -> Vec<(f64, &str)> {

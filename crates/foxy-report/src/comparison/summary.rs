@@ -1,10 +1,10 @@
-//! What repeats come to: means with intervals, and ratios of the first proxy to each other, taken
-//! within each repeat so that what disturbs the machine for a while disturbs both.
+//! Summaries of repeats: means with intervals, and ratios of the first proxy to each other proxy.
+//! Ratios are taken within a repeat, so that a disturbance of the machine affects both.
 
 use super::{in_order, measures, subjects, workloads};
 use crate::record::{Measure, Record};
 
-/// Measures whose ratios mean something, and are named `NAME_ratio_to_SUBJECT`.
+/// Measures with ratios, which are named `NAME_ratio_to_SUBJECT`.
 pub const WITH_RATIOS: [&str; 5] = [
     "cpu_us_per_request",
     "requests_per_second",
@@ -13,8 +13,7 @@ pub const WITH_RATIOS: [&str; 5] = [
     "disk_bytes_per_cached_byte",
 ];
 
-/// The results of all repeats that the records have; results that are there already are not taken
-/// in.
+/// Summarises all repeats in the records, and ignores summaries in them.
 pub fn summarise(records: &[Record]) -> Vec<Record> {
     let mut results = Vec::new();
     for workload in workloads(records) {
@@ -41,11 +40,10 @@ fn repeats<'a>(
     })
 }
 
-/// What every repeat counts, also one in which no request failed.
+/// A measure of every repeat, even without failed requests.
 const ERRORS: &str = "errors";
 
-/// Whether a count is recorded only where it is above 0: a cause of errors, or what was broken off
-/// on purpose.
+/// Whether a count is recorded only above 0: a cause of errors, or deliberate aborts.
 fn is_recorded_where_it_happened(name: &str) -> bool {
     name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
 }

@@ -1,12 +1,11 @@
-//! A comparison in words and tables: a verdict for each workload, and what was measured, a row a
-//! proxy.
+//! A comparison in words and tables: a verdict and a table for each workload.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::number::significant;
 use crate::record::{Measure, Record};
 use crate::table::Table;
 
-/// The columns of a table, where a workload has them: measure, head, factor to the head's unit.
+/// Possible columns of a table: measure, head, factor to the unit of the head.
 const COLUMNS: [(&str, &str, f64); 18] = [
     ("cpu_us_per_request", "CPU µs/request", 1.0),
     ("requests_per_second", "requests/s", 1.0),
@@ -37,7 +36,7 @@ fn with_interval(measure: &Measure, factor: f64) -> String {
     format!("{} ({}–{})", digits(measure.value), digits(measure.low), digits(measure.high))
 }
 
-/// What was measured under a workload, a row a proxy.
+/// The measures of a workload, with a row per proxy.
 pub fn table(records: &[Record], workload: &str) -> Table {
     let subjects = subjects(records, workload);
     let found = |subject: &str, name: &str| result(records, workload, subject, name);
@@ -55,13 +54,13 @@ pub fn table(records: &[Record], workload: &str) -> Table {
     table
 }
 
-/// All tables as text, for a terminal.
+/// All tables as text.
 pub fn tables(records: &[Record]) -> String {
     let text = |workload: &&str| format!("\n{workload}\n{}", table(records, workload).render());
     workloads(records).iter().map(text).collect()
 }
 
-/// For each workload what the first proxy came to beside each other, a sentence a proxy.
+/// Sentences that compare the first proxy with each other proxy under each workload.
 pub fn verdicts(records: &[Record]) -> Vec<String> {
     let of_workload = |workload: &&str| {
         let subjects = subjects(records, workload);
@@ -88,7 +87,7 @@ pub fn verdicts(records: &[Record]) -> Vec<String> {
     workloads(records).iter().flat_map(of_workload).collect()
 }
 
-/// What keeps a ratio from being a verdict.
+/// The caveat of a ratio.
 fn doubt(ratio: &Measure) -> &'static str {
     match ratio.repeats {
         0 | 1 => " (one repeat: no interval)",

@@ -1,5 +1,4 @@
-//! The page that run records make by themselves: facts, rows of figures, measures, and a chart for
-//! each kind of curve.
+//! Pages from run records: facts, rows of figures, measures, and a chart for each kind of curve.
 
 use super::Page;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
@@ -10,7 +9,7 @@ use crate::table::Table;
 use foxy_base::ByteSize;
 
 impl Page {
-    /// A page of everything in a run's records; `place` is where its values come from.
+    /// A page of all records of a run.
     pub fn of_records(title: &str, records: &[Record], place: Place) -> Self {
         let mut page = Self::new(title);
         page.records(
@@ -20,8 +19,7 @@ impl Page {
         page
     }
 
-    /// Adds everything in a run's records. Where they hold a setup, its scale replaces that of
-    /// `provenance`.
+    /// Adds all records of a run. The scale of a setup replaces that of `provenance`.
     pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut timelines, mut distributions) = (Vec::new(), Vec::new());
@@ -52,7 +50,7 @@ impl Page {
         self.distributions(distributions, &provenance);
     }
 
-    /// Adds how each proxy was set up, and for which workload.
+    /// Adds the setup of each proxy.
     pub fn set_ups(&mut self, records: &[Record]) {
         let found = records.iter().filter_map(|record| match record {
             Record::Subject(subject) => Some(subject),
@@ -163,7 +161,7 @@ fn distribution(subject: &str, quantiles: &[(f64, u64)]) -> Line {
     Line { name: subject.into(), look: Look::Solid, points }
 }
 
-/// Values by name, names in the order in which they come first.
+/// Groups values by name, in order of first occurrence.
 fn grouped<T>(named: Vec<(&str, T)>) -> Vec<(&str, Vec<T>)> {
     let mut groups: Vec<(&str, Vec<T>)> = Vec::new();
     for (name, value) in named {
