@@ -31,6 +31,21 @@ pub struct FaultPlan {
     pub latency: (Duration, Duration),
 }
 
+impl FaultPlan {
+    /// No faults and no latency, as the default.
+    pub const NONE: Self = Self {
+        errors: 0.0,
+        no_space: 0.0,
+        short_reads: 0.0,
+        short_writes: 0.0,
+        flips_written: 0.0,
+        flips_read: 0.0,
+        lost_writes: 0.0,
+        misdirected_writes: 0.0,
+        latency: (Duration::ZERO, Duration::ZERO),
+    };
+}
+
 /// A kind of injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {

@@ -1,8 +1,9 @@
 //! Balancers that say who the client is.
 
-use crate::bench::{Client, TestProxy, proxy_with};
+use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::settings::ProxySettings;
+use foxy_testkit::client::Client;
 
 const PURGE: &str = "PURGE http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n";
 

@@ -1,9 +1,11 @@
 //! Origins that break off in the middle of a whole response: the rest is asked for where it broke,
 //! of the same response only.
 
-use crate::bench::{TestOrigin, TestProxy, forward_proxy, header};
+use crate::bench::{TestProxy, forward_proxy};
 use crate::sparse::{SLICE, Sparse, bytes};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::http::{head_length, header};
+use foxy_testkit::origin::TestOrigin;
 use std::io::Read;
 
 /// An object whose origin closes after each answer, so that what is cut short ends there.
@@ -14,7 +16,7 @@ fn closing(length: u64) -> Sparse {
 
 /// So many bytes of an answer's body, and its head.
 fn cut(mut answer: Vec<u8>, body: u64) -> Vec<u8> {
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+    let head = head_length(&answer).expect("a head");
     answer.truncate(head + usize::try_from(body).expect("small"));
     answer
 }
@@ -25,8 +27,7 @@ fn until_the_end(proxy: &TestProxy, url: &str) -> Vec<u8> {
     client.send(format!("GET {url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes());
     let mut got = Vec::new();
     client.stream.read_to_end(&mut got).expect("a close");
-    let end = got.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
-    got.split_off(end + 4)
+    got.split_off(head_length(&got).expect("a head"))
 }
 
 #[test]

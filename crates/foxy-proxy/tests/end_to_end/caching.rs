@@ -1,7 +1,9 @@
 //! What is stored, served again, validated, varied, cut into ranges and invalidated.
 
-use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with};
+use crate::bench::{forward_proxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 

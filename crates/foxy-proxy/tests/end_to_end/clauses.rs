@@ -1,7 +1,9 @@
 //! Clauses of RFC 9110 and RFC 9111 that the public suite does not touch, and no other test here:
 //! docs/clauses.md has them all.
 
-use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with};
+use crate::bench::{forward_proxy, proxy_with};
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 
 const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n";
 

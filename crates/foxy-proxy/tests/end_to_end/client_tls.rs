@@ -1,14 +1,17 @@
 //! Clients behind TLS: what they are served, which certificate they see, and what is refused or
 //! given up.
 
-use crate::bench::{Client, TestOrigin, TestProxy, header, ok, proxy_with};
-use crate::certificates::{TestAuthority, TestCertificate};
+use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::Scheme;
+use foxy_testkit::certificates::{TestAuthority, TestCertificate};
+use foxy_testkit::client::Client;
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};

@@ -1,8 +1,10 @@
 //! Explanations: what they say is what then happens, and asking changes nothing and asks no origin.
 
-use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok, proxy_with};
+use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::explain::{Explanation, Outcome};
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 
 fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
     let fields = lines.lines().filter_map(|line| line.split_once(": "));

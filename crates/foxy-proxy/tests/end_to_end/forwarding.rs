@@ -1,7 +1,9 @@
 //! What is passed on: bodies both ways, interim responses, trailers, upgrades, tunnels; and what is
 //! refused.
 
-use crate::bench::{TestOrigin, forward_proxy, header, ok, proxy_with, reverse_proxy};
+use crate::bench::{forward_proxy, proxy_with, reverse_proxy};
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -107,9 +109,7 @@ fn an_upgrade_becomes_a_tunnel_only_after_101() {
     ));
     assert_eq!((answer.status, answer.header("upgrade")), (101, "echo"));
     client.send(b"");
-    let mut welcome = [0; 7];
-    let early = client.answer_bytes(&mut welcome);
-    assert_eq!(early, b"welcome");
+    assert_eq!(client.take(7), b"welcome");
 }
 
 #[test]
@@ -133,8 +133,7 @@ fn connect_tunnels_to_allowed_ports_only() {
     );
     let opened = client.answer(true);
     assert_eq!(opened.status, 200);
-    let mut back = [0; 4];
-    assert_eq!(client.answer_bytes(&mut back), b"ping");
+    assert_eq!(client.take(4), b"ping");
 }
 
 #[test]

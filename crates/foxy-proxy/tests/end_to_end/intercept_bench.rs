@@ -1,8 +1,7 @@
 //! What tests of interception stand on: an origin behind TLS, a proxy that intercepts it, and
 //! clients inside a CONNECT.
 
-use crate::bench::{Answered, TestOrigin, TestProxy, ok, proxy_with};
-use crate::certificates::TestAuthority;
+use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::intercept::{
@@ -10,11 +9,15 @@ use foxy_proxy::intercept::{
 };
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Authorities, OriginTls};
+use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::client::{Answered, exchange};
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::wait::until;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,10 +98,7 @@ impl Bench {
     }
 
     pub fn wait_for(&self, counter: Counter, count: u64) {
-        let given_up = clock::monotonic() + Duration::from_secs(10);
-        while self.proxy.count(counter) < count && clock::monotonic() < given_up {
-            std::thread::yield_now();
-        }
+        until("the count", || (self.proxy.count(counter) >= count).then_some(()));
         assert_eq!(self.proxy.count(counter), count, "{counter:?}");
     }
 }
@@ -120,8 +120,6 @@ pub fn config(root: CertificateDer<'static>) -> ClientConfig {
 
 /// One request, read until the proxy closes.
 pub fn ask(client: &mut TlsClient, lines: &str) -> String {
-    write!(client, "{lines}\r\nConnection: close\r\n\r\n").expect("taken");
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).expect("closed as TLS closes");
-    answer
+    let answer = exchange(client, &format!("{lines}\r\nConnection: close\r\n\r\n"));
+    String::from_utf8(answer).expect("text")
 }

@@ -1,9 +1,10 @@
 //! CONNECTs that are intercepted, those that are not, and what is refused inside. Origins are
 //! behind TLS of their own.
 
-use crate::bench::{Client, header};
 use crate::intercept_bench::{Bench, HOST, ask, config, session};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::client::Client;
+use foxy_testkit::http::header;
 use rustls::StreamOwned;
 use rustls::pki_types::ServerName;
 use std::io::{ErrorKind, Read, Write};

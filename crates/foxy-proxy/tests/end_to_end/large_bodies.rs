@@ -1,9 +1,11 @@
 //! Bodies that are stored in parts: which parts memory keeps, and that nobody gets a byte of them
 //! that is not of the response that is in force.
 
-use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
+use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
 use std::sync::{Arc, Barrier};
 
 const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\n";

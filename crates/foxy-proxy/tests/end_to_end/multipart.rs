@@ -1,7 +1,10 @@
 //! Several ranges in one request: answered together from what is stored, never multiplied, neither
 //! to clients nor to origins.
 
-use crate::bench::{Answered, TestOrigin, forward_proxy, header, ok};
+use crate::bench::forward_proxy;
+use foxy_testkit::client::Answered;
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 
 const FRESH: &str = "Cache-Control: max-age=60\r\nETag: \"a\"\r\nContent-Type: text/x-test\r\n";
 

@@ -1,10 +1,12 @@
 //! Origins behind TLS: what is fetched from them, and every certificate that is refused.
 
-use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
-use crate::certificates::TestAuthority;
+use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::upstream::{Authorities, OriginTls, Scheme};
+use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
 use rcgen::date_time_ymd;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -158,6 +160,5 @@ fn an_upgrade_tunnels_through_tls() {
     let head =
         format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n");
     assert_eq!(client.ask(&head).status, 101);
-    let mut bytes = [0; 5];
-    assert_eq!(client.answer_bytes(&mut bytes), b"hello");
+    assert_eq!(client.take(5), b"hello");
 }

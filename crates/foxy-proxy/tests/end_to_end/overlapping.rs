@@ -1,9 +1,11 @@
 //! Fetches of one URL that overlap: whichever ends first, what answers later is the response of the
 //! fetch that began last (RFC 9111 §4). Fetches of other URLs make no difference.
 
-use crate::bench::{TestOrigin, TestProxy, forward_proxy, ok, proxy_with};
+use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use crate::sparse::{SLICE, Sparse};
 use foxy_proxy::cache::CacheKey;
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};

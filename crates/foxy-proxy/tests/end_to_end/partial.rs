@@ -1,8 +1,10 @@
 //! Parts of responses where slices would be too large to store: stored as they pass, served,
 //! joined, and never mixed up.
 
-use crate::bench::{TestOrigin, TestProxy, header, proxy_with};
+use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::http::header;
+use foxy_testkit::origin::TestOrigin;
 
 fn forward_proxy() -> TestProxy {
     proxy_with(|settings| settings.object_limit = 1 << 16)

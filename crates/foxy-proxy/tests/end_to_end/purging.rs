@@ -1,10 +1,12 @@
 //! Purges: who may, what they are about, soft and hard, and one that comes while what it is about
 //! is being fetched.
 
-use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok, proxy_with};
+use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::core::token::Token;
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 

@@ -1,7 +1,9 @@
 //! What is stored when the origin has said something newer: nothing older takes its place, and
 //! nothing that the origin has turned down answers any more (RFC 9111 §4, §4.3.3).
 
-use crate::bench::{TestOrigin, TestProxy, forward_proxy, header, ok};
+use crate::bench::{TestProxy, forward_proxy};
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;

@@ -1,7 +1,9 @@
 //! What the origin of a reverse proxy is told of the client, and what no client can make it
 //! believe.
 
-use crate::bench::{TestOrigin, forward_proxy, header, ok, reverse_proxy};
+use crate::bench::{forward_proxy, reverse_proxy};
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 

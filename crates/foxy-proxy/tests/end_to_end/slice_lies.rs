@@ -1,8 +1,10 @@
 //! Origins that do not send the slices they are asked for: no client gets a byte that is not the
 //! object's, none a whole answer that is not, and nothing of a lie is kept.
 
-use crate::bench::{TestOrigin, TestProxy, forward_proxy, header};
+use crate::bench::{TestProxy, forward_proxy};
 use crate::sparse::{SLICE, Sparse, bytes};
+use foxy_testkit::http::{head_length, header};
+use foxy_testkit::origin::TestOrigin;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,11 +94,11 @@ fn until_the_end(proxy: &TestProxy, url: &str, range: &str) -> (u16, Option<usiz
     );
     let mut got = Vec::new();
     client.stream.read_to_end(&mut got).expect("a close");
-    let end = got.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+    let end = head_length(&got).expect("a head");
     let head = String::from_utf8_lossy(&got[..end]).into_owned();
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
     let length = header(&head, "content-length").and_then(|length| length.parse().ok());
-    (status, length, got[end + 4..].to_vec())
+    (status, length, got[end..].to_vec())
 }
 
 #[test]
@@ -222,8 +224,7 @@ fn an_answer_whose_first_byte_never_comes_has_a_head_all_the_same() {
     let object = closing();
     let origin = TestOrigin::start(move |head, _| {
         let mut answer = object.answer(head);
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
-        answer.truncate(end + 4);
+        answer.truncate(head_length(&answer).expect("a head"));
         answer
     });
     let proxy = forward_proxy();

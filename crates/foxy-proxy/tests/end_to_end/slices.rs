@@ -1,9 +1,12 @@
 //! Ranges of objects that were never fetched whole: by aligned slices, each fetched once, none of
 //! them of another representation than the answer it is part of.
 
-use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, proxy_with};
+use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use crate::sparse::{SLICE, Sparse, bytes};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::client::Answered;
+use foxy_testkit::http::{head_length, header};
+use foxy_testkit::origin::TestOrigin;
 use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
@@ -123,7 +126,7 @@ fn an_object_that_changes_between_slices_is_never_mixed() {
         client.send(head.as_bytes());
         let mut got = Vec::new();
         std::io::Read::read_to_end(&mut client.stream, &mut got).expect("a close");
-        let end = got.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let end = head_length(&got).expect("a head");
         let expected = bytes(5, 2_000_000);
         assert!(
             expected.starts_with(&got[end..]) && got.len() - end < expected.len(),

@@ -1,7 +1,8 @@
 //! A large object that is nowhere: every byte follows from its place. Its origin serves ranges of
 //! it and counts what it sends.
 
-use crate::bench::{TestOrigin, header};
+use foxy_testkit::http::header;
+use foxy_testkit::origin::TestOrigin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 

@@ -1,8 +1,11 @@
 //! Stale responses: served only under a permit, validated meanwhile or after, and never where the
 //! response forbids it.
 
-use crate::bench::{Answered, TestOrigin, TestProxy, forward_proxy, header, ok, reverse_proxy};
+use crate::bench::{TestProxy, forward_proxy, reverse_proxy};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::client::Answered;
+use foxy_testkit::http::{header, ok};
+use foxy_testkit::origin::TestOrigin;
 
 const ERROR: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ndown";

@@ -1,8 +1,10 @@
 //! Reloads that came whole and could not be kept: what they replaced answers no more, whatever kept
 //! them from being stored.
 
-use crate::bench::{TestOrigin, TestProxy, ok, proxy_with};
+use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;

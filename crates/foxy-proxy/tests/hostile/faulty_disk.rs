@@ -21,26 +21,14 @@ const BAD: FaultPlan = FaultPlan {
     flips_read: 0.05,
     lost_writes: 0.05,
     misdirected_writes: 0.05,
-    latency: (std::time::Duration::ZERO, std::time::Duration::ZERO),
+    ..FaultPlan::NONE
 };
 
 /// A full disk.
-const FULL: FaultPlan = FaultPlan { errors: 0.0, no_space: 1.0, ..NO_FAULTS };
+const FULL: FaultPlan = FaultPlan { no_space: 1.0, ..FaultPlan::NONE };
 
 /// A disk that is gone.
-const GONE: FaultPlan = FaultPlan { errors: 1.0, ..NO_FAULTS };
-
-const NO_FAULTS: FaultPlan = FaultPlan {
-    errors: 0.0,
-    no_space: 0.0,
-    short_reads: 0.0,
-    short_writes: 0.0,
-    flips_written: 0.0,
-    flips_read: 0.0,
-    lost_writes: 0.0,
-    misdirected_writes: 0.0,
-    latency: (std::time::Duration::ZERO, std::time::Duration::ZERO),
-};
+const GONE: FaultPlan = FaultPlan { errors: 1.0, ..FaultPlan::NONE };
 
 /// What belongs to each path: between a byte and two and a half million.
 fn bodies() -> Vec<Vec<u8>> {

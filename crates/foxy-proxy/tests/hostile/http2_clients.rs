@@ -2,15 +2,14 @@
 //! anything but one well-formed request, nothing of it is held without bound, and others are served
 //! meanwhile.
 
-use crate::support::http2::{
-    END_HEADERS, END_STREAM, Http2Client, RawHttp2, block, frame, get, get_block, kind,
-};
+use crate::support::http2::{Http2Client, RawHttp2, get};
 use crate::support::proxy::Proxy;
 use crate::support::requests::plain_origin;
 use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 use foxy_proxy::core::counters::Counter;
+use foxy_testkit::http2::{END_HEADERS, END_STREAM, block, frame, get_block, kind};
 use h2::Reason;
 use std::time::Duration;
 
@@ -253,7 +252,7 @@ async fn a_flood_of_resets_ends_its_connection_and_no_other() {
     local(async {
         let (origin, proxy) = (plain_origin().await, Proxy::start());
         let mut client = RawHttp2::connect(&proxy, &[]).await;
-        let fields = get_block(&format!("127.0.0.1:{}", origin.port));
+        let fields = get_block(&format!("127.0.0.1:{}", origin.port), "/");
         let flood: Vec<u8> = (0..2000)
             .flat_map(|number| {
                 let opened =
@@ -276,7 +275,7 @@ async fn a_client_that_gives_up_request_after_request_is_sent_away() {
         let origin = ScriptedOrigin::with(vec![Step::Head, Step::Hang]).await;
         let proxy = Proxy::start();
         let mut client = RawHttp2::connect(&proxy, &[]).await;
-        let fields = get_block(&format!("127.0.0.1:{}", origin.port));
+        let fields = get_block(&format!("127.0.0.1:{}", origin.port), "/");
         for number in 0..1000 {
             let stream = 2 * number + 1;
             client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &fields)).await;
@@ -301,7 +300,7 @@ async fn a_head_without_end_ends_its_connection_and_no_other() {
     local(async {
         let (origin, proxy) = (plain_origin().await, Proxy::start());
         let mut client = RawHttp2::connect(&proxy, &[]).await;
-        let fields = get_block(&format!("127.0.0.1:{}", origin.port));
+        let fields = get_block(&format!("127.0.0.1:{}", origin.port), "/");
         client.send(&frame(kind::HEADERS, END_STREAM, 1, &fields)).await;
         let more = frame(kind::CONTINUATION, 0, 1, &block(&[("x", &"a".repeat(100))]).repeat(100));
         let mut sent = 0;
@@ -351,7 +350,7 @@ async fn a_stream_that_takes_nothing_is_cut_and_its_connection_goes_on() {
         let proxy =
             Proxy::start_with(|settings| settings.client_write = Duration::from_millis(200));
         let mut client = RawHttp2::connect(&proxy, &[(INITIAL_WINDOW, 0)]).await;
-        let fields = get_block(&format!("127.0.0.1:{}", origin.port));
+        let fields = get_block(&format!("127.0.0.1:{}", origin.port), "/");
         client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &fields)).await;
         let reset = client.find(|frame| frame.kind == kind::RST_STREAM).await.expect("a reset");
         assert_eq!((reset.stream, reset.reason()), (1, u32::from(Reason::CANCEL)));

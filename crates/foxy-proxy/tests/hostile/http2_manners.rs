@@ -1,11 +1,10 @@
 //! What HTTP/2 has manners for: a proxy that is to stop, and a client that asks before it sends a
 //! body.
 
-use crate::support::http2::{
-    END_HEADERS, END_STREAM, Frame, RawHttp2, block, frame, get_block, kind,
-};
+use crate::support::http2::{Frame, RawHttp2};
 use crate::support::proxy::Proxy;
 use crate::support::{ScriptedOrigin, Step, local, send};
+use foxy_testkit::http2::{END_HEADERS, END_STREAM, block, frame, get_block, kind};
 use h2::Reason;
 use std::rc::Rc;
 use std::time::Duration;
@@ -45,7 +44,7 @@ async fn a_proxy_that_stops_says_goaway_and_finishes_what_was_asked() {
                 .await;
         let proxy = Proxy::start_with(|settings| settings.stop_after = Duration::from_secs(60));
         let mut client = RawHttp2::connect(&proxy, &[]).await;
-        let asked = get_block(&format!("127.0.0.1:{}", origin.port));
+        let asked = get_block(&format!("127.0.0.1:{}", origin.port), "/");
         client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, &asked)).await;
         origin.heard_a_head().await;
         let stopping = proxy.stop();

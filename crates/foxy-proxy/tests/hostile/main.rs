@@ -2,9 +2,6 @@
 //! that its parts share the scripted origins and the raw client in `support`.
 
 mod bodies;
-#[path = "../end_to_end/certificates.rs"]
-#[expect(dead_code, reason = "shared with tests that need more of it")]
-mod certificates;
 mod clients;
 mod crowded;
 mod faulty_disk;

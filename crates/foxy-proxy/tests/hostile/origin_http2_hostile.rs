@@ -2,14 +2,16 @@
 
 use crate::origin_http2::{get, http2_client, http2_client_with, request};
 use crate::support::http2_frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, FrameOrigin, GOAWAY, HEADERS, HTTP1,
-    OPENED, PING, PUSH_PROMISE, RST_STREAM, React, SETTINGS, STATUS_200, frame, head, line,
-    settings,
+    Frame, FrameOrigin, HTTP1, OPENED, React, STATUS_200, head, settings,
 };
 use crate::support::local;
 use crate::upstream::{Answer, answer, whole};
 use foxy_http::{BodyLength, DecodeError, Method};
 use foxy_proxy::upstream::{BodyPiece, HeadEvent, Http2Error, RequestBody, UpstreamError};
+use foxy_testkit::http2::kind::{
+    CONTINUATION, DATA, GOAWAY, HEADERS, PING, PUSH_PROMISE, RST_STREAM, SETTINGS,
+};
+use foxy_testkit::http2::{END_HEADERS, END_STREAM, field, frame};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -232,7 +234,7 @@ async fn trailers_with_a_pseudo_field_are_no_answer() {
         let with = |trailers: &'static [(&str, &str)]| {
             move |stream| {
                 let block: Vec<u8> =
-                    trailers.iter().flat_map(|(name, value)| line(name, value)).collect();
+                    trailers.iter().flat_map(|(name, value)| field(name, value)).collect();
                 let begun = [head(stream, 0, &[]), frame(DATA, 0, stream, b"fine")].concat();
                 [begun, frame(HEADERS, END_HEADERS | END_STREAM, stream, &block)].concat()
             }
@@ -272,12 +274,15 @@ async fn malformed_heads_are_no_answer() {
         ] {
             check(move |stream| head(stream, END_STREAM, &[(name, value)]), PROTOCOL).await;
         }
-        check(|stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &line("x", "y")), PROTOCOL)
-            .await;
-        let switch = |stream| frame(HEADERS, END_HEADERS, stream, &line(":status", "101"));
+        check(
+            |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &field("x", "y")),
+            PROTOCOL,
+        )
+        .await;
+        let switch = |stream| frame(HEADERS, END_HEADERS, stream, &field(":status", "101"));
         check(switch, Err(DecodeError::UnexpectedSwitch.into())).await;
         let beyond =
-            |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &line(":status", "600"));
+            |stream| frame(HEADERS, END_HEADERS | END_STREAM, stream, &field(":status", "600"));
         check(beyond, Err(DecodeError::InvalidStatusLine.into())).await;
     })
     .await;
@@ -293,7 +298,7 @@ async fn heads_beyond_the_limits_are_no_answer() {
         check(many, Err(DecodeError::TooManyHeaders.into())).await;
         let value = "v".repeat(120);
         let large = move |stream| {
-            let block: Vec<u8> = (0..700).flat_map(|_| line("x", &value)).collect();
+            let block: Vec<u8> = (0..700).flat_map(|_| field("x", &value)).collect();
             let mut bytes = frame(HEADERS, END_STREAM, stream, &[STATUS_200]);
             for part in block.chunks(16_000) {
                 bytes.extend(frame(CONTINUATION, 0, stream, part));
@@ -320,7 +325,7 @@ async fn floods_end_the_connection_and_are_named() {
         assert_eq!(flooded(|_| frame(SETTINGS, 0, 0, &[])).await, flood);
         assert_eq!(flooded(|stream| frame(2, 0, stream, &[0, 0, 0, 0, 1])).await, flood);
         assert_eq!(flooded(|stream| frame(77, 0, stream, b"unknown")).await, flood);
-        let interim = |stream| frame(HEADERS, END_HEADERS, stream, &line(":status", "103"));
+        let interim = |stream| frame(HEADERS, END_HEADERS, stream, &field(":status", "103"));
         let many = UpstreamError::BadResponse(DecodeError::TooManyInterimResponses);
         let found = flooded(interim).await;
         assert!(found == flood || found == many, "{found:?}");
@@ -333,7 +338,7 @@ async fn an_endless_head_is_cut_off() {
     local(async {
         let origin = answering(|asked| {
             let start = frame(HEADERS, 0, asked.stream, &[STATUS_200]);
-            let more = frame(CONTINUATION, 0, asked.stream, &line("x", "y"));
+            let more = frame(CONTINUATION, 0, asked.stream, &field("x", "y"));
             React::Send([start, more.repeat(50_000)].concat())
         })
         .await;
@@ -348,7 +353,7 @@ async fn an_endless_head_is_cut_off() {
 #[tokio::test]
 async fn frames_that_break_the_rules_end_the_connection() {
     local(async {
-        let pushed = [&[0, 0, 0, 2, 0x82, 0x84, 0x86][..], &line(":authority", "a.test")].concat();
+        let pushed = [&[0, 0, 0, 2, 0x82, 0x84, 0x86][..], &field(":authority", "a.test")].concat();
         check(move |stream| frame(PUSH_PROMISE, END_HEADERS, stream, &pushed), PROTOCOL).await;
         check(|_| frame(WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes()), PROTOCOL).await;
         check(|stream| frame(DATA, END_STREAM, stream, b"before the head"), PROTOCOL).await;

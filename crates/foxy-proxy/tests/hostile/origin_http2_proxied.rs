@@ -1,10 +1,7 @@
 //! HTTP/2 to origins through the whole proxy: which version is spoken, what is kept, what clients
 //! are told.
 
-use crate::certificates::TestAuthority;
-use crate::support::http2_frames::{
-    DATA, FrameOrigin, HEADERS, OPENED, RST_STREAM, React, frame, head, settings,
-};
+use crate::support::http2_frames::{FrameOrigin, OPENED, React, head, settings};
 use crate::support::http2_origin::Http2Origin;
 use crate::support::local;
 use crate::support::proxy::Proxy;
@@ -13,6 +10,9 @@ use foxy_http::Method;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Authorities, OriginHttp2, OriginTls};
+use foxy_testkit::certificates::TestAuthority;
+use foxy_testkit::http2::frame;
+use foxy_testkit::http2::kind::{DATA, HEADERS, RST_STREAM};
 use futures_util::future::FutureExt;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;

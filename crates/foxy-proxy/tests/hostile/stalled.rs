@@ -1,12 +1,13 @@
 //! Clients that ask for large stored objects and do not read them: together they hold no more than
 //! the budget of parts, each in time nothing, and they keep nobody else waiting.
 
-use crate::support::http2::{END_HEADERS, END_STREAM, RawHttp2, block, frame, kind};
+use crate::support::http2::RawHttp2;
 use crate::support::proxy::Proxy;
 use crate::support::store::CountingStore;
 use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
+use foxy_testkit::http2::{END_HEADERS, END_STREAM, frame, get_block, kind};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,17 +76,11 @@ async fn clients_that_do_not_read_hold_a_bounded_part_of_the_store_and_in_time_n
     .await;
 }
 
-/// SETTINGS_INITIAL_WINDOW_SIZE and WINDOW_UPDATE (RFC 9113 §6.5.2, §6.9).
+/// SETTINGS_INITIAL_WINDOW_SIZE and kind::WINDOW_UPDATE (RFC 9113 §6.5.2, §6.9).
 const INITIAL_WINDOW: u16 = 4;
-const WINDOW_UPDATE: u8 = 8;
 
 /// Bytes of a body that is stored as one record.
 const SMALLER: usize = 900_000;
-
-/// Asks for `path`, through a proxy that does not know the answer yet.
-fn get_path(authority: &str, path: &str) -> Vec<u8> {
-    block(&[(":method", "GET"), (":scheme", "http"), (":authority", authority), (":path", path)])
-}
 
 #[tokio::test]
 async fn streams_without_a_window_stay_within_the_budget_and_get_all_once_they_have_one() {
@@ -117,7 +112,7 @@ async fn streams_without_a_window_stay_within_the_budget_and_get_all_once_they_h
         let object = |stream: u32| (stream as usize / 2) % OBJECTS;
         for number in 0..STREAMS {
             let (stream, flags) = (2 * number + 1, END_HEADERS | END_STREAM);
-            let fields = get_path(&authority, &format!("/{}", object(stream)));
+            let fields = get_block(&authority, &format!("/{}", object(stream)));
             client.send(&frame(kind::HEADERS, flags, stream, &fields)).await;
         }
         for _ in 0..STREAMS {
@@ -128,7 +123,7 @@ async fn streams_without_a_window_stay_within_the_budget_and_get_all_once_they_h
         let_go(&store).await;
 
         let mut bodies: HashMap<u32, Vec<u8>> = HashMap::new();
-        let more = |stream| frame(WINDOW_UPDATE, 0, stream, &(1_u32 << 28).to_be_bytes());
+        let more = |stream| frame(kind::WINDOW_UPDATE, 0, stream, &(1_u32 << 28).to_be_bytes());
         client.send(&more(0)).await;
         for number in 0..STREAMS {
             client.send(&more(2 * number + 1)).await;

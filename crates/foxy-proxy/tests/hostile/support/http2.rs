@@ -2,6 +2,7 @@
 
 use crate::support::proxy::Proxy;
 use bytes::Bytes;
+use foxy_testkit::http2::{PREFACE, frame, kind};
 use h2::client::{Builder, SendRequest};
 use http::{HeaderMap, Request};
 use std::time::Duration;
@@ -103,20 +104,6 @@ pub async fn read(answer: h2::client::ResponseFuture) -> Result<Answer, h2::Erro
     Ok(read)
 }
 
-/// Types of frames (RFC 9113 §6).
-pub mod kind {
-    pub const DATA: u8 = 0;
-    pub const HEADERS: u8 = 1;
-    pub const RST_STREAM: u8 = 3;
-    pub const SETTINGS: u8 = 4;
-    pub const PING: u8 = 6;
-    pub const GOAWAY: u8 = 7;
-    pub const CONTINUATION: u8 = 9;
-}
-
-pub const END_STREAM: u8 = 1;
-pub const END_HEADERS: u8 = 4;
-
 /// A frame as it came.
 #[derive(Debug)]
 pub struct Frame {
@@ -144,7 +131,7 @@ impl RawHttp2 {
         let mut stream =
             TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
         stream.set_nodelay(true).expect("set");
-        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.expect("taken");
+        stream.write_all(PREFACE).await.expect("taken");
         let pair =
             |(id, value): &(u16, u32)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat();
         let payload: Vec<u8> = settings.iter().flat_map(pair).collect();
@@ -184,22 +171,4 @@ impl RawHttp2 {
             }
         }
     }
-}
-
-/// A frame's bytes.
-pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// Fields as HPACK literals that nobody remembers (RFC 7541 §6.2.2), each shorter than 127 bytes.
-pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
-    let text =
-        |text: &str| [&[u8::try_from(text.len()).expect("short")][..], text.as_bytes()].concat();
-    fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
-}
-
-/// The fields of a GET of `/` there.
-pub fn get_block(authority: &str) -> Vec<u8> {
-    block(&[(":method", "GET"), (":scheme", "http"), (":authority", authority), (":path", "/")])
 }

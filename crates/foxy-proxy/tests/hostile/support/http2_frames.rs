@@ -1,22 +1,10 @@
 //! An origin that speaks HTTP/2 frame by frame, so that it can break every rule.
 
+use foxy_testkit::http2::{END_HEADERS, field, frame, kind};
 use std::cell::Cell;
 use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-
-pub const DATA: u8 = 0;
-pub const HEADERS: u8 = 1;
-pub const RST_STREAM: u8 = 3;
-pub const SETTINGS: u8 = 4;
-pub const PUSH_PROMISE: u8 = 5;
-pub const PING: u8 = 6;
-pub const GOAWAY: u8 = 7;
-pub const CONTINUATION: u8 = 9;
-
-/// Flags of HEADERS and DATA.
-pub const END_STREAM: u8 = 1;
-pub const END_HEADERS: u8 = 4;
 
 /// The opening of a connection, as if it were a frame.
 pub const OPENED: u8 = 255;
@@ -44,33 +32,16 @@ pub struct Frame {
     pub stream: u32,
 }
 
-/// A frame.
-pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a short payload");
-    let mut bytes = length.to_be_bytes()[1..].to_vec();
-    bytes.extend([kind, flags]);
-    bytes.extend(stream.to_be_bytes());
-    bytes.extend(payload);
-    bytes
-}
-
 /// No settings.
 pub fn settings() -> Vec<u8> {
-    frame(SETTINGS, 0, 0, &[])
-}
-
-/// A header line without compression.
-pub fn line(name: &str, value: &str) -> Vec<u8> {
-    let length =
-        |text: &str| u8::try_from(text.len()).ok().filter(|&length| length < 127).expect("short");
-    [&[0, length(name)], name.as_bytes(), &[length(value)], value.as_bytes()].concat()
+    frame(kind::SETTINGS, 0, 0, &[])
 }
 
 /// The head of a 200 with these lines.
 pub fn head(stream: u32, flags: u8, lines: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![STATUS_200];
-    block.extend(lines.iter().flat_map(|(name, value)| line(name, value)));
-    frame(HEADERS, END_HEADERS | flags, stream, &block)
+    block.extend(lines.iter().flat_map(|(name, value)| field(name, value)));
+    frame(kind::HEADERS, END_HEADERS | flags, stream, &block)
 }
 
 /// The origin.

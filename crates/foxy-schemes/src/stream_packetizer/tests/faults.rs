@@ -13,19 +13,7 @@ use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::testing::{Store, content, name};
 use std::time::Duration;
 
-const BROKEN: FaultPlan = FaultPlan { errors: 1.0, ..SOUND };
-
-const SOUND: FaultPlan = FaultPlan {
-    errors: 0.0,
-    no_space: 0.0,
-    short_reads: 0.0,
-    short_writes: 0.0,
-    flips_written: 0.0,
-    flips_read: 0.0,
-    lost_writes: 0.0,
-    misdirected_writes: 0.0,
-    latency: (Duration::ZERO, Duration::ZERO),
-};
+const BROKEN: FaultPlan = FaultPlan { errors: 1.0, ..FaultPlan::NONE };
 
 fn store(plan: FaultPlan, seed: u64) -> Store<Faulty<Memory>> {
     open(&settings(), Faulty::new(Memory::default(), plan, seed))
@@ -37,7 +25,7 @@ fn set(store: &mut Store<Faulty<Memory>>, plan: FaultPlan) {
 
 #[test]
 fn a_disk_without_room_makes_the_store_smaller_or_unusable() {
-    let full = FaultPlan { no_space: 1.0, ..SOUND };
+    let full = FaultPlan { no_space: 1.0, ..FaultPlan::NONE };
     let mut unusable = store(full, 1);
     assert_eq!(unusable.observer.status.get(), StoreStatus::Unusable(OpenStoreError::NoSpace));
     assert_eq!(unusable.put(1, 1, 10), Answer::Refused(RefusedReason::NoSpace));
@@ -45,7 +33,11 @@ fn a_disk_without_room_makes_the_store_smaller_or_unusable() {
         .map(|seed| {
             let observed = open(
                 &settings(),
-                Faulty::new(Memory::default(), FaultPlan { no_space: 0.3, ..SOUND }, seed),
+                Faulty::new(
+                    Memory::default(),
+                    FaultPlan { no_space: 0.3, ..FaultPlan::NONE },
+                    seed,
+                ),
             );
             let told = observed.observer.statistics.size_bytes.get();
             (observed.observer.status.get(), observed.driver.into_device().inner().bytes(), told)
@@ -62,7 +54,7 @@ fn a_size_that_must_be_exact_is_had_or_refused() {
         ..settings()
     };
     for seed in 0..20 {
-        let plan = FaultPlan { no_space: 0.3, ..SOUND };
+        let plan = FaultPlan { no_space: 0.3, ..FaultPlan::NONE };
         let observed = open(&exact, Faulty::new(Memory::default(), plan, seed));
         let status = observed.observer.status.get();
         let size = observed.driver.into_device().inner().bytes();
@@ -83,13 +75,13 @@ fn a_disk_that_fails_at_opening_leaves_a_store_that_answers() {
 
 #[test]
 fn records_of_a_failed_write_are_absent_and_its_pages_given_up() {
-    let mut store = store(SOUND, 1);
+    let mut store = store(FaultPlan::NONE, 1);
     set(&mut store, BROKEN);
     for key in 0..20 {
         assert_eq!(store.put(key, 1, 3000), Answer::Stored, "in the page buffer");
     }
     store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
-    set(&mut store, SOUND);
+    set(&mut store, FaultPlan::NONE);
     assert!((0..20).all(|key| !store.holds(key, 1, 3000)));
     assert!(store.counter("retired_pages") >= 20 * 3000 / 4096);
     assert_eq!(store.put(1, 2, 3000), Answer::Stored);
@@ -99,20 +91,20 @@ fn records_of_a_failed_write_are_absent_and_its_pages_given_up() {
 
 #[test]
 fn a_removal_that_cannot_be_made_durable_is_refused() {
-    let mut store = store(SOUND, 1);
+    let mut store = store(FaultPlan::NONE, 1);
     store.put(1, 1, 3000);
     set(&mut store, BROKEN);
     let failed = Answer::Refused(RefusedReason::DeviceFailed(IoError::Device));
     assert_eq!(store.driver.remove(name(1)), failed);
     assert_eq!(store.put(1, 2, 100), failed);
-    set(&mut store, SOUND);
+    set(&mut store, FaultPlan::NONE);
     assert!(store.holds(1, 1, 3000), "as it was");
     assert_eq!(store.driver.remove(name(1)), Answer::Removed);
 }
 
 #[test]
 fn a_read_error_is_a_miss() {
-    let mut store = store(SOUND, 1);
+    let mut store = store(FaultPlan::NONE, 1);
     store.put(1, 1, 3000);
     store.driver.run_until(Instant::ZERO + Duration::from_secs(5));
     set(&mut store, BROKEN);
@@ -133,9 +125,9 @@ fn any_order_of_completions_with_any_fault_gives_right_bytes_or_none() {
             lost_writes: 0.02,
             misdirected_writes: 0.02,
             latency: (Duration::from_micros(10), Duration::from_millis(3)),
-            ..SOUND
+            ..FaultPlan::NONE
         };
-        let mut store = store(FaultPlan { latency: plan.latency, ..SOUND }, seed);
+        let mut store = store(FaultPlan { latency: plan.latency, ..FaultPlan::NONE }, seed);
         set(&mut store, plan);
         let mut random = Random::new(seed);
         let mut newest = [0u64; 50];

@@ -1,5 +1,4 @@
-//! A certificate authority for one test, and the certificates it signs. Nothing of it is ever
-//! written to a file.
+//! A certificate authority for one test, and the certificates that it signs. Keys stay in memory.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
@@ -10,17 +9,17 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Authorities made so far; two of one name would be taken for each other.
+/// Number of authorities so far. Verifiers would confuse two authorities of one name.
 static AUTHORITIES: AtomicUsize = AtomicUsize::new(0);
 
-/// Signs certificates.
+/// A certificate authority that signs certificates.
 pub struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 /// A certificate with its key.
 pub struct TestCertificate {
-    /// The certificate.
+    /// The certificate in DER form.
     pub certificate: CertificateDer<'static>,
     text: String,
     /// Its key.
@@ -28,6 +27,8 @@ pub struct TestCertificate {
 }
 
 impl TestAuthority {
+    /// Makes an authority with a name of its own.
+    #[expect(clippy::new_without_default, reason = "every authority is another")]
     pub fn new() -> Self {
         let mut parameters = CertificateParams::new(Vec::new()).expect("no names");
         let name = format!("Authority {}", AUTHORITIES.fetch_add(1, Ordering::Relaxed));
@@ -38,22 +39,22 @@ impl TestAuthority {
         Self { issuer: CertifiedIssuer::self_signed(parameters, key).expect("a certificate") }
     }
 
-    /// Its certificate, as a file holds it.
+    /// Its certificate in PEM form.
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// The same, for programs.
+    /// Its certificate in DER form.
     pub fn certificate(&self) -> CertificateDer<'static> {
         self.issuer.der().clone()
     }
 
-    /// A certificate for these names and addresses.
+    /// Signs a certificate for these names and addresses.
     pub fn sign(&self, names: &[&str]) -> TestCertificate {
         self.sign_with(names, |_| {})
     }
 
-    /// The same, changed before it is signed.
+    /// Signs a certificate that `change` has altered.
     pub fn sign_with(
         &self,
         names: &[&str],
@@ -69,12 +70,12 @@ impl TestAuthority {
 }
 
 impl TestCertificate {
-    /// The certificate, as a file holds it.
+    /// The certificate in PEM form.
     pub fn pem(&self) -> &str {
         &self.text
     }
 
-    /// A server with this certificate.
+    /// Settings of a TLS server that shows this certificate.
     pub fn server(&self) -> Arc<ServerConfig> {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))

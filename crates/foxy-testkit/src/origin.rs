@@ -1,0 +1,108 @@
+//! An origin server whose answers are a function of the request and its number, plain or over TLS.
+
+use crate::http::{head_length, header, read_request};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// An origin on a free port of loopback. It counts connections and keeps all requests. It runs until
+/// the process ends.
+pub struct TestOrigin {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The requests in their order: each a head and its body.
+    pub heads: Arc<Mutex<Vec<String>>>,
+    scheme: &'static str,
+    connections: Arc<AtomicUsize>,
+}
+
+impl TestOrigin {
+    /// Starts an origin that sends what `answer` makes of a request and its number, counted from 0.
+    /// The connection ends after an empty answer, and after one with `Connection: close`.
+    pub fn start(answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::start_on("http", Ok, answer)
+    }
+
+    /// The same over TLS.
+    pub fn start_tls(
+        config: Arc<ServerConfig>,
+        answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        let secured = move |stream| {
+            let session = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+            Ok(StreamOwned::new(session, stream))
+        };
+        Self::start_on("https", secured, answer)
+    }
+
+    fn start_on<S: Read + Write>(
+        scheme: &'static str,
+        secured: impl Fn(TcpStream) -> io::Result<S> + Send + Sync + 'static,
+        answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let connections: Arc<AtomicUsize> = Arc::default();
+        let (seen, accepted) = (Arc::clone(&heads), Arc::clone(&connections));
+        let address = listen(move |stream| {
+            accepted.fetch_add(1, Ordering::SeqCst);
+            serve(secured(stream).expect("a stream"), &seen, &answer);
+        });
+        Self { address, heads, scheme, connections }
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> usize {
+        self.heads.lock().expect("not poisoned").len()
+    }
+
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}://{}{path}", self.scheme, self.address)
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Serves every connection to a free port of loopback on a thread of its own, until the process
+/// ends.
+pub fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let serve = Arc::new(serve);
+    listen_in_order(move |stream| {
+        let serve = Arc::clone(&serve);
+        std::thread::spawn(move || serve(stream));
+    })
+}
+
+/// Serves the connections to a free port of loopback one after the other, until the process ends.
+pub fn listen_in_order(mut serve: impl FnMut(TcpStream) + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || listener.incoming().flatten().for_each(&mut serve));
+    address
+}
+
+fn serve(
+    stream: impl Read + Write,
+    seen: &Mutex<Vec<String>>,
+    answer: &dyn Fn(&str, usize) -> Vec<u8>,
+) {
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = read_request(&mut stream) {
+        let number = {
+            let mut seen = seen.lock().expect("not poisoned");
+            seen.push(request.clone());
+            seen.len() - 1
+        };
+        let bytes = answer(&request, number);
+        let head = String::from_utf8_lossy(&bytes[..head_length(&bytes).unwrap_or(0)]);
+        let closes = header(&head, "connection") == Some("close");
+        if bytes.is_empty() || stream.get_mut().write_all(&bytes).is_err() || closes {
+            return;
+        }
+    }
+}
