@@ -6,6 +6,9 @@ use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::load::origin::Sent;
 use foxy_lab::load::{newest_again, run};
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};
+use foxy_testkit::client::exchange;
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::listen_in_order;
 use foxy_workload::{BodyStream, Get, Model, Popularity, Trace, Workload};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -22,27 +25,16 @@ fn options(target: SocketAddr, requests: u64) -> LoadOptions {
 
 /// A server for one connection. It answers each request with `reply(number of the request)`.
 fn scripted(mut reply: impl FnMut(u32) -> Vec<u8> + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        let mut number = 0;
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("a connection");
-            let mut buffer = [0u8; 4096];
-            while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
-                if stream.write_all(&reply(number)).is_err() {
-                    break;
-                }
-                number += 1;
+    let mut number = 0;
+    listen_in_order(move |mut stream| {
+        let mut buffer = [0u8; 4096];
+        while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+            if stream.write_all(&reply(number)).is_err() {
+                break;
             }
+            number += 1;
         }
-    });
-    address
-}
-
-fn answer(body: &[u8]) -> Vec<u8> {
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
-    [head.as_bytes(), body].concat()
+    })
 }
 
 fn body_of_first_object() -> Vec<u8> {
@@ -105,7 +97,7 @@ fn a_single_flipped_bit_is_a_wrong_byte() {
     let address = scripted(|number| {
         let mut body = body_of_first_object();
         body[700] ^= u8::from(number == 1);
-        answer(&body)
+        ok("", &body)
     });
     let workload = Workload::find("memory-hit").expect("known");
     let report = run(&LoadOptions { workload, clients: 1, ..options(address, 3) }, &mut |_| {})
@@ -117,7 +109,7 @@ fn a_single_flipped_bit_is_a_wrong_byte() {
 #[test]
 fn short_answers_and_other_statuses_are_errors_with_their_cause() {
     let address = scripted(|number| match number {
-        0 => answer(b"short"),
+        0 => ok("", b"short"),
         1 => b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec(),
         _ => b"this is not HTTP\r\n\r\n".to_vec(),
     });
@@ -132,18 +124,12 @@ fn short_answers_and_other_statuses_are_errors_with_their_cause() {
 /// A server that answers the first request on each connection with `with`. Then it resets or closes
 /// the connection.
 fn ending(with: &'static [u8], reset: bool) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("a connection");
-            // If bytes stay unread, the kernel resets the connection.
-            let mut buffer = [0; 4096];
-            let read = stream.read(&mut buffer[..if reset { 1 } else { 4096 }]);
-            read.and_then(|_| stream.write_all(with)).expect("a request, and an answer");
-        }
-    });
-    address
+    listen_in_order(move |mut stream| {
+        // Unread bytes make the kernel reset the connection.
+        let mut buffer = [0; 4096];
+        let read = stream.read(&mut buffer[..if reset { 1 } else { 4096 }]);
+        read.and_then(|_| stream.write_all(with)).expect("a request, and an answer");
+    })
 }
 
 #[test]
@@ -187,7 +173,7 @@ fn invalid_http_2_is_a_protocol_error() {
 
 #[test]
 fn bytes_behind_an_answer_are_an_error() {
-    let address = scripted(|_| [answer(&body_of_first_object()), b"more!".to_vec()].concat());
+    let address = scripted(|_| [ok("", &body_of_first_object()), b"more!".to_vec()].concat());
     let workload = Workload::find("memory-hit").expect("known");
     let report = run(&LoadOptions { workload, clients: 1, ..options(address, 2) }, &mut |_| {})
         .expect("load runs");
@@ -200,7 +186,7 @@ fn open_loop_latency_counts_from_the_intended_start() {
         if number == 0 {
             std::thread::sleep(Duration::from_millis(300));
         }
-        answer(&body_of_first_object())
+        ok("", &body_of_first_object())
     });
     let workload = Workload::find("memory-hit").expect("known");
     let pace = Pace::Open { rate: 100.0 };
@@ -251,7 +237,7 @@ fn waiting_for_an_answer_that_never_comes_does_not_lengthen_the_time_of_a_rate()
         if number == 5 {
             std::thread::sleep(Duration::from_secs(4));
         }
-        answer(&body_of_first_object())
+        ok("", &body_of_first_object())
     });
     let workload = Workload::find("memory-hit").expect("known");
     let (stop, time_limit) = (Stop::After(Duration::from_secs(1)), Duration::from_secs(2));
@@ -315,11 +301,10 @@ fn an_origin_counts_sent_answers_by_request_number() {
     assert_eq!(origin.tallied(), []);
     origin.tally(2, |number| number.map_or(Some(1), |number| (number < 10).then_some(0)));
     for number in ["X-Foxy-Request: 7\r\n", "X-Foxy-Request: 8\r\n", "X-Foxy-Request: 10\r\n", ""] {
-        let mut stream = TcpStream::connect(origin.address()).expect("connected");
+        let stream = TcpStream::connect(origin.address()).expect("connected");
         let request =
             format!("GET /o/1/100/1 HTTP/1.1\r\nHost: a\r\n{number}Connection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).expect("sent");
-        assert!(stream.read_to_end(&mut Vec::new()).expect("answered") > 100);
+        assert!(exchange(stream, &request).len() > 100);
     }
     assert_eq!(
         origin.tallied(),

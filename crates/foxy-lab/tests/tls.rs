@@ -5,10 +5,9 @@ use foxy_lab::load::options::{LoadOptions, Mode, Protocol, Stop};
 use foxy_lab::load::run;
 use foxy_lab::wire::tls::Trust;
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions};
+use foxy_testkit::tunnel::{OPEN, TunnelProxy};
 use foxy_workload::{Model, Workload};
-use std::io::{Read, Write, copy};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 fn origin(servers: u32) -> Origin {
@@ -21,52 +20,6 @@ fn trust(origin: &Origin) -> Option<Trust> {
     trust.add_pem(origin.authority().expect("TLS").as_bytes()).expect("an authority");
     Some(trust)
 }
-
-/// A proxy that answers CONNECT with `answer` and then forwards bytes. Also returns the requests
-/// that the proxy received.
-fn proxy(answer: &'static str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&asked);
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let log = Arc::clone(&log);
-            std::thread::spawn(move || tunnel(client, answer, &log));
-        }
-    });
-    (address, asked)
-}
-
-fn tunnel(mut client: TcpStream, answer: &str, log: &Mutex<Vec<String>>) {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") {
-        if client.read_exact(&mut byte).is_err() {
-            return;
-        }
-        head.push(byte[0]);
-    }
-    let head = String::from_utf8(head).expect("text");
-    let line = head.lines().next().expect("a line").to_owned();
-    let authority = line.split(' ').nth(1).expect("an authority").to_owned();
-    log.lock().expect("no panic").push(line);
-    if client.write_all(answer.as_bytes()).is_err() || !answer.starts_with("HTTP/1.1 200") {
-        return;
-    }
-    let server = TcpStream::connect(authority).expect("the origin");
-    let (mut from, mut to) =
-        (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
-    std::thread::spawn(move || {
-        let _ended = copy(&mut from, &mut to);
-        let _gone = to.shutdown(std::net::Shutdown::Write);
-    });
-    let (mut from, mut to) = (server, client);
-    let _ended = copy(&mut from, &mut to);
-    let _gone = to.shutdown(std::net::Shutdown::Both);
-}
-
-const OPEN: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 fn options(target: SocketAddr, origin: &Origin, requests: u64) -> LoadOptions {
     let mode = Mode::Forward { origin: origin.address().to_string() };
@@ -82,16 +35,17 @@ fn counts(report: &LoadReport) -> (u64, u64, u64) {
 
 #[test]
 fn each_connection_is_a_tunnel_and_every_byte_within_is_right() {
-    let (origin, (proxy, asked)) = (origin(1), proxy(OPEN));
+    let (origin, proxy) = (origin(1), TunnelProxy::start(OPEN));
     let (kept, closed) =
         (Protocol::Http11 { persistent: true }, Protocol::Http11 { persistent: false });
     for (protocol, tunnels) in
         [(kept, 3), (closed, 60), (Protocol::Http10 { persistent: false }, 60)]
     {
-        let report = run(&LoadOptions { protocol, ..options(proxy, &origin, 60) }, &mut |_| {})
-            .expect("load runs");
+        let report =
+            run(&LoadOptions { protocol, ..options(proxy.address, &origin, 60) }, &mut |_| {})
+                .expect("load runs");
         assert_eq!((counts(&report), report.hits), ((60, 0, 0), 0), "{protocol:?}");
-        let asked = std::mem::take(&mut *asked.lock().expect("no panic"));
+        let asked = proxy.take_asked();
         assert_eq!(
             asked,
             vec![format!("CONNECT {} HTTP/1.1", origin.address()); tunnels],
@@ -102,13 +56,13 @@ fn each_connection_is_a_tunnel_and_every_byte_within_is_right() {
 
 #[test]
 fn a_client_that_asks_another_server_has_another_tunnel() {
-    let (origin, (proxy, asked)) = (origin(2), proxy(OPEN));
+    let (origin, proxy) = (origin(2), TunnelProxy::start(OPEN));
     let mut workload = Workload::find("table3").expect("known");
     let Model::Table3(knobs) = &mut workload.model else { panic!("another model") };
     (knobs.servers, knobs.think_time) = (2, Duration::ZERO);
-    let options = LoadOptions { workload, clients: 1, ..options(proxy, &origin, 40) };
+    let options = LoadOptions { workload, clients: 1, ..options(proxy.address, &origin, 40) };
     assert_eq!(counts(&run(&options, &mut |_| {}).expect("load runs")), (40, 0, 0));
-    let asked = asked.lock().expect("no panic");
+    let asked = proxy.take_asked();
     for server in origin.servers() {
         assert!(asked.contains(&format!("CONNECT {server} HTTP/1.1")), "{asked:?}");
     }
@@ -130,7 +84,7 @@ fn each_obstacle_to_a_tunnel_has_its_own_cause() {
         assert_eq!((report.answers, report.errors[cause as usize]), (0, 2), "{}", cause.name());
         assert_eq!(report.main_cause(), Some(cause));
     };
-    let through = |answer| options(proxy(answer).0, &secure, 2);
+    let through = |answer| options(TunnelProxy::start(answer).address, &secure, 2);
     check(through("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"), ErrorCause::Tunnel);
     check(through(""), ErrorCause::Tunnel);
     check(through("SSH-2.0-nobody\r\n\r\n"), ErrorCause::Protocol);

@@ -7,4 +7,5 @@ pub mod http;
 pub mod http2;
 pub mod origin;
 pub mod store;
+pub mod tunnel;
 pub mod wait;

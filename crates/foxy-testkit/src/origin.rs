@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// An origin on a free port of loopback. It counts connections and keeps all requests. It runs until
-/// the process ends.
+/// An origin on a free port of loopback, until the process ends. It counts connections and keeps
+/// all requests.
 pub struct TestOrigin {
     /// Where it listens.
     pub address: SocketAddr,

@@ -1,16 +1,8 @@
-//! A store in memory, and answers that arrive through a callback.
+//! Records in memory, for stores that a test makes fail in its own way.
 
-use foxy_store::{AbsentReason, Answer, Key, Record, Reply};
+use foxy_store::{AbsentReason, Answer, Key, Record};
 use std::collections::HashMap;
-use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard};
-
-/// Makes a request whose answer goes to a callback, and waits for the answer.
-pub fn answer(ask: impl FnOnce(Reply)) -> Answer {
-    let (sender, receiver) = channel();
-    ask(Box::new(move |answer| drop(sender.send(answer))));
-    receiver.recv().expect("every request is answered")
-}
 
 /// Records in memory that answer as a willing store does.
 #[derive(Default)]

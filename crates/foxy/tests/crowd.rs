@@ -8,8 +8,11 @@
 
 mod support;
 
+use foxy_testkit::http::{head_length, read_head};
+use foxy_testkit::origin::listen_in_order;
+use foxy_testkit::wait::PATIENCE;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -24,7 +27,7 @@ const PERIOD: usize = 65_521;
 /// Bytes that are read and written at a time.
 const PIECE: usize = 64 << 10;
 
-/// What foxy may have held at its peak. Of this, 8 MiB are the memory it is told to use; parts and
+/// Bytes that foxy may hold at its peak. 8 MiB are the memory that it is told to use. Parts and
 /// flights have about as much each, the store its buffers, and each client a few kilobytes.
 const PEAK: u64 = 64 << 20;
 
@@ -50,34 +53,26 @@ fn origin(
     pattern: Arc<Vec<u8>>,
     go: Receiver<()>,
 ) -> (SocketAddr, Arc<AtomicU64>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let address = listener.local_addr().expect("bound");
     let asked = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&asked);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("accepted");
-            let mut head = Vec::new();
-            let mut byte = [0];
-            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).expect("readable") > 0 {
-                head.extend(byte);
+    let address = listen_in_order(move |mut stream| {
+        read_head(&mut stream).expect("a request");
+        counter.fetch_add(1, Ordering::SeqCst);
+        go.recv().expect("the test goes on");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: \"one\"\r\n\
+             Content-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).expect("foxy reads");
+        let mut at = 0;
+        while at < length {
+            if at == pause {
+                go.recv().expect("the test goes on");
             }
-            counter.fetch_add(1, Ordering::SeqCst);
-            go.recv().expect("the test goes on");
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: \"one\"\r\nContent-Length: {length}\r\n\r\n"
-            );
-            stream.write_all(head.as_bytes()).expect("foxy reads");
-            let mut at = 0;
-            while at < length {
-                if at == pause {
-                    go.recv().expect("the test goes on");
-                }
-                let stop = if at < pause { pause } else { length };
-                let piece = piece(&pattern, at, stop - at);
-                stream.write_all(piece).expect("foxy reads");
-                at += piece.len() as u64;
-            }
+            let stop = if at < pause { pause } else { length };
+            let piece = piece(&pattern, at, stop - at);
+            stream.write_all(piece).expect("foxy reads");
+            at += piece.len() as u64;
         }
     });
     (address, asked)
@@ -87,7 +82,7 @@ fn origin(
 fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) -> JoinHandle<u64> {
     let run = move || {
         let mut stream = TcpStream::connect(proxy).expect("connected");
-        stream.set_read_timeout(Some(10 * support::PATIENCE)).expect("set");
+        stream.set_read_timeout(Some(10 * PATIENCE)).expect("set");
         let request = format!("GET {url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let mut buffer = vec![0; PIECE];
@@ -97,8 +92,8 @@ fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) ->
             assert!(count > 0, "closed within the head");
             let before = head.len();
             head.extend_from_slice(&buffer[..count]);
-            if let Some(end) = head.windows(4).position(|four| four == b"\r\n\r\n") {
-                let body = end + 4 - before;
+            if let Some(length) = head_length(&head) {
+                let body = length - before;
                 buffer.copy_within(body..count, 0);
                 break count - body;
             }
@@ -123,17 +118,13 @@ fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) ->
     Builder::new().stack_size(128 << 10).spawn(run).expect("a thread")
 }
 
-fn counter(foxy: &Foxy, name: &str) -> u64 {
-    let text = foxy.admin("/metrics").body;
-    let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
-    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
-}
-
 /// Waits until the clients that asked wait for one fetch together.
 fn await_crowd(foxy: &Foxy, clients: u64) {
-    while counter(foxy, "foxy_proxy_collapsed_total") + 1 < clients {
-        assert!(counter(foxy, "foxy_proxy_forwarded_total") <= 1, "some have a fetch of their own");
+    while foxy.metric::<u64>("foxy_proxy_collapsed_total") + 1 < clients {
+        assert!(
+            foxy.metric::<u64>("foxy_proxy_forwarded_total") <= 1,
+            "some have a fetch of their own"
+        );
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -171,7 +162,7 @@ fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
     let mut readers: Vec<_> = (0..clients / 2).map(come).collect();
     await_crowd(&foxy, clients / 2);
     go.send(()).expect("the origin waits");
-    while counter(&foxy, "foxy_proxy_origin_received_bytes_total") < pause {
+    while foxy.metric::<u64>("foxy_proxy_origin_received_bytes_total") < pause {
         thread::sleep(Duration::from_millis(20));
     }
     readers.extend((clients / 2..clients).map(come));
@@ -184,10 +175,12 @@ fn a_crowd_that_asks_for_one_cold_object_is_one_fetch_and_bounded_memory() {
     let peak = foxy.peak_memory();
     if tell {
         let seconds = started.elapsed().as_secs_f64();
-        let fetched = counter(&foxy, "foxy_proxy_origin_received_bytes_total");
+        let fetched = foxy.metric::<u64>("foxy_proxy_origin_received_bytes_total");
         writeln!(
             std::io::stdout(),
-            "{clients} clients, half of them after {pause} bytes, {length} bytes each: {seconds:.1} s; 1 request to the origin, {fetched} bytes from it; at most {peak} bytes held"
+            "{clients} clients, half of them after {pause} bytes, {length} bytes each: \
+             {seconds:.1} s; 1 request to the origin, {fetched} bytes from it; \
+             at most {peak} bytes held"
         )
         .expect("printed");
     }

@@ -2,32 +2,30 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use foxy_testkit::http::read_head;
+use foxy_testkit::origin::listen_in_order;
+use foxy_testkit::wait::PATIENCE;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
-use support::{Foxy, PATIENCE};
+use support::Foxy;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// An origin that answers nobody until it is told to; tells of each request.
 fn holding(go: Receiver<()>) -> (SocketAddr, Receiver<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let address = listener.local_addr().expect("bound");
     let (asked, all) = channel();
     let (give, given) = channel::<TcpStream>();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let _nobody_counts = asked.send(());
-            give.send(stream.expect("accepted")).expect("the other thread takes it");
-        }
+    let address = listen_in_order(move |stream| {
+        let _nobody_counts = asked.send(());
+        give.send(stream).expect("the other thread takes it");
     });
     std::thread::spawn(move || {
         go.recv().expect("the test goes on");
         for mut stream in given {
-            let mut lines = BufReader::new(stream.try_clone().expect("cloned")).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let _client_left = read_head(&mut stream);
             let _client_left = stream.write_all(OK.as_bytes());
         }
     });

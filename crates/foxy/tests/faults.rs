@@ -1,5 +1,5 @@
-//! What a real foxy does while something goes wrong in the middle of a load: no wrong byte, and
-//! errors only where the origin failed.
+//! A real foxy while a fault strikes in the middle of a load: no wrong byte, and errors only where
+//! the origin failed.
 
 mod support;
 

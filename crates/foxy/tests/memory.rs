@@ -4,15 +4,16 @@
 mod support;
 
 use foxy_base::clock;
+use foxy_testkit::wait::PATIENCE;
 use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
-use support::{Foxy, Origin, PATIENCE};
+use support::{Foxy, Origin};
 
 /// Bytes of `--memory`.
 const MEMORY: u64 = 32 << 20;
 
-/// What docs/operation.md states: 1.75 times `--memory`, as the allocator rounds up and has holes,
+/// The bound of docs/operation.md: 1.75 times `--memory`, as the allocator rounds up and has holes,
 /// and 40 MiB for the program.
 const BOUND: u64 = MEMORY / 4 * 7 + (40 << 20);
 

@@ -58,7 +58,8 @@ impl fmt::Display for NotKept {
             Self::StaleIfError => "it is an error, and what is stored may answer in its place",
             Self::TooLarge => "it is larger than object-limit",
             Self::NoSlices => {
-                "its parts cannot be put together: they have no strong validator, or not the ranges asked for"
+                "its parts cannot be put together: they have no strong validator, or not the \
+                 ranges asked for"
             }
             Self::StoreRefused => "the store refused it, being full, busy or broken",
         })

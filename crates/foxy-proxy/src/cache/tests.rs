@@ -8,7 +8,7 @@ use foxy_base::WallTime;
 use foxy_http::ResponseHead;
 use foxy_rules::{Policy, StoredTimes};
 use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
-use std::collections::HashMap;
+use foxy_testkit::store::Records;
 use std::time::Duration;
 
 /// How a store reacts to one kind of request.
@@ -21,7 +21,7 @@ enum Temper {
 
 /// A store in memory whose reaction to each kind of request can be chosen.
 struct MoodyStore {
-    records: Mutex<HashMap<Key, Record>>,
+    records: Records,
     silent: Mutex<Vec<Reply>>,
     gets: Mutex<Temper>,
     removals: Mutex<Temper>,
@@ -30,7 +30,7 @@ struct MoodyStore {
 impl MoodyStore {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            records: Mutex::default(),
+            records: Records::default(),
             silent: Mutex::default(),
             gets: Mutex::new(Temper::Willing),
             removals: Mutex::new(Temper::Willing),
@@ -53,26 +53,19 @@ impl MoodyStore {
 impl ObjectStore for MoodyStore {
     fn get(&self, key: Key, reply: Reply) {
         match *self.gets.lock().expect("sound") {
-            Temper::Willing => {
-                let found = self.records.lock().expect("sound").get(&key).cloned();
-                reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
-            }
+            Temper::Willing => reply(self.records.get(key)),
             Temper::Busy => reply(Answer::Absent(AbsentReason::Busy)),
             Temper::Silent => self.hold(reply),
         }
     }
 
     fn put(&self, key: Key, record: Record, _hint: PlacementHint, reply: Reply) {
-        self.records.lock().expect("sound").insert(key, record);
-        reply(Answer::Stored);
+        reply(self.records.put(key, record));
     }
 
     fn remove(&self, key: Key, reply: Reply) {
         match *self.removals.lock().expect("sound") {
-            Temper::Willing => {
-                self.records.lock().expect("sound").remove(&key);
-                reply(Answer::Removed);
-            }
+            Temper::Willing => reply(self.records.remove(key)),
             Temper::Busy => reply(Answer::Refused(RefusedReason::Busy)),
             Temper::Silent => self.hold(reply),
         }

@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn what_is_in_no_key_is_taken_off_requests_for_the_cache() {
-        let text = "GET http://a.test/ HTTP/1.1\nHost: a.test\nX-Forwarded-For: 1\nX_HTTP_Method_Override: POST\nX-A: 1\n\n";
+        let text = "GET http://a.test/ HTTP/1.1\nHost: a.test\nX-Forwarded-For: 1\n\
+                    X_HTTP_Method_Override: POST\nX-A: 1\n\n";
         let (mut forward, mut reverse) = (head(text).headers, head(text).headers);
         take_off(&mut forward, &Mode::Forward);
         take_off(&mut reverse, &Mode::Reverse { origin: origin() });

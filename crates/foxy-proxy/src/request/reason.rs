@@ -100,7 +100,8 @@ impl ErrorReason {
             Self::RequestTimeout => "the request's head did not arrive in time",
             Self::PlainOnTls => "plain HTTP was sent to a port for HTTPS; use https:// there",
             Self::NotAProxyRequest => {
-                "this is a forward proxy and the request names no origin; send `GET http://host/path`, as `curl -x` does"
+                "this is a forward proxy and the request names no origin; send `GET \
+                 http://host/path`, as `curl -x` does"
             }
             Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
             Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
@@ -108,7 +109,8 @@ impl ErrorReason {
                 "inside a CONNECT that foxy intercepts there is no further CONNECT"
             }
             Self::Misdirected => {
-                "the request is for another host than the CONNECT it came through; open a CONNECT to that host"
+                "the request is for another host than the CONNECT it came through; open a CONNECT \
+                 to that host"
             }
             Self::BadAuthority => "the URL's host or port cannot be read",
             Self::Loop => {
@@ -119,12 +121,14 @@ impl ErrorReason {
             }
             Self::TraceHere => "TRACE ends here and is not answered",
             Self::PurgeNotAllowed => {
-                "PURGE is not allowed from this address; list it in purge-from, or send the token as `Proxy-Authorization: Bearer TOKEN`"
+                "PURGE is not allowed from this address; list it in purge-from, or send the token \
+                 as `Proxy-Authorization: Bearer TOKEN`"
             }
             Self::NotPurged(reason) => reason.description(),
             Self::TooManyConnections => "too many clients are connected; try again later",
             Self::TooManyOfClient => {
-                "your address has as many connections as one client may have; close some, or raise limits.connections-per-client"
+                "your address has as many connections as one client may have; close some, or raise \
+                 limits.connections-per-client"
             }
             Self::NoRoomForHead => {
                 "too many requests with large heads wait; send a smaller head, or try again later"

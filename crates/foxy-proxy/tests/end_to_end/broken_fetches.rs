@@ -14,7 +14,7 @@ fn closing(length: u64) -> Sparse {
     Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
 }
 
-/// So many bytes of an answer's body, and its head.
+/// The head and the first `body` bytes of the body.
 fn cut(mut answer: Vec<u8>, body: u64) -> Vec<u8> {
     let head = head_length(&answer).expect("a head");
     answer.truncate(head + usize::try_from(body).expect("small"));

@@ -1,4 +1,4 @@
-//! What is stored, served again, validated, varied, cut into ranges and invalidated.
+//! Storing, reuse, validation, variants, ranges and invalidation.
 
 use crate::bench::{forward_proxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
@@ -136,14 +136,13 @@ fn what_is_named_by_its_digest_is_fetched_once_however_new_it_is() {
 
 #[test]
 fn a_stale_response_is_validated_and_a_304_renews_its_head() {
-    let origin = TestOrigin::start(|head, _| {
-        match header(head, "if-none-match") {
+    let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
         Some("\"a\"") => {
-            b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-New: 1\r\n\r\n"
+            b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\nX-New: 1\r\n\
+              \r\n"
                 .to_vec()
         }
         _ => ok("Cache-Control: max-age=0\r\nETag: \"a\"\r\n", b"hello"),
-    }
     });
     let proxy = forward_proxy();
     proxy.get(&origin.url("/x"), "");

@@ -44,7 +44,8 @@ fn content_is_never_transformed() {
     let body: Vec<u8> = (0..=255).cycle().take(3000).collect();
     let sent = body.clone();
     let lines = format!(
-        "{FRESH}Content-Encoding: gzip\r\nContent-Type: text/plain\r\nContent-MD5: of-something-else\r\n"
+        "{FRESH}Content-Encoding: gzip\r\nContent-Type: text/plain\r\n\
+         Content-MD5: of-something-else\r\n"
     );
     let origin = TestOrigin::start(move |_, _| ok(&lines, &sent));
     for memory in [0, 8 << 20] {
@@ -160,7 +161,8 @@ fn of_two_stored_responses_that_match_the_newer_answers() {
 
 #[test]
 fn a_confirmed_record_is_a_200_for_another_validator_and_a_whole_304_for_its_own() {
-    const LINES: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\nVary: Accept\r\nContent-Location: /y\r\nExpires: 0\r\n";
+    const LINES: &str = "Cache-Control: max-age=0\r\nETag: \"a\"\r\nVary: Accept\r\n\
+                         Content-Location: /y\r\nExpires: 0\r\n";
     let origin = TestOrigin::start(|head, _| match header(head, "if-none-match") {
         Some("\"a\"") => format!("HTTP/1.1 304 Not Modified\r\n{LINES}\r\n").into_bytes(),
         _ => ok(LINES, b"hello"),

@@ -23,9 +23,9 @@ use tokio_rustls::TlsConnector;
 
 type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
-fn certificates(ones: &[&TestCertificate]) -> ClientCertificates {
+fn certificates(shown: &[&TestCertificate]) -> ClientCertificates {
     let mut certificates = ClientCertificates::default();
-    for one in ones {
+    for one in shown {
         let (chain, key) = (one.pem(), one.key.serialize_pem());
         certificates.add(chain.as_bytes(), key.as_bytes()).expect("a certificate and its key");
     }
@@ -35,7 +35,7 @@ fn certificates(ones: &[&TestCertificate]) -> ClientCertificates {
 /// A reverse proxy with a TLS port.
 fn proxy(
     origin: &TestOrigin,
-    ones: &[&TestCertificate],
+    shown: &[&TestCertificate],
     change: impl FnOnce(&mut ProxySettings),
 ) -> TestProxy {
     proxy_with(|settings| {
@@ -43,7 +43,7 @@ fn proxy(
         settings.mode =
             Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host, port } };
         settings.listen_tls = vec![([127, 0, 0, 1], 0).into()];
-        settings.client_tls = Some(ClientTls::new(certificates(ones)));
+        settings.client_tls = Some(ClientTls::new(certificates(shown)));
         change(settings);
     })
 }
@@ -85,12 +85,13 @@ fn seen(client: &TlsClient) -> CertificateDer<'static> {
 #[test]
 fn an_application_that_wants_https_sees_that_the_client_has_it() {
     let authority = TestAuthority::new();
-    let origin = TestOrigin::start(|head, _| {
-        match header(head, "x-forwarded-proto") {
+    let origin = TestOrigin::start(|head, _| match header(head, "x-forwarded-proto") {
         Some("https") => ok("Cache-Control: max-age=600\r\n", b"welcome"),
-        _ => b"HTTP/1.1 301 Moved Permanently\r\nLocation: https://a.test/\r\nContent-Length: 0\r\n\r\n"
-            .to_vec(),
-    }
+        _ => {
+            b"HTTP/1.1 301 Moved Permanently\r\nLocation: https://a.test/\r\nContent-Length: 0\r\n\
+               \r\n"
+                .to_vec()
+        }
     });
     let proxy = proxy(&origin, &[&authority.sign(&["a.test"])], |_| {});
     let answer = get(&mut connect(&proxy, &authority, "a.test"), "a.test").expect("an answer");
@@ -137,7 +138,8 @@ fn bodies_larger_than_any_buffer_pass_whole_in_both_directions() {
     let length = body.len();
     write!(
         client,
-        "POST / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        "POST / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n\
+         {body}"
     )
     .expect("taken");
     let mut answer = String::new();

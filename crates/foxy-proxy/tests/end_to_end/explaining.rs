@@ -45,7 +45,8 @@ fn a_request_is_explained_at_each_turn_of_what_is_stored() {
     let shown = found.stored.expect("stored");
     assert_eq!((shown.length, shown.lifetime), (4, 600));
     assert!(String::from_utf8_lossy(&shown.head).contains("ETag: \"a\"\r\n"));
-    let asked_anew = "key stored not-purged lifetime age request-no-cache request-no-cache if-unreachable validate";
+    let asked_anew = "key stored not-purged lifetime age request-no-cache request-no-cache \
+                      if-unreachable validate";
     check(&proxy, &url, "Cache-Control: no-cache", asked_anew);
     purge(&proxy, &url, Strength::Soft);
     check(

@@ -1,5 +1,4 @@
-//! What is passed on: bodies both ways, interim responses, trailers, upgrades, tunnels; and what is
-//! refused.
+//! Forwarding of bodies both ways, interim responses, trailers, upgrades and tunnels; and refusals.
 
 use crate::bench::{forward_proxy, proxy_with, reverse_proxy};
 use foxy_testkit::http::{header, ok};
@@ -50,7 +49,9 @@ fn hop_by_hop_fields_stay_behind_and_via_is_added() {
 #[test]
 fn interim_responses_and_trailers_pass() {
     let origin = TestOrigin::start(|_, _| {
-        b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n".to_vec()
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\n\
+          Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n"
+            .to_vec()
     });
     let proxy = forward_proxy();
     let mut client = proxy.connect();
@@ -170,7 +171,8 @@ fn requests_that_make_no_sense_are_refused_with_the_reason() {
         ("GET ftp://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n", 400, "unsupported-scheme"),
         ("GET http://a.test/ HTTP/1.1\r\nHost: x\r\nVia: 1.1 foxy-test\r\n\r\n", 508, "loop"),
         (
-            "GET http://a.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "GET http://a.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\
+             Transfer-Encoding: chunked\r\n\r\n",
             400,
             "bad-request",
         ),

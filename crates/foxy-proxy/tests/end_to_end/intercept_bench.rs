@@ -1,5 +1,5 @@
-//! What tests of interception stand on: an origin behind TLS, a proxy that intercepts it, and
-//! clients inside a CONNECT.
+//! A bench for interception: an origin behind TLS, a proxy that intercepts it, and clients inside
+//! a CONNECT.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
@@ -74,7 +74,7 @@ impl Bench {
         CertificateDer::from_pem_slice(self.own.certificate.as_bytes()).expect("PEM")
     }
 
-    /// What a CONNECT is answered, and the connection after it.
+    /// Sends a CONNECT. Returns the answer and the connection.
     pub fn connect(&self, host: &str) -> (Answered, TcpStream) {
         let authority = self.authority(host);
         let mut client = self.proxy.connect();

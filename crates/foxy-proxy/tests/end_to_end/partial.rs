@@ -124,7 +124,8 @@ fn what_a_part_may_not_answer_goes_to_the_origin() {
 fn a_part_of_another_range_than_the_client_asked_for_is_passed_on_as_what_it_is() {
     let origin = TestOrigin::start(|_, _| {
         let head = format!(
-            "HTTP/1.1 206 Partial Content\r\n{FRESH}Content-Range: bytes 4-8/10\r\nContent-Length: 5"
+            "HTTP/1.1 206 Partial Content\r\n{FRESH}Content-Range: bytes 4-8/10\r\n\
+             Content-Length: 5"
         );
         [head.as_bytes(), b"\r\n\r\n", &BODY[4..=8]].concat()
     });
@@ -152,7 +153,8 @@ fn a_part_of_another_range_than_the_client_asked_for_is_passed_on_as_what_it_is(
 fn a_part_of_another_length_than_it_says_is_not_stored() {
     let origin = TestOrigin::start(|_, _| {
         let head = format!(
-            "HTTP/1.1 206 Partial Content\r\n{FRESH}Content-Range: bytes 4-9/10\r\nContent-Length: 5"
+            "HTTP/1.1 206 Partial Content\r\n{FRESH}Content-Range: bytes 4-9/10\r\n\
+             Content-Length: 5"
         );
         [head.as_bytes(), b"\r\n\r\n01234"].concat()
     });

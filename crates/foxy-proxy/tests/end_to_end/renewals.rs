@@ -1,5 +1,5 @@
-//! What is stored when the origin has said something newer: nothing older takes its place, and
-//! nothing that the origin has turned down answers any more (RFC 9111 §4, §4.3.3).
+//! Newer answers of the origin: no older response replaces them, and no response that the origin
+//! has rejected is reused (RFC 9111 §4, §4.3.3).
 
 use crate::bench::{TestProxy, forward_proxy};
 use foxy_testkit::http::{header, ok};
@@ -73,8 +73,8 @@ fn a_late_fetch_takes_not_the_place_of_a_reload_that_began_after_it() {
     assert_eq!(origin.requests(), 2);
 }
 
-/// What a GET gets after the origin gave a reload this answer in the place of what was stored, and
-/// whether it was a hit.
+/// The body of a GET after a reload got this answer in place of the stored response, and whether
+/// the GET was a hit.
 fn after(answer: &[u8]) -> (Vec<u8>, bool) {
     let (origin, _go) = origin(vec![ok(V1, b"old"), answer.to_vec(), ok(V3, b"new")], usize::MAX);
     let proxy = forward_proxy();
@@ -132,8 +132,8 @@ fn what_a_refresh_found_gone_is_not_served_stale_again() {
 
 #[test]
 fn a_confirmation_that_varies_otherwise_is_for_its_own_request_alone() {
-    let confirmed =
-        b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=600\r\nVary: Cookie\r\n\r\n";
+    let confirmed = b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=600\r\n\
+          Vary: Cookie\r\n\r\n";
     let stale = "Cache-Control: max-age=0\r\nETag: \"1\"\r\n";
     let origin = TestOrigin::start(move |head, number| match (number, header(head, "cookie")) {
         (1, _) => confirmed.to_vec(),

@@ -1,5 +1,5 @@
-//! What the origin of a reverse proxy is told of the client, and what no client can make it
-//! believe.
+//! Fields that tell the origin of a reverse proxy about the client, and fields that a client cannot
+//! forge.
 
 use crate::bench::{forward_proxy, reverse_proxy};
 use foxy_testkit::http::{header, ok};
@@ -88,7 +88,8 @@ fn an_answer_to_a_post_with_claims_is_nobody_elses() {
 fn connection_cannot_name_away_what_the_origin_is_told() {
     let origin = echoing();
     let proxy = reverse_proxy(&origin);
-    let request = "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: X-Forwarded-For, Forwarded, X-Forwarded-Proto\r\n\r\n";
+    let request = "GET / HTTP/1.1\r\nHost: a.test\r\n\
+                   Connection: X-Forwarded-For, Forwarded, X-Forwarded-Proto\r\n\r\n";
     assert_eq!(proxy.connect().ask(request).body, b"a.test a.test http");
     let seen = origin.heads.lock().expect("not poisoned")[0].clone();
     assert_eq!(header(&seen, "x-forwarded-for"), Some("127.0.0.1"), "{seen}");

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const LENGTH: u64 = 4 * SLICE + 7;
 
-/// What an origin sends in the place of the bytes `first..=last`; no bytes for a closed connection.
+/// The answer to a request for the bytes `first..=last`. An empty answer closes the connection.
 type Lie = fn(&Sparse, u64, u64) -> Vec<u8>;
 
 fn chunked(object: &Sparse, first: u64, last: u64, sent: u64) -> Vec<u8> {
@@ -85,7 +85,7 @@ fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     })
 }
 
-/// What a client gets until the proxy closes: status, length it was told, body.
+/// The status, the announced length and the body that arrives until the proxy closes.
 fn until_the_end(proxy: &TestProxy, url: &str, range: &str) -> (u16, Option<usize>, Vec<u8>) {
     let mut client = proxy.connect();
     client.send(
@@ -172,7 +172,8 @@ fn a_fetch_that_breaks_off_is_made_again() {
 fn an_origin_without_ranges_gives_the_whole_which_is_kept() {
     for lines in ["ETag: \"one\"\r\n", ""] {
         let head = format!(
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{lines}Content-Length: {LENGTH}\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{lines}Content-Length: {LENGTH}\r\n\
+             \r\n"
         );
         let origin =
             TestOrigin::start(move |_, _| [head.as_bytes(), &bytes(0, LENGTH - 1)].concat());

@@ -28,7 +28,7 @@ fn changing(object: Sparse) -> (Arc<Mutex<Sparse>>, TestOrigin) {
     (state, TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head)))
 }
 
-/// Waits until the store has so many records.
+/// Waits until the store has this number of records.
 fn stored(proxy: &TestProxy, records: usize) {
     while proxy.store.len() < records {
         std::thread::yield_now();

@@ -29,7 +29,7 @@ pub fn bytes(first: u64, last: u64) -> Vec<u8> {
     bytes
 }
 
-/// What an origin says of an object.
+/// An object and the header lines of its answers.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     pub length: u64,
@@ -43,7 +43,7 @@ impl Sparse {
         Self { length, lines: "Cache-Control: max-age=60\r\n".into(), etag: "\"one\"".into() }
     }
 
-    /// What it says of its validator.
+    /// Its validator.
     fn tag_line(&self) -> String {
         if self.etag.is_empty() { String::new() } else { format!("ETag: {}\r\n", self.etag) }
     }
@@ -82,7 +82,7 @@ impl Sparse {
         [head.into_bytes(), body].concat()
     }
 
-    /// Its origin, and the bytes of bodies that were asked of it.
+    /// Starts its origin. Returns the number of body bytes that clients have requested, too.
     pub fn origin(self) -> (TestOrigin, Arc<AtomicU64>) {
         let sent = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&sent);

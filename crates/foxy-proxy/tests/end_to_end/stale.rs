@@ -8,10 +8,11 @@ use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
 
 const ERROR: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\ndown";
+    b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\n\
+      down";
 
-/// What the second request gets when the first response is stale at once and the origin's second
-/// answer is `second`.
+/// The answer to a second request, where the first response is stale at once and the origin then
+/// sends `second`.
 fn second_answer(control: &str, second: &'static [u8]) -> (Answered, TestProxy) {
     let lines = format!("Cache-Control: max-age=0, {control}\r\nETag: \"a\"\r\n");
     let origin = TestOrigin::start(

@@ -70,7 +70,7 @@ fn a_whole_reload_whose_parts_the_store_refuses_ends_the_stored_response() {
     let proxy = proxy_with(|settings| settings.store_patience = Duration::from_millis(50));
     let url = origin.url("/x");
     proxy.get(&url, "");
-    // What is read twice is in memory, parts too.
+    // A record or part that is read twice is in memory.
     (0..3).for_each(|_| assert!(proxy.get(&url, "").body == vec![b'1'; LARGE]));
     assert_eq!(origin.requests(), 1);
     proxy.store.refuse_parts();

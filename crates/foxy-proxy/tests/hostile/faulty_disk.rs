@@ -30,7 +30,7 @@ const FULL: FaultPlan = FaultPlan { no_space: 1.0, ..FaultPlan::NONE };
 /// A disk that is gone.
 const GONE: FaultPlan = FaultPlan { errors: 1.0, ..FaultPlan::NONE };
 
-/// What belongs to each path: between a byte and two and a half million.
+/// The body of each path: from one byte to two and a half million.
 fn bodies() -> Vec<Vec<u8>> {
     let mut random = Random::new(7);
     let lengths = (0..20).map(|path| if path % 10 == 9 { 2_500_000 } else { 1 + path * 1777 });
@@ -43,14 +43,14 @@ fn bodies() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What an origin of one path does.
+/// The script of an origin of one path.
 fn script(path: usize, body: &[u8]) -> Vec<Step> {
     let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"{path}\"\r\n");
     let head = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     vec![Step::Head, send(&head), Step::Send(body.to_vec())]
 }
 
-/// Asks for everything again and again, and says how often the store answered.
+/// Requests random paths again and again. Returns the number of hits.
 async fn check(scheme: SchemeName, plan: FaultPlan, seed: u64, bodies: &[Vec<u8>]) -> usize {
     local(async move {
         let settings =

@@ -58,10 +58,12 @@ async fn many_misses_of_one_key_are_one_request_to_the_origin() {
 async fn answers_that_may_not_be_shared_are_fetched_for_each() {
     local(async {
         let private = send(
-            "HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\nConnection: close\r\n\r\nme",
+            "HTTP/1.1 200 OK\r\nCache-Control: private\r\nContent-Length: 2\r\n\
+             Connection: close\r\n\r\nme",
         );
         let origin =
-            ScriptedOrigin::with(vec![Step::Head, Step::Pause(Duration::from_millis(50)), private]).await;
+            ScriptedOrigin::with(vec![Step::Head, Step::Pause(Duration::from_millis(50)), private])
+                .await;
         let proxy = Proxy::start();
         let mut clients = Vec::new();
         for _ in 0..5 {
@@ -212,8 +214,8 @@ fn large() -> Vec<u8> {
     (0..16 << 20).map(|at| (at % 251) as u8).collect()
 }
 
-/// Has one client read nothing until another has read the whole body of the same flight; gives what
-/// the first gets then, and the connections the origin had.
+/// One client reads nothing until another has read the whole body of the same flight. Returns what
+/// the first client then gets, and the number of connections to the origin.
 async fn left_behind(
     store: Option<Arc<dyn ObjectStore>>,
     answer: &[u8],

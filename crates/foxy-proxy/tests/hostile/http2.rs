@@ -91,10 +91,12 @@ async fn head_ranges_and_conditions_are_answered_from_memory() {
 #[tokio::test]
 async fn bodies_and_trailers_pass_both_ways() {
     local(async {
-        let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n";
+        let answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\
+                      X-Sum: 6\r\n\r\n";
         let request_body = "4\r\nbody\r\n0\r\nx-check: 1\r\n\r\n";
         let (origin, url) =
-            origin(vec![Step::Head, Step::Body(request_body.len()), send(answer), Step::Hang]).await;
+            origin(vec![Step::Head, Step::Body(request_body.len()), send(answer), Step::Hang])
+                .await;
         let proxy = Proxy::start();
         let client = Http2Client::connect(&proxy).await;
         let mut requests = client.requests.clone().ready().await.expect("a connection");

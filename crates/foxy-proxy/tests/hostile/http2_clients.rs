@@ -1,6 +1,5 @@
-//! What clients of HTTP/2 can do to the proxy with raw frames: nothing of it reaches an origin as
-//! anything but one well-formed request, nothing of it is held without bound, and others are served
-//! meanwhile.
+//! HTTP/2 clients with raw frames. An origin sees only well-formed requests, the proxy holds a
+//! bounded amount, and other clients are served meanwhile.
 
 use crate::support::http2::{Http2Client, RawHttp2, get};
 use crate::support::proxy::Proxy;
@@ -78,7 +77,7 @@ async fn requests_that_are_none_are_refused_and_no_origin_hears_of_them() {
                 kind::HEADERS => {
                     assert_eq!(refused.payload.first(), Some(&0x8c), "{case:?}: {refused:?}")
                 }
-                // What is no field at all may be a fault of the compression.
+                // A malformed field may count as a fault of the compression.
                 kind::GOAWAY => {
                     assert_ne!(refused.reason(), u32::from(Reason::NO_ERROR), "{case:?}")
                 }
@@ -279,7 +278,7 @@ async fn a_client_that_gives_up_request_after_request_is_sent_away() {
         for number in 0..1000 {
             let stream = 2 * number + 1;
             client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &fields)).await;
-            // Its answer says that all before it was seen.
+            // The answer to it proves that the proxy has seen all frames before it.
             if !client.send(&frame(kind::PING, 0, 0, &[0; 8])).await
                 || client.find(|frame| frame.kind == kind::PING).await.is_none()
                 || !client.send(&frame(kind::RST_STREAM, 0, stream, &8u32.to_be_bytes())).await

@@ -1,5 +1,5 @@
-//! What HTTP/2 has manners for: a proxy that is to stop, and a client that asks before it sends a
-//! body.
+//! Polite endings of HTTP/2: a proxy that stops, and a client that expects `100 Continue` before
+//! its body.
 
 use crate::support::http2::{Frame, RawHttp2};
 use crate::support::proxy::Proxy;

@@ -70,7 +70,7 @@ impl HalfWay {
         asking(&self.proxy, &self.origin).await
     }
 
-    /// Lets the origin go on once so many have joined the fetch, or ask for one of their own; gives
+    /// Lets the origin go on once `joined` clients have joined the fetch or opened another. Returns
     /// what the first client got.
     async fn goes_on(self, joined: u64) -> (Response, ScriptedOrigin, Proxy) {
         while self.proxy.count(Counter::Collapsed) < joined && self.origin.connections() == 1 {
@@ -93,8 +93,8 @@ fn is_right(answer: &Response) {
     assert!(answer.body == large(), "{} bytes", answer.body.len());
 }
 
-/// Two late clients and the first get every byte once so many have joined a fetch, over so many
-/// connections to the origin; gives the answers of the late ones.
+/// Checks that the first client and two late clients get every byte, with this number of joined
+/// fetches and of connections to the origin. Returns the answers of the late clients.
 async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -> [Response; 2] {
     let [mut one, mut other] = [setting.asks().await, setting.asks().await];
     let (first, origin, _proxy) = setting.goes_on(joined).await;

@@ -39,12 +39,12 @@ impl Setting {
         setting
     }
 
-    /// The same with everything still there.
+    /// A setting without a lost part.
     async fn whole(lines: &str, later: Vec<Vec<Step>>) -> Self {
         Self::with(0, lines, later).await
     }
 
-    /// The same with so many bytes of memory.
+    /// A setting without a lost part, with this number of bytes of memory.
     async fn with(memory: u64, lines: &str, later: Vec<Vec<Step>>) -> Self {
         let first = response("200 OK", lines, &body());
         let origin = ScriptedOrigin::start([vec![first], later].concat()).await;
@@ -158,7 +158,10 @@ async fn a_confirmed_response_whose_body_is_gone_is_fetched() {
         let stale = "Cache-Control: max-age=1\r\nETag: \"one\"\r\nAge: 9\r\n";
         let confirmed = vec![
             Step::Head,
-            send("HTTP/1.1 304 Not Modified\r\nETag: \"one\"\r\nCache-Control: max-age=1\r\nAge: 9\r\n\r\n"),
+            send(
+                "HTTP/1.1 304 Not Modified\r\nETag: \"one\"\r\nCache-Control: max-age=1\r\n\
+                  Age: 9\r\n\r\n",
+            ),
         ];
         let later = vec![confirmed.clone(), confirmed, response("200 OK", FRESH, b"new")];
         let origin_first = response("200 OK", stale, &body());
@@ -193,12 +196,28 @@ async fn only_if_cached_does_not_send_for_what_is_gone() {
 async fn a_follower_is_not_given_the_variant_its_leader_asked_about() {
     local(async {
         let variant = |tag: &str| {
-            format!("HTTP/1.1 200 OK\r\nVary: Accept-Language\r\nCache-Control: max-age=1\r\nAge: 9\r\nETag: \"{tag}\"\r\n")
+            format!(
+                "HTTP/1.1 200 OK\r\nVary: Accept-Language\r\nCache-Control: max-age=1\r\n\
+                     Age: 9\r\nETag: \"{tag}\"\r\n"
+            )
         };
-        let answers = |tag: &str| vec![Step::Head, send(&format!("{}Content-Length: 2\r\n\r\n{tag}", variant(tag)))];
+        let answers = |tag: &str| {
+            vec![
+                Step::Head,
+                send(&format!(
+                    "{}Content-Length: 2\r\n\r\n\
+            {tag}",
+                    variant(tag)
+                )),
+            ]
+        };
         let confirms = |tag: &str| {
             let text = variant(tag).replace("200 OK", "304 Not Modified");
-            vec![Step::Head, Step::Pause(std::time::Duration::from_millis(150)), send(&format!("{text}\r\n"))]
+            vec![
+                Step::Head,
+                Step::Pause(std::time::Duration::from_millis(150)),
+                send(&format!("{text}\r\n")),
+            ]
         };
         let scripts = vec![answers("en"), answers("de"), confirms("en"), confirms("de")];
         let origin = ScriptedOrigin::start(scripts).await;
@@ -221,10 +240,10 @@ async fn a_follower_is_not_given_the_variant_its_leader_asked_about() {
 /// Bytes of memory that hold heads of responses, and no part.
 const NO_PARTS: u64 = 1 << 20;
 
-/// What an origin says that gives ranges.
+/// Header lines of an origin that serves ranges.
 const IN_RANGES: &str = "Cache-Control: max-age=600\r\nETag: \"one\"\r\nAccept-Ranges: bytes\r\n";
 
-/// One of the three parts, as an origin gives it.
+/// The answer of an origin to a request for one of the three parts.
 fn slice(number: usize) -> Vec<Step> {
     let (first, end) = (number << 20, LENGTH.min((number + 1) << 20));
     let lines = format!("{IN_RANGES}Content-Range: bytes {first}-{}/{LENGTH}\r\n", end - 1);

@@ -1,5 +1,5 @@
-//! What clients and origins can do to the proxy, over real sockets on loopback. One program, so
-//! that its parts share the scripted origins and the raw client in `support`.
+//! Hostile clients and origins, over real sockets on loopback. One program, so that its parts share
+//! the scripted origins and the raw client in `support`.
 
 mod bodies;
 mod clients;

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{Barrier, Notify};
 
-/// An origin that answers nothing before so many requests are there at once.
+/// An origin that answers only once this number of requests is open at the same time.
 async fn meeting(count: usize) -> Http2Origin {
     let barrier = Rc::new(Barrier::new(count));
     Http2Origin::plain(move |mut asked| {

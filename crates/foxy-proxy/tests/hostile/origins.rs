@@ -24,7 +24,7 @@ fn impatient() -> Proxy {
     })
 }
 
-/// What a client gets from an origin that follows `script`.
+/// The response of an origin that follows `script`.
 async fn check_status(script: Vec<Step>, status: u16, reason: &'static str) {
     local(async move {
         let origin = ScriptedOrigin::with(script.clone()).await;
@@ -144,7 +144,8 @@ async fn a_body_that_breaks_off_is_never_made_to_look_whole_and_never_stored() {
 #[tokio::test]
 async fn bytes_beyond_the_length_are_nobodys_response() {
     local(async {
-        let lie = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
+        let lie = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\n\
+                   okHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison";
         let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nCache-Control: no-store\r\n\r\ngood";
         let origin = ScriptedOrigin::start(vec![
             vec![Step::Head, send(lie), Step::AwaitClose],
@@ -233,11 +234,13 @@ async fn a_dead_kept_connection_is_not_the_clients_problem() {
 #[tokio::test]
 async fn an_early_refusal_of_a_large_body_reaches_the_client() {
     local(async {
-        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\
+                       \r\nno";
         let origin = ScriptedOrigin::with(vec![Step::Head, send(refusal), Step::AwaitClose]).await;
         let proxy = Proxy::start();
         let request =
-            "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 100000000\r\n\r\nbeginning";
+            "POST http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nContent-Length: 100000000\r\n\r\n\
+             beginning";
         let (mut client, answer) = ask(&proxy, &origin, request).await;
         assert_eq!((answer.head.status, answer.text().as_str()), (413, "no"));
         client.finish().await;
@@ -261,7 +264,8 @@ async fn interim_responses_and_continue_pass() {
         let authority = format!("127.0.0.1:{}", origin.port);
         client
             .send(format!(
-                "PUT http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+                "PUT http://{authority}/ HTTP/1.1\r\nHost: {authority}\r\nContent-Length: 5\r\n\
+                 Expect: 100-continue\r\n\r\n"
             ))
             .await;
         client.send("hello").await;
@@ -277,11 +281,13 @@ async fn interim_responses_and_continue_pass() {
 async fn an_upgrade_becomes_a_tunnel_after_101_only() {
     local(async {
         let switch =
-            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\nwelcome";
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n\
+             welcome";
         let origin = ScriptedOrigin::with(vec![Step::Head, send(switch), Step::Body(5), send(" bye")]).await;
         let proxy = Proxy::start();
         let request =
-            "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n";
+            "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\nConnection: Upgrade\r\n\
+             Upgrade: chat\r\n\r\n";
         let mut client = RawClient::connect(proxy.port).await;
         client.send(request.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port))).await;
         let head = String::from_utf8(client.read_until_blank_line().await).expect("text");

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// More than a connection on loopback takes in its buffers.
 const LENGTH: usize = 16 << 20;
 
-/// What all parts may take with the least memory.
+/// Bytes that all parts may take with the least memory.
 const BUDGET: usize = 8 << 20;
 
 const GET: &str = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n";

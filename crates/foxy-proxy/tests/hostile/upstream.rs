@@ -1,5 +1,5 @@
-//! One exchange with an origin: good ones, and every way an origin can misbehave. The origins are
-//! scripts of raw bytes.
+//! Exchanges with an origin that behaves, and with origins that misbehave in every way. The origins
+//! are scripts of raw bytes.
 
 use crate::support::{ScriptedOrigin, Step, local, send};
 use bytes::Bytes;
@@ -253,7 +253,8 @@ async fn endless_heads_and_interim_responses_are_bounded() {
 #[tokio::test]
 async fn interim_responses_are_given_before_the_final_one() {
     local(async {
-            let text = format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n{OK}Content-Length: 2\r\n\r\nok");
+            let text = format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
+                                {OK}Content-Length: 2\r\n\r\nok");
             let origin = ScriptedOrigin::with(vec![Step::Head, send(&text)]).await;
             let mut exchange = get(&client(), &origin);
             assert!(matches!(exchange.head().await, Ok(HeadEvent::Interim(head)) if head.status == 103));

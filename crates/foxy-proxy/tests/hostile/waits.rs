@@ -1,4 +1,4 @@
-//! What a client does not have to wait for, and a break it must not take for an end.
+//! Events that a client need not wait for, and a broken body that must not look complete.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::{Broken, BrokenStore};

@@ -6,7 +6,7 @@ use crate::vectors::{AnswerFrom, Body, Expectation, OriginAnswer, Step, Value, V
 use foxy_base::WallTime;
 use foxy_rules::{Fields, Role, date};
 
-/// What the origin saw.
+/// A request that the origin saw.
 struct Seen {
     /// The client's number of the request, from 1.
     number: usize,
@@ -140,7 +140,7 @@ fn is_met(expectation: &Expectation, fields: &Lines) -> bool {
     }
 }
 
-/// What the origin saw, in the order in which the suite expects requests there.
+/// Checks the requests at the origin, in the order that the suite expects.
 fn origin_expects(steps: &[Step], seen: &[Seen], responses: &[Response]) -> Result<(), String> {
     let mut seen = seen.iter();
     for ((step, response), number) in steps.iter().zip(responses).zip(1..) {

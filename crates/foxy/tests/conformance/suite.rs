@@ -15,7 +15,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/sui
 #[derive(Clone)]
 pub struct Cut {
     pub folder: PathBuf,
-    /// Its name in docs/conformance.md.
+    /// The name in docs/conformance.md.
     pub name: &'static str,
 }
 
@@ -88,7 +88,7 @@ impl Cut {
         command
     }
 
-    /// What the script prints.
+    /// The standard output of the script.
     pub fn output(&self, action: &str, more: &[&str]) -> Vec<u8> {
         let output = self.node(action).args(more).output().expect("node ran before");
         let errors = String::from_utf8_lossy(&output.stderr);

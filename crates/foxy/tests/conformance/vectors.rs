@@ -29,13 +29,13 @@ pub struct Step {
     pub interim: bool,
 }
 
-/// What the origin answers.
+/// The answer of the origin.
 #[derive(Debug, Deserialize)]
 pub struct OriginAnswer {
     pub status: u16,
     pub fields: Vec<(String, String)>,
     pub body: String,
-    /// It closes the connection instead.
+    /// Closes the connection instead.
     pub disconnects: bool,
     /// Request fields of which any with that value makes it a 304.
     pub confirms: Vec<(String, String)>,
@@ -54,12 +54,12 @@ pub enum AnswerFrom {
     LmValidated,
 }
 
-/// What must be seen.
+/// Expectations of a step.
 #[derive(Debug, Deserialize)]
 pub struct Expectations {
     pub from: AnswerFrom,
     pub status: Option<u16>,
-    /// Of the client's response.
+    /// Fields of the client's response.
     pub fields: Vec<Expectation>,
     /// Names that the client's response must not have.
     pub missing: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Expectations {
     pub method: Option<String>,
 }
 
-/// What is expected of a field.
+/// The expectation of a field.
 #[derive(Debug, Deserialize)]
 pub struct Expectation {
     pub name: String,
@@ -103,13 +103,13 @@ pub struct Body {
 /// Why the rules cannot play a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unplayable {
-    /// It is about 1xx responses.
+    /// The check concerns 1xx responses.
     Interim,
-    /// It is about fields that end at the next hop.
+    /// The check concerns fields that end at the next hop.
     HopByHop,
-    /// It is about a body whose end cannot be told.
+    /// The check concerns a body without a visible end.
     Framing,
-    /// It has letters beyond ASCII, which Node.js sends as UTF-8 with a body and as Latin-1
+    /// The check has letters beyond ASCII. Node.js sends them as UTF-8 with a body and as Latin-1
     /// without.
     BeyondAscii,
 }

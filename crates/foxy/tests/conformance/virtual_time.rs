@@ -29,7 +29,7 @@ fn the_rules_alone_find_what_the_documentation_says() {
         cut.name
     ));
     let documented = documented(cut.name);
-    // What was not played is as the run over sockets has it.
+    // A check that was not played counts as in the run over sockets.
     for vector in vectors.iter().filter(|vector| vector.unplayable().is_some()) {
         let found =
             if documented.contains(&vector.id) { Err("documented".to_owned()) } else { Ok(()) };
@@ -38,7 +38,7 @@ fn the_rules_alone_find_what_the_documentation_says() {
     assert_documented(&checks, &documented);
 }
 
-/// What came of the checks of a cut that the rules can play.
+/// Results of the checks of a cut that the rules can play.
 pub fn play(cut: &Cut) -> Checks {
     play_all(&vectors::read(cut))
 }

@@ -1,20 +1,12 @@
 //! HTTP/2 frames written by hand (RFC 9113 §6), for clients that no library would play.
 
+use foxy_testkit::http2::{END_HEADERS, END_STREAM, PREFACE, frame, kind};
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt;
 
-pub const HEADERS: u8 = 1;
-pub const PRIORITY: u8 = 2;
-pub const SETTINGS: u8 = 4;
-pub const PING: u8 = 6;
-pub const GOAWAY: u8 = 7;
-pub const WINDOW_UPDATE: u8 = 8;
-pub const CONTINUATION: u8 = 9;
 /// A kind that no document gives a meaning.
 pub const UNKNOWN: u8 = 0xbb;
 
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
 pub const ACK: u8 = 1;
 
 /// The setting that says how much a stream may send unasked.
@@ -23,25 +15,24 @@ const INITIAL_WINDOW_SIZE: u16 = 4;
 /// The code of a GOAWAY to a client that sends too much of what is costly.
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// A frame.
-pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
 /// SETTINGS with a window for each stream.
 pub fn window(bytes: u32) -> Vec<u8> {
-    frame(SETTINGS, 0, 0, &[&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &bytes.to_be_bytes()].concat())
+    frame(
+        kind::SETTINGS,
+        0,
+        0,
+        &[&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &bytes.to_be_bytes()].concat(),
+    )
 }
 
-/// What a connection begins with, where streams may send nothing unasked.
+/// The beginning of a connection whose streams have no window.
 pub fn opening() -> Vec<u8> {
-    [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &window(0)[..]].concat()
+    [PREFACE, &window(0)[..]].concat()
 }
 
 /// A GET that is complete.
 pub fn get(stream: u32, origin: SocketAddr, path: &str) -> Vec<u8> {
-    frame(HEADERS, END_STREAM | END_HEADERS, stream, &block(origin, path))
+    frame(kind::HEADERS, END_STREAM | END_HEADERS, stream, &block(origin, path))
 }
 
 /// The field block of a GET (RFC 7541): two fields of the static table, two literals that no table
@@ -55,10 +46,10 @@ fn block(origin: SocketAddr, path: &str) -> Vec<u8> {
     block
 }
 
-/// A GET whose fields never end: HEADERS and CONTINUATIONs of so many bytes together.
+/// A GET whose fields never end: HEADERS and CONTINUATIONs of `bytes` bytes together.
 pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
     const VALUE: usize = 4_000;
-    let mut frames = frame(HEADERS, END_STREAM, 1, &block(origin, "/1/head"));
+    let mut frames = frame(kind::HEADERS, END_STREAM, 1, &block(origin, "/1/head"));
     while frames.len() < bytes {
         // A literal of a new name, whose length takes two bytes more than its prefix (RFC 7541
         // §5.1).
@@ -71,7 +62,7 @@ pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
             u8::try_from(rest / 128).expect("a byte"),
         ]);
         field.extend(std::iter::repeat_n(b'a', VALUE));
-        frames.extend(frame(CONTINUATION, 0, 1, &field));
+        frames.extend(frame(kind::CONTINUATION, 0, 1, &field));
     }
     frames
 }
@@ -90,11 +81,11 @@ impl Reader {
         let (mut goaway, mut settings) = (None, false);
         while let Some((kind, flags, payload)) = self.next() {
             match kind {
-                GOAWAY if payload.len() >= 8 => {
+                kind::GOAWAY if payload.len() >= 8 => {
                     let code: [u8; 4] = payload[4..8].try_into().expect("four bytes");
                     goaway = Some(u32::from_be_bytes(code));
                 }
-                SETTINGS => settings |= flags & ACK == 0,
+                kind::SETTINGS => settings |= flags & ACK == 0,
                 _ => {}
             }
         }
@@ -113,5 +104,5 @@ impl Reader {
 
 /// Acknowledges SETTINGS.
 pub async fn acknowledge(stream: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
-    stream.write_all(&frame(SETTINGS, ACK, 0, &[])).await
+    stream.write_all(&frame(kind::SETTINGS, ACK, 0, &[])).await
 }

@@ -5,6 +5,7 @@ use crate::origin::{GOOD, Origin};
 use foxy_base::clock;
 use foxy_base::random::Random;
 use foxy_report::Latencies;
+use foxy_testkit::http::head_length;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -36,7 +37,7 @@ const MISS: u64 = 10_000;
 
 static UNIQUE: AtomicU64 = AtomicU64::new(0);
 
-/// What honest clients ask for.
+/// The requests of the honest clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
     pub proxy: SocketAddr,
@@ -47,7 +48,7 @@ pub struct Mixture {
     pub names: bool,
 }
 
-/// What came of a phase.
+/// The results of a phase.
 #[derive(Default)]
 pub struct Measured {
     pub all: Latencies,
@@ -159,7 +160,7 @@ impl Mixture {
     }
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy)]
 enum Kind {
     Memory,
@@ -228,7 +229,7 @@ async fn ask(
     }
 }
 
-/// The same, without another try; how much of the answer had come when it failed, and why it did.
+/// Sends the request once. A failure has the number of bytes received and the reason.
 async fn once(
     place: &mut Option<TcpStream>,
     proxy: SocketAddr,
@@ -245,8 +246,8 @@ async fn once(
     stream.write_all(text.as_bytes()).await.map_err(|error| failed(0, error))?;
     let mut buffer = Vec::with_capacity(64 << 10);
     let end = loop {
-        if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
-            break end + 4;
+        if let Some(end) = head_length(&buffer) {
+            break end;
         }
         let count =
             stream.read_buf(&mut buffer).await.map_err(|error| failed(buffer.len(), error))?;

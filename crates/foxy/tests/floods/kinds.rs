@@ -2,6 +2,7 @@
 
 use crate::frames::{self, ENHANCE_YOUR_CALM, Reader};
 use crate::origin::{Origin, SILENT};
+use foxy_testkit::http2::{frame, kind};
 use std::cell::Cell;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -23,7 +24,7 @@ const HEAD: usize = 63 << 10;
 /// Costly frames each connection sends in a second, and connections that send them.
 const FRAMES: u64 = 10_000;
 const FRAMING: u64 = 2;
-/// What a client can take at once that does not read: as little as the system allows.
+/// Receive buffer, in bytes, of a client that does not read: as little as the system allows.
 const NO_ROOM: u32 = 2_048;
 
 /// A flood.
@@ -110,7 +111,7 @@ impl Flood {
     }
 }
 
-/// What a flood saw, kept while it goes on.
+/// Counts of a flood, updated while it goes on.
 #[derive(Default)]
 pub struct Seen {
     pub opened: Cell<u64>,
@@ -293,8 +294,7 @@ async fn frames_of(
             }
         }
     });
-    let mut opening =
-        [frames::opening(), frames::frame(frames::SETTINGS, frames::ACK, 0, &[])].concat();
+    let mut opening = [frames::opening(), frame(kind::SETTINGS, frames::ACK, 0, &[])].concat();
     for number in 0..STREAMS {
         let id = u32::try_from(2 * number + 1).expect("small");
         opening.extend(frames::get(id, origin.address, &format!("/{}/flood/0", SMALL.0)));
@@ -313,9 +313,9 @@ fn frame_of(costly: Costly, number: u64) -> Vec<u8> {
     match costly {
         // Not more than the bodies would fill, so that nothing comes of it.
         Costly::Settings => frames::window(u32::try_from(number % 2).expect("small")),
-        Costly::Ping => frames::frame(frames::PING, 0, 0, &number.to_be_bytes()),
-        Costly::Priority => frames::frame(frames::PRIORITY, 0, stream, &[0, 0, 0, 0, 16]),
-        Costly::WindowUpdate => frames::frame(frames::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]),
-        Costly::Unknown => frames::frame(frames::UNKNOWN, 0, 0, &[0; 8]),
+        Costly::Ping => frame(kind::PING, 0, 0, &number.to_be_bytes()),
+        Costly::Priority => frame(kind::PRIORITY, 0, stream, &[0, 0, 0, 0, 16]),
+        Costly::WindowUpdate => frame(kind::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]),
+        Costly::Unknown => frame(frames::UNKNOWN, 0, 0, &[0; 8]),
     }
 }

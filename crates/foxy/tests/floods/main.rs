@@ -74,7 +74,7 @@ const FULL: Size = Size {
 const FEW: [&str; 4] =
     ["http2-hits-unread", "http1-heads", "idle-from-one-address", "http2-settings"];
 
-/// What one flood did.
+/// The effects of a flood.
 struct Outcome {
     name: &'static str,
     before: Measured,

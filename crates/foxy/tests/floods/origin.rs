@@ -3,6 +3,7 @@
 
 use foxy_base::clock;
 use foxy_base::time::Instant;
+use foxy_testkit::http::head_length;
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -78,8 +79,8 @@ impl Server {
         let mut buffer = Vec::new();
         loop {
             let end = loop {
-                if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
-                    break end + 4;
+                if let Some(end) = head_length(&buffer) {
+                    break end;
                 }
                 if !matches!(stream.read_buf(&mut buffer).await, Ok(count) if count > 0) {
                     return;
@@ -105,7 +106,8 @@ impl Server {
         paced: bool,
     ) -> std::io::Result<()> {
         let head = format!(
-            "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: \"1\"\r\nContent-Length: {left}\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nETag: \"1\"\r\n\
+             Content-Length: {left}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await?;
         while left > 0 {
@@ -119,7 +121,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until so many bytes may go out.
+    /// Waits until `bytes` bytes may go out.
     async fn turn(&self, bytes: usize) {
         let now = clock::monotonic();
         let turn = self.free.get().max(now);

@@ -31,7 +31,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Starts one for a flood that is so many times smaller than at full size.
+    /// Starts a subject for a flood that is `smaller` times smaller than at full size.
     ///
     /// # Errors
     /// Why there can be no control group here.
@@ -83,7 +83,7 @@ fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64
     command.arg("--store").arg(folder.join("store")).arg("--config").arg(file);
 }
 
-/// What looks at the memory have found.
+/// Samples of the memory.
 #[derive(Default)]
 struct Told {
     now: AtomicU64,

@@ -26,7 +26,7 @@ pub struct Place {
     pub ending: bool,
 }
 
-/// What all clients share.
+/// State that all clients share.
 pub struct Shared {
     pub ledger: Arc<Ledger>,
     pub pattern: Arc<Pattern>,
@@ -59,7 +59,7 @@ pub struct Ask {
     pub fields: String,
     /// Whether it asks past the cache.
     pub reload: bool,
-    /// The client leaves when it has so many bytes of the body.
+    /// Number of body bytes after which the client leaves.
     pub leaves: Option<u64>,
 }
 
@@ -409,7 +409,8 @@ impl Answer<'_> {
         let begun = crate::ledger::seconds(self.begun);
         let line = self.ask.fields.replace("\r\n", "; ");
         self.ledger().book(self.ask.page).note(format!(
-            "client: run {} since {begun:.4}: {:?} {:?} {line}: version {version} {way:?} {body:?} [{}]",
+            "client: run {} since {begun:.4}: {:?} {:?} {line}: version {version} {way:?} {body:?} \
+             [{}]",
             self.run,
             self.ask.method,
             LANGUAGES[self.ask.language],

@@ -1,4 +1,4 @@
-//! What the origin handed out and what clients have seen, page by page, and the rules that no
+//! Versions that the origin handed out and that clients saw, page by page, and the rules that no
 //! answer may break.
 
 use crate::pages::{LANGUAGES, Page};
@@ -41,7 +41,7 @@ pub struct Ack {
     pub holds: Holds,
 }
 
-/// What was handed out of a version.
+/// The times at which a version was handed out.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
     first: Instant,
@@ -89,7 +89,7 @@ pub enum Broken {
     Wrong,
     /// Older than a version that was acknowledged before its request began.
     Older,
-    /// The same of a page whose slow fetch outlasted a storm.
+    /// As `Older`, of a page whose slow fetch outlasted a storm.
     OlderAfterStorm,
     /// Reused for longer than its lifetime.
     Outlived,
@@ -111,7 +111,7 @@ impl Shelf {
         self.acks.push(ack);
     }
 
-    /// The same for a version that came from the cache, or with another's fetch.
+    /// Acknowledges a version that came from the cache, or with another client's fetch.
     pub fn acknowledge_reused(&mut self, version: u64, ended: Instant) {
         if let Some(handed) = self.handed.get(&version) {
             let begun = handed.first - FETCH_LEAD;

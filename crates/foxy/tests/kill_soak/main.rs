@@ -28,7 +28,7 @@ const SHORT: u64 = 5;
 /// URLs of each storm of a longer run.
 const STORM: u64 = 16_000;
 
-/// What must be nothing, under its name in the record.
+/// Counts that must be zero, under their names in the record.
 const RULES: [(&str, Broken); 7] = [
     ("wrong_responses", Broken::Wrong),
     ("older_responses", Broken::Older),

@@ -109,7 +109,7 @@ impl Request {
     }
 }
 
-/// What is answered of a page: decided under its lock, sent after it.
+/// The answer about a page: decided under the lock of the page, sent after it.
 struct Answer {
     head: String,
     tag: u64,
@@ -165,8 +165,7 @@ impl Server {
         self.body(request, &answer, stream)
     }
 
-    /// Makes all variants of a page new ones; their versions, as the client of the unsafe request
-    /// learns them.
+    /// Renews all variants of a page. Returns their versions for the client of the unsafe request.
     fn change(&self, page: &Page) -> String {
         let mut book = self.ledger.book(page.number);
         book.shelves.iter_mut().for_each(|shelf| shelf.version += 1);
@@ -218,7 +217,7 @@ impl Server {
     }
 }
 
-/// What a request for a page is answered now.
+/// Decides the answer to a request for a page.
 fn decide(page: &Page, request: &Request, book: &mut Book) -> Answer {
     let variant = page.variant(request.language());
     let shelf = &mut book.shelves[variant];

@@ -13,7 +13,7 @@ const PERIOD: usize = 65_521;
 /// Bytes that are compared and sent at a time, at most.
 pub const PIECE: usize = 32 << 10;
 
-/// What lets a cache ask whether a stored response is still current.
+/// The validator of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validator {
     Nothing,

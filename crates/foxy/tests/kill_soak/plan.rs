@@ -104,7 +104,7 @@ enum End {
     KillWhileStopping,
 }
 
-/// What has happened so far.
+/// Events so far.
 #[derive(Default)]
 struct Course {
     run: u64,

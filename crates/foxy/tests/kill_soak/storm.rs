@@ -19,7 +19,7 @@ const CONNECTIONS: usize = 48;
 /// Requests that are sent before the first of their answers is read.
 const BATCH: usize = 8;
 
-/// Lets a storm of so many URLs go by while fetches of these pages are under way.
+/// Lets a storm of `urls` URLs go by while fetches of these pages are under way.
 pub fn storm(shared: &Arc<Shared>, pages: Range<usize>, urls: usize) {
     shared.origin.holding.store(true, Ordering::SeqCst);
     let ask = |page, fields: &str| Ask { page, fields: fields.to_owned(), ..Ask::default() };

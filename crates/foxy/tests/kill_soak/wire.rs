@@ -34,12 +34,12 @@ impl Head {
     }
 }
 
-/// What came of a body.
+/// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// It came whole, and was so long.
+    /// A whole body of this length.
     Whole(u64),
-    /// It broke off, or its client left.
+    /// The body broke off, or the client left.
     Cut,
     /// A byte at about this place is not the one it must be.
     Wrong(u64),
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// Reads so many bytes of the body; false when they do not all come or the client has enough.
+    /// Reads a piece of the body. False when the piece breaks off or the client has enough.
     fn piece(
         &mut self,
         pattern: &Pattern,

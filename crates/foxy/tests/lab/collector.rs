@@ -3,8 +3,9 @@
 
 use crate::support::commands::{command, foxy, records, signal};
 use foxy_lab::{Origin, OriginOptions};
+use foxy_testkit::client::exchange;
 use foxy_workload::trace::{Format, read};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
@@ -40,12 +41,9 @@ impl Collector {
 
     /// Asks on the place of a proxy; the answer's first line and its body.
     fn get(&self, place: usize, url: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.places[place]).expect("connected");
+        let stream = TcpStream::connect(&self.places[place]).expect("connected");
         let text = format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        stream.write_all(text.as_bytes()).expect("sent");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let answer = String::from_utf8_lossy(&exchange(stream, &text)).into_owned();
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
     }

@@ -168,7 +168,8 @@ fn what_an_earlier_run_stored_counts_as_hits() {
 
 #[test]
 fn table_3_comes_at_random_times_from_a_file() {
-    let lines = "model = \"table3/1\"\nabout = \"x\"\nclients = 5\nservers = 1\nthink-time = \"1 ms\"\nrate = 900\n";
+    let lines = "model = \"table3/1\"\nabout = \"x\"\nclients = 5\nservers = 1\nthink-time = \"1 \
+                 ms\"\nrate = 900\n";
     let records = run_workload("load", lines, &["--requests", "300"]);
     assert_eq!((value(&records, "requests"), value(&records, "errors")), (300.0, 0.0));
     assert!((0.3..0.5).contains(&value(&records, "offered_hit_ratio")));

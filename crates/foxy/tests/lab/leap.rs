@@ -3,8 +3,10 @@
 
 use crate::support::commands::{Serving, foxy, records};
 use foxy_lab::leap::Line;
+use foxy_testkit::http::{ok, read_head};
+use foxy_testkit::origin::listen_in_order;
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -21,22 +23,12 @@ fn leap(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 /// A proxy that answers everything with the same body, and hands out what it was asked.
 fn same_for_all() -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let address = listener.local_addr().expect("an address").to_string();
     let (asked, requests) = channel();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            let (mut request, mut byte) = (Vec::new(), [0]);
-            while !request.ends_with(b"\r\n\r\n")
-                && client.read(&mut byte).is_ok_and(|read| read == 1)
-            {
-                request.push(byte[0]);
-            }
-            let _nobody_listens = asked.send(String::from_utf8_lossy(&request).into_owned());
-            let _gone_already = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi");
-        }
+    let address = listen_in_order(move |mut client| {
+        let _nobody_listens = asked.send(read_head(&mut client).unwrap_or_default());
+        let _gone_already = client.write_all(&ok("", b"hi"));
     });
-    (address, requests)
+    (address.to_string(), requests)
 }
 
 #[test]
@@ -124,7 +116,7 @@ fn kept_connections_are_said_to_cost_nothing() {
         assert_eq!(found, [20.0, 20.0, 0.0], "{path}: {out}");
         assert_eq!(value(path, "kept_connections_with_surplus_bytes"), 0.0, "{path}: {out}");
     }
-    // It closes each without saying so, which is not held against it.
+    // The proxy closes each connection without notice, which is no fault.
     let found = ["kept_connections", "verdict_ok", "errors"].map(|name| value("p", name));
     assert_eq!(found, [0.0, 20.0, 0.0], "{out}");
     assert!(value("p", "connect_p50_us") > 0.0, "{out}");
@@ -293,7 +285,7 @@ fn trace_requests_by_other_methods_go_to_all_and_the_collector_forwards_each_onc
 
     let first = three_ports();
     let (collector, parent) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
-    // Those who come for the probe first fetch it once, too. Both POSTs send something else.
+    // The first requests for the probe fetch it once, too. The two POSTs differ.
     let bars = ["--fail-if", "verdict_ok<6", "--fail-if", "collector/origin_fetches>7"];
     let more = ["--proxy", &parent, "--collector", &collector, "--trace", trace];
     let (code, out, err) = leap(&[&more, &bars[..]].concat());

@@ -2,8 +2,11 @@
 //! they record. How large the values are is the business of a quiet machine.
 
 use crate::support::commands::{foxy, records};
+use foxy_testkit::client::exchange;
+use foxy_testkit::http::read_head;
+use foxy_testkit::origin::listen_in_order;
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 
 /// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a
@@ -72,37 +75,24 @@ fn three_free_ports() -> u16 {
 
 /// A proxy that stores nothing, and asks its parent for one thing more after each request.
 fn prefetching(parent: u16) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let address = listener.local_addr().expect("an address").to_string();
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            let (mut request, mut byte) = (Vec::new(), [0]);
-            while !request.ends_with(b"\r\n\r\n")
-                && client.read(&mut byte).is_ok_and(|read| read == 1)
-            {
-                request.push(byte[0]);
-            }
-            let text = String::from_utf8(request).expect("text");
-            let host = text.split('/').nth(2).expect("a host");
-            let more = format!(
-                "GET http://{host}/o/123456789/100/1 HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-            );
-            for (text, to_client) in [(&text, true), (&more, false)] {
-                let mut parent = TcpStream::connect(("127.0.0.1", parent)).expect("a parent");
-                parent.write_all(text.as_bytes()).expect("sent");
-                let mut answer = Vec::new();
-                parent.read_to_end(&mut answer).expect("an answer");
-                if to_client {
-                    // Before the thing more, or the client would wait for it.
-                    client
-                        .write_all(&answer)
-                        .and_then(|()| client.shutdown(Shutdown::Write))
-                        .expect("sent");
-                }
-            }
-        }
+    let address = listen_in_order(move |mut client| {
+        let text = read_head(&mut client).expect("a request");
+        let host = text.split('/').nth(2).expect("a host");
+        let more = format!(
+            "GET http://{host}/o/123456789/100/1 HTTP/1.1\r\nHost: {host}\r\n\
+             Connection: close\r\n\r\n"
+        );
+        let ask = |text: &str| {
+            exchange(TcpStream::connect(("127.0.0.1", parent)).expect("a parent"), text)
+        };
+        // The client gets its answer before the further request, or it would wait for that.
+        client
+            .write_all(&ask(&text))
+            .and_then(|()| client.shutdown(Shutdown::Write))
+            .expect("sent");
+        ask(&more);
     });
-    address
+    address.to_string()
 }
 
 #[test]

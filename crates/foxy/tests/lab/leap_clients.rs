@@ -1,6 +1,7 @@
 //! `foxy leap --listen` as users run it: real clients through it to proxies and an origin.
 
 use crate::support::commands::{Serving, command, foxy, records, signal};
+use foxy_testkit::client::exchange;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -29,7 +30,7 @@ impl Leap {
         Self { child, out, address, origin }
     }
 
-    /// What it says when it has been stopped, and its exit code.
+    /// Stops it. Returns its exit code and its output.
     fn stop(mut self) -> (Option<i32>, String) {
         signal(self.child.id(), "INT");
         let mut said = String::new();
@@ -46,11 +47,8 @@ impl Drop for Leap {
 }
 
 fn ask(address: &str, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("connected");
-    stream.write_all(request.as_bytes()).expect("sent");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("answered");
-    String::from_utf8_lossy(&answer).into_owned()
+    let stream = TcpStream::connect(address).expect("connected");
+    String::from_utf8_lossy(&exchange(stream, request)).into_owned()
 }
 
 #[test]
@@ -93,7 +91,7 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     assert_eq!(std::fs::read_to_string(log).expect("a log").lines().count(), 36);
 }
 
-/// What a request needs is there before it comes.
+/// Everything that a request needs exists before the request.
 #[test]
 fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
     let leap = Leap::start(&["--proxy", "closed=127.0.0.1:1"]);

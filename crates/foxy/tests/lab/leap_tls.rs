@@ -16,7 +16,7 @@ struct Running {
 }
 
 impl Running {
-    /// Started with these arguments; it says so many places, a line each.
+    /// Starts `foxy` with these arguments. It names this number of places, a line each.
     fn start(arguments: &[&str], places: usize) -> Self {
         let mut child = command(arguments).stdout(Stdio::piped()).spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("piped"));

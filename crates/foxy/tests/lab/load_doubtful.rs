@@ -5,8 +5,8 @@ use crate::support::commands::{Serving, command, ended, records, value};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A proxy that carries so many exchanges, one a connection, with requests as `changed` leaves
-/// them, and takes what comes after that without a word.
+/// A proxy that carries this number of exchanges, each on its own connection, with requests as
+/// `changed` leaves them. It accepts further connections and stays silent.
 fn proxy(origin: &str, exchanges: usize, changed: fn(String) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, origin) = (listener.local_addr().expect("bound").to_string(), origin.to_owned());

@@ -3,8 +3,7 @@
 
 use crate::support::Foxy;
 use crate::support::commands::{Serving, command, ended, foxy, records};
-use std::io::{BufRead, BufReader, Write, copy};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use foxy_testkit::tunnel::{OPEN, TunnelProxy};
 use std::path::Path;
 
 /// An origin behind TLS, whose authority is in `folder`.
@@ -62,43 +61,13 @@ fn hits_come_through_interception_over_every_protocol() {
 
 #[test]
 fn the_origin_that_is_started_here_is_trusted_and_counts() {
-    let (proxy, folder) = (tunnelling(), tempfile::tempdir().expect("a folder"));
+    let (proxy, folder) = (TunnelProxy::start(OPEN), tempfile::tempdir().expect("a folder"));
     let (_origin, other) = origin(folder.path());
     for more in [&[][..], &["--ca", &other]] {
         let bars = ["--no-warm-up", "--fail-if", "errors>0", "--fail-if", "origin_requests<100"];
-        let (code, out, err) = load(&proxy.to_string(), &[&bars[..], more].concat());
+        let (code, out, err) = load(&proxy.address.to_string(), &[&bars[..], more].concat());
         assert_eq!(code, Some(0), "{out}{err}");
     }
-}
-
-/// A proxy that opens every tunnel.
-fn tunnelling() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            std::thread::spawn(move || {
-                let mut line = String::new();
-                let mut input = BufReader::new(client.try_clone().expect("a socket"));
-                input.read_line(&mut line).expect("a request");
-                let authority = line.split(' ').nth(1).expect("an authority").to_owned();
-                while line != "\r\n" {
-                    line.clear();
-                    input.read_line(&mut line).expect("a field");
-                }
-                let mut server = TcpStream::connect(authority).expect("the origin");
-                client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").expect("sent");
-                let mut sent = server.try_clone().expect("a socket");
-                std::thread::spawn(move || {
-                    let _gone = copy(&mut input, &mut sent);
-                    let _gone = sent.shutdown(Shutdown::Write);
-                });
-                let _gone = copy(&mut server, &mut client);
-                let _gone = client.shutdown(Shutdown::Write);
-            });
-        }
-    });
-    address
 }
 
 #[test]
@@ -154,7 +123,8 @@ fn what_keeps_tls_from_being_spoken_is_said_in_one_line() {
     check(
         &there,
         3,
-        "no request was answered rightly (tls_certificate); the certificate shown is of nobody trusted",
+        "no request was answered rightly (tls_certificate); the certificate shown is of nobody \
+         trusted",
     );
     let two = ["--ca", &authority, "--protocol", "2"];
     check(

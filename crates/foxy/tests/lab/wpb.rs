@@ -47,7 +47,7 @@ fn a_proxy_that_is_started_for_the_benchmark_is_described_and_ended() {
     assert!(code == Some(2) && err.contains("--start"), "{err}");
 }
 
-/// Whether the files below a folder hold so many bytes that are not zero.
+/// Whether the files below a folder hold at least this number of bytes that are not zero.
 fn holds(folder: &Path, bytes: usize) -> bool {
     fn count(folder: &Path) -> usize {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -117,7 +117,8 @@ fn two_folders_are_refused_to_whom_they_are_no_use_and_where_they_are_one() {
         let (code, _, err) =
             foxy(&[command, "--start", "apache2", "--folder", one, "--folder", two]);
         assert_eq!(code, Some(2), "{err}");
-        let expected = "--start apache2: it can keep its cache in one folder only, not in 2; give one --folder";
+        let expected = "--start apache2: it can keep its cache in one folder only, not in 2; give \
+                        one --folder";
         assert!(err.contains(expected), "{err}");
         let (code, _, err) = foxy(&[command, "--start", "foxy", "--folder", one, "--folder", one]);
         assert_eq!(code, Some(2), "{err}");
@@ -242,7 +243,7 @@ fn a_fixed_pool_refuses_whoever_comes_beyond_pool_and_backlog() {
     }
 }
 
-/// A proxy that carries so many connections and then is gone.
+/// A proxy that carries this number of connections and then is gone.
 fn mortal(connections: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("an address").to_string();

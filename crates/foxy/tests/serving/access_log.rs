@@ -1,11 +1,12 @@
-//! What the access log says of requests that are refused and of answers that do not reach their
-//! end.
+//! Lines of the access log about refused requests and about answers that break off.
 
-use crate::support::{Foxy, Origin, PATIENCE, request};
+use crate::support::{Foxy, Origin, request};
+use foxy_testkit::origin::listen_in_order;
+use foxy_testkit::wait::{PATIENCE, until};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A foxy, and where its log is.
 fn logging(folder: &Path, more: &[&str]) -> (Foxy, PathBuf) {
@@ -19,29 +20,18 @@ fn logging(folder: &Path, more: &[&str]) -> (Foxy, PathBuf) {
 
 /// Waits for a line with all of these in it.
 fn line_with(log: &Path, parts: &[&str]) {
-    #[expect(clippy::disallowed_methods, reason = "a test's patience, not a decision")]
-    let started = Instant::now();
-    loop {
+    until(&format!("a line with {parts:?} in {}", log.display()), || {
         let text = std::fs::read_to_string(log).unwrap_or_default();
-        if text.lines().any(|line| parts.iter().all(|part| line.contains(part))) {
-            return;
-        }
-        assert!(started.elapsed() < PATIENCE, "no line with {parts:?} in:\n{text}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        text.lines().any(|line| parts.iter().all(|part| line.contains(part))).then_some(())
+    });
 }
 
 /// An origin that sends this to everyone and then nothing more; gives its authority.
 fn silent_after(beginning: &'static [u8]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        let mut held = Vec::new();
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("accepted");
-            let _proxy_left = stream.write_all(beginning);
-            held.push(stream);
-        }
+    let mut held = Vec::new();
+    let address = listen_in_order(move |mut stream| {
+        let _proxy_left = stream.write_all(beginning);
+        held.push(stream);
     });
     address.to_string()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 const KEPT: &str = "foxy.clock";
 const DAY: u64 = 86_400_000;
 
-/// What was kept of the clocks: the steady one, the civil one, and whether foxy had stopped.
+/// The kept times of the monotonic and of the civil clock, and whether foxy had stopped.
 fn kept(folder: &Path) -> (u64, u64, String) {
     let text = std::fs::read_to_string(folder.join(KEPT)).expect("it is kept");
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -15,8 +15,7 @@ fn kept(folder: &Path) -> (u64, u64, String) {
     (time(1), time(2), words[3].to_owned())
 }
 
-/// Stores a page, stops, and has the clocks have shown a later time by so many milliseconds than
-/// they show now.
+/// Stores a page, stops, and moves the kept times ahead by `by` milliseconds.
 fn stored_with_a_clock_ahead(folder: &Path, origin: &Origin, by: u64) {
     let foxy = Foxy::start(folder, &[]);
     assert!(foxy.get(&origin.url("page")).cache_status().contains("stored"));
@@ -37,7 +36,7 @@ fn records_are_revalidated_when_the_clock_went_back_while_foxy_was_stopped() {
     let answer = foxy.get(&origin.url("page"));
     assert!(answer.cache_status().contains("fwd=stale"), "{answer:?}");
     assert_eq!(origin.asked(), 2);
-    // It is fresh again from now on, also after another start.
+    // The page is fresh again, also after another start.
     assert!(foxy.get(&origin.url("page")).cache_status().contains("; hit"));
     foxy.signal("TERM");
     assert_eq!(foxy.wait().0.code(), Some(0));

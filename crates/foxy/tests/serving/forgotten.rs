@@ -1,11 +1,12 @@
-//! What was replaced or invalidated does not come back after a hard kill, however soon that follows
-//! the answer.
+//! Replaced and invalidated responses do not come back after a hard kill, however soon the kill
+//! follows the answer.
 
 use crate::support::{Foxy, Response};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use foxy_testkit::http::{ok, read_head};
+use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::wait::PATIENCE;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 
 const SCHEMES: [&str; 4] = ["webcosm", "stream-packetizer", "ufs", "coss"];
 
@@ -17,42 +18,25 @@ struct Numbering {
 
 impl Numbering {
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-        let address = listener.local_addr().expect("bound");
-        let asked = Arc::new(AtomicU64::new(0));
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (stream, asked) = (stream.expect("accepted"), Arc::clone(&asked));
-                std::thread::spawn(move || answer(stream, &asked));
-            }
-        });
-        Self { address }
+        Self { address: TestOrigin::start(answer).address }
     }
 
     fn request(&self, method: &str, lines: &str) -> String {
         let address = self.address;
         format!(
-            "{method} http://{address}/ HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n"
+            "{method} http://{address}/ HTTP/1.1\r\nHost: {address}\r\n\
+             Connection: close\r\n{lines}\r\n"
         )
     }
 }
 
-fn answer(stream: TcpStream, asked: &AtomicU64) {
-    let mut writer = stream.try_clone().expect("cloned");
-    let mut reader = BufReader::new(stream);
-    let mut head = String::new();
-    while reader.read_line(&mut head).is_ok_and(|length| length > 2) {}
-    if head.is_empty() {
-        return;
+fn answer(request: &str, number: usize) -> Vec<u8> {
+    let lines = format!("Cache-Control: max-age=3600\r\nNumber: {}\r\n", number + 1);
+    let mut answer = ok(&lines, b"all of it");
+    if request.contains("no-cache") {
+        answer.truncate(answer.len() - 6);
     }
-    let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
-    let body = if head.contains("no-cache") { "beg" } else { "all of it" };
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nNumber: {number}\r\nContent-Length: 9\r\n\r\n{body}"
-    );
-    // Who was killed does not read it.
-    let _gone = writer.write_all(answer.as_bytes());
-    let _gone = reader.read_line(&mut head);
+    answer
 }
 
 /// Stores the page for good, then starts again, so that nothing but the store has it.
@@ -101,17 +85,11 @@ fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
         let origin = Numbering::start();
         let foxy = with_a_stored_page(folder.path(), scheme, &origin);
         let mut client = TcpStream::connect(foxy.proxy).expect("connected");
-        client.set_read_timeout(Some(crate::support::PATIENCE)).expect("set");
+        client.set_read_timeout(Some(PATIENCE)).expect("set");
         client
             .write_all(origin.request("GET", "Cache-Control: no-cache\r\n").as_bytes())
             .expect("sent");
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            client.read_exact(&mut byte).expect("a head");
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8(head).expect("UTF-8");
+        let head = read_head(&mut client).expect("a head");
         assert!(head.contains("Number: 2\r\n") && head.contains("; stored"), "{head}");
         is_newer_after_a_kill(foxy, folder.path(), scheme, &origin);
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A store of a scheme with twenty small records and five larger ones, all written; closed or left
+/// A store of a scheme with twenty small and five larger records, all written. It is closed, or left
 /// as by a kill.
 fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -177,7 +177,7 @@ fn a_store_is_shown_part_by_part() {
     assert_eq!(shown["segments"].as_array().map(Vec::len), Some(7));
 }
 
-/// What `fsck` and `serve` say of a store's file in a folder: their exit codes, and their errors.
+/// Exit codes and errors of `fsck` and `serve` on a store's file in a folder.
 fn both(path: &Path, scheme: SchemeName) -> [(Option<i32>, String); 2] {
     let (code, _, err) = foxy(&["fsck"], path);
     let serve =

@@ -1,5 +1,5 @@
-//! What happens to a store's files while foxy uses them is said, and costs misses: never a wrong
-//! byte, never a crash.
+//! Changes to a store's files while foxy uses them are reported and cost misses: never a wrong byte,
+//! never a crash.
 
 use crate::support::{Foxy, Origin, request};
 use std::path::Path;

@@ -3,7 +3,8 @@
 //! says that it did not run.
 
 use crate::support::{Foxy, request};
-use std::io::{BufRead, BufReader, Write};
+use foxy_testkit::http::read_head;
+use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
 
@@ -46,8 +47,7 @@ fn service() -> u16 {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("accepted");
-            let mut lines = BufReader::new(stream.try_clone().expect("cloned")).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let _proxy_left = read_head(&mut stream);
             let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret";
             let _proxy_left = stream.write_all(answer.as_bytes());
         }

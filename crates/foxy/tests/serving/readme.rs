@@ -34,7 +34,7 @@ fn blocks(text: &str, section: &str) -> Vec<String> {
     blocks
 }
 
-/// What stands before a port in the README.
+/// The text before a port in the README.
 const HOST: &str = "127.0.0.1:";
 
 /// The port that a text begins with, if it does.
@@ -42,8 +42,8 @@ fn port(text: &str) -> Option<u16> {
     text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What stands for what the README names: a free port for each of its ports, a folder for `/tmp`,
-/// and a page.
+/// Stand-ins for names of the README: a free port for each of its ports, a folder for `/tmp`, and
+/// a page.
 struct Stage {
     folder: tempfile::TempDir,
     ports: BTreeMap<u16, u16>,
@@ -135,7 +135,7 @@ impl Drop for Terminal {
     }
 }
 
-/// What `make run` runs, with the binary that is tested in place of a build.
+/// The command of `make run`, with the tested binary in place of a build.
 fn make_run() -> String {
     let makefile = read("Makefile");
     let (_, recipe) = makefile.split_once("\nrun:\n\t").expect("a target `run`");
@@ -160,7 +160,7 @@ fn each_step_of_the_readme_works_when_it_is_pasted_in_order() {
             "foxy did not start: {welcome}"
         );
     }
-    // Its port is said in the README, and what to type next in its message.
+    // The README names its port, and its message names the next command.
     let proxy = format!("  proxy       {}", stage.played("http://127.0.0.1:3128"));
     assert!(welcome.contains(&proxy), "{welcome}");
     let next = welcome.lines().last().expect("what to type next");

@@ -118,7 +118,8 @@ fn a_run_beside_another_has_a_store_of_its_own_and_keeps_it_for_the_next() {
     }
     let (_, reports) = first.end();
     let expected = format!(
-        "foxy: keeps what it fetches in {}/.cache/foxy-run, which may take 64 MiB of the disk (--size",
+        "foxy: keeps what it fetches in {}/.cache/foxy-run, which may take 64 MiB of the disk \
+         (--size",
         folder.path().display()
     );
     assert!(reports.contains(&expected), "{reports}");

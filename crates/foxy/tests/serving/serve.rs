@@ -2,29 +2,9 @@
 //! counters, a clean stop.
 
 use crate::support::{Foxy, Origin, commands};
+use foxy_testkit::wait::until;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// Fetches until a condition holds; what it waits for happens on other threads.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    #[expect(clippy::disallowed_methods, reason = "a test's patience, not a decision")]
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(started.elapsed() < crate::support::PATIENCE, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn counter(foxy: &Foxy, name: &str) -> f64 {
-    let text = foxy.admin("/metrics").body;
-    let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
-    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
-    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
-}
 
 /// Whether the store's file has these bytes. What a write has brought there outlives a kill.
 fn is_in_store(folder: &Path, text: &str) -> bool {
@@ -213,8 +193,8 @@ fn a_disk_that_fills_up_is_told_by_health_metrics_and_log_while_clients_are_serv
         health.body.contains("the disk is full, so new responses are not stored"),
         "{health:?}"
     );
-    assert!(counter(&foxy, "foxy_store_no_room_total") > 0.0);
-    assert!(counter(&foxy, "foxy_store_refused_no_space_total") > 0.0);
+    assert!(foxy.metric::<f64>("foxy_store_no_room_total") > 0.0);
+    assert!(foxy.metric::<f64>("foxy_store_refused_no_space_total") > 0.0);
     foxy.report_containing("the disk is full, so new responses are not stored; free some space");
     assert!(foxy.get(&origin.url("0")).cache_status().contains("foxy; hit"));
 }
@@ -231,7 +211,8 @@ fn a_helper_that_is_killed_is_started_again_and_what_was_stored_is_found() {
         commands::signal(old, "KILL");
         until("another helper", || {
             assert_eq!(foxy.get(&origin.url(&format!("new{round}"))).status, 200);
-            (counter(&foxy, "foxy_store_helper_restarts_total") >= f64::from(round)).then_some(())
+            (foxy.metric::<f64>("foxy_store_helper_restarts_total") >= f64::from(round))
+                .then_some(())
         });
         assert!(foxy.children() != [old]);
         let hits = || {
@@ -254,12 +235,12 @@ fn metrics_are_sound_and_grow() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
     let foxy = Foxy::start(folder.path(), &[]);
-    let before = counter(&foxy, "foxy_proxy_requests_total");
+    let before = foxy.metric::<f64>("foxy_proxy_requests_total");
     foxy.get(&origin.url("a"));
     foxy.get(&origin.url("a"));
-    assert_eq!(counter(&foxy, "foxy_proxy_requests_total"), before + 2.0);
-    assert_eq!(counter(&foxy, "foxy_proxy_memory_hits_total"), 1.0);
-    assert!(counter(&foxy, "process_cpu_seconds_total") >= 0.0);
+    assert_eq!(foxy.metric::<f64>("foxy_proxy_requests_total"), before + 2.0);
+    assert_eq!(foxy.metric::<f64>("foxy_proxy_memory_hits_total"), 1.0);
+    assert!(foxy.metric::<f64>("process_cpu_seconds_total") >= 0.0);
     let page = foxy.admin("/metrics");
     assert_eq!(page.fields["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     crate::support::exposition::check(&page.body);

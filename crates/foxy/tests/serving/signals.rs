@@ -1,19 +1,8 @@
 //! Signals and limits that must not end a foxy that serves.
 
-use crate::support::{Foxy, Origin, PATIENCE};
+use crate::support::{Foxy, Origin};
+use foxy_testkit::wait::until;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-use std::time::Duration;
-
-/// Waits until there is something.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..PATIENCE.as_millis() / 10 {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("{what} took too long");
-}
 
 #[test]
 fn the_log_is_opened_anew_on_sigusr1_and_nothing_happens_on_sigusr2() {

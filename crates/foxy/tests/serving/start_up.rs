@@ -1,5 +1,4 @@
-//! What stops foxy from starting: each case ends with code 2 and one message that says what would
-//! be right.
+//! Reasons not to start: each ends with code 2 and one message that names the remedy.
 
 use crate::support::{Foxy, Origin, refused, refused_on, refused_plain, refused_with};
 use std::net::TcpListener;
@@ -166,7 +165,8 @@ fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
         ("size=64k", "room for 65536 bytes; a store takes at least 16 MiB, free some space"),
         (
             "size=40m",
-            "a size of 64 MiB was asked for and the disk has room for 41943040 bytes; ask for at most 40M",
+            "a size of 64 MiB was asked for and the disk has room for 41943040 bytes; ask for at \
+             most 40M",
         ),
         ("ro", "its file system is read-only; mount it for writing"),
     ] {

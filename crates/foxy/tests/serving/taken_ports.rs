@@ -83,7 +83,7 @@ impl StandIn {
         })
     }
 
-    /// What the command says of the port that was taken.
+    /// The message about the taken port.
     fn said(&self) -> String {
         format!("nginx: another program took {}; starting it at another port", self.wanted())
     }

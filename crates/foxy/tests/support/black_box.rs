@@ -20,7 +20,7 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
-/// The same as a number.
+/// A variable of the environment as a number.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     let text = variable(name);
     text.map_or(otherwise, |text| {
@@ -70,7 +70,6 @@ impl BlackBox {
         }
     }
 
-    /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

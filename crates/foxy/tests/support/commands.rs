@@ -13,21 +13,21 @@ pub fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs `foxy` with these arguments to its end; gives its exit code, and what it wrote to standard
-/// output and error.
+/// Runs `foxy` with these arguments to its end. Returns exit code, standard output and standard
+/// error.
 pub fn foxy(arguments: &[&str]) -> (Option<i32>, String, String) {
     ended(&mut command(arguments))
 }
 
-/// The same of a command that is made already.
+/// Runs a command to its end. Returns exit code, standard output and standard error.
 pub fn ended(command: &mut Command) -> (Option<i32>, String, String) {
     let output = command.output().expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// The same command in a namespace where `folder` is a file system of its own, in memory and with
-/// these options. `None` where this user may not mount, not even there.
+/// The command in a namespace where `folder` is a file system in memory with these options. `None`
+/// where this user may not mount, not even there.
 pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option<Command> {
     let namespace = || {
         let mut namespace = Command::new("unshare");
@@ -72,7 +72,7 @@ impl Serving {
         Self::start(&mut command(&["origin"]))
     }
 
-    /// The same behind TLS; the certificate of its authority goes to a file.
+    /// The verifying origin behind TLS. The certificate of its authority goes to a file.
     pub fn secure_origin(authority: &str) -> Self {
         Self::start(&mut command(&["origin", "--write-ca", authority]))
     }
@@ -95,7 +95,6 @@ impl Serving {
         Self { child, address }
     }
 
-    /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

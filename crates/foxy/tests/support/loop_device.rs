@@ -19,8 +19,8 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Attaches one of so many bytes, all zeros. Where the kernel gives none, as in most
-    /// containers, says so on the terminal, past the capture of passing tests.
+    /// Attaches a device of `bytes` zeros. Where the kernel gives none, as in most containers, says
+    /// so on the terminal, past the capture of passing tests.
     pub fn new(bytes: u64) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let image = folder.path().join("image");
@@ -49,7 +49,7 @@ impl LoopDevice {
         &self.path
     }
 
-    /// From now on nobody can write to it, whoever has it open; or everybody can again.
+    /// Makes it read-only, also for those that have it open, or writable again.
     pub fn make_read_only(&self, read_only: bool) {
         let set = self.set_read_only(read_only);
         assert!(set.expect("blockdev runs").success());

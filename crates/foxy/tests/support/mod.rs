@@ -9,18 +9,19 @@ pub mod exposition;
 pub mod loop_device;
 pub mod run_record;
 
+use foxy_testkit::client::exchange;
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::wait::PATIENCE;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::str::FromStr;
+use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// Long enough for the slowest machine; nothing waits this long when all is well.
-pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running foxy. It is killed when dropped.
 pub struct Foxy {
@@ -36,17 +37,17 @@ pub struct Foxy {
 }
 
 impl Foxy {
-    /// Starts one with its store in `folder`, and waits until it is ready.
+    /// Starts a foxy with a store of 64 MiB in `folder`, and waits until it is ready.
     pub fn start(folder: &Path, more: &[&str]) -> Self {
         Self::start_plain(folder, &[&["--size", "64M"], more].concat())
     }
 
-    /// The same, with a size by default.
+    /// Starts a foxy with its store in `folder`, and waits until it is ready.
     pub fn start_plain(folder: &Path, more: &[&str]) -> Self {
         Self::ready(command(folder, more))
     }
 
-    /// The one that this command starts, once it is ready.
+    /// Runs a command that starts foxy, and waits until foxy is ready.
     pub fn ready(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().expect("the binary runs");
         let mut reports = BufReader::new(child.stderr.take().expect("piped"));
@@ -66,7 +67,7 @@ impl Foxy {
         Self { child, proxy, admin, welcome, reports: Mutex::new(lines) }
     }
 
-    /// The same with a file system of its own, as [`refused_on`].
+    /// Starts a foxy whose store is on a file system of its own, as [`refused_on`].
     pub fn start_on(options: &str, folder: &Path, more: &[&str]) -> Option<Self> {
         Some(Self::ready(inside(options, folder, more)?))
     }
@@ -94,7 +95,6 @@ impl Foxy {
         self.status("VmRSS:")
     }
 
-    /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -147,6 +147,14 @@ impl Foxy {
         )
     }
 
+    /// The first sample of a metric, whatever its labels.
+    pub fn metric<T: FromStr>(&self, name: &str) -> T {
+        let text = self.admin("/metrics").body;
+        let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+        line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+    }
+
     /// Fetches a page of the admin server.
     pub fn admin(&self, target: &str) -> Response {
         request(self.admin, &format!("GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin))
@@ -184,25 +192,25 @@ pub fn command(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// Starts a foxy that must refuse to; gives its exit code and what it reports.
+/// Starts a foxy that must refuse to start, with a store of 64 MiB. Returns exit code and report.
 pub fn refused(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let size: &[&str] = if more.contains(&"--size") { &[] } else { &["--size", "64M"] };
     refused_plain(folder, &[size, more].concat())
 }
 
-/// The same, with a size by default.
+/// Starts a foxy that must refuse to start. Returns exit code and report.
 pub fn refused_plain(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let output = command(folder, more).stderr(Stdio::piped()).output().expect("the binary runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The same with a file system of its own, in memory, mounted on `folder` with these options.
-/// `None` where this user may not mount, not even in a namespace of its own.
+/// Starts a foxy that must refuse a store on a file system in memory, mounted on `folder` with
+/// these options. `None` where this user may not mount, not even in a namespace.
 pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)> {
     refused_with(options, folder, &["--size", "64M"])
 }
 
-/// The same with these arguments.
+/// As [`refused_on`], with these arguments.
 pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Option<i32>, String)> {
     let output = inside(options, folder, more)?.output().expect("unshare ran before");
     Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
@@ -241,12 +249,9 @@ impl Response {
 
 /// Sends `text` and reads until the other side closes.
 pub fn request(to: SocketAddr, text: &str) -> Response {
-    let mut stream = TcpStream::connect(to).expect("connected");
+    let stream = TcpStream::connect(to).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
-    stream.write_all(text.as_bytes()).expect("sent");
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).expect("an answer");
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = String::from_utf8_lossy(&exchange(stream, text)).into_owned();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {text:?}"));
     let mut lines = head.split("\r\n");
     let status =
@@ -256,73 +261,38 @@ pub fn request(to: SocketAddr, text: &str) -> Response {
     Response { status, fields, body: body.to_owned() }
 }
 
-/// An origin server whose answers may be kept for an hour, and that counts what it is asked.
+/// An origin server whose answers may be kept for an hour, and that counts its requests.
 pub struct Origin {
-    /// Its address.
     pub address: SocketAddr,
-    asked: Arc<AtomicU64>,
+    origin: TestOrigin,
 }
 
 impl Origin {
-    /// Starts one; it ends with the test's process.
+    /// Starts an origin. It ends with the process of the test.
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
-        let address = listener.local_addr().expect("bound");
-        let asked = Arc::new(AtomicU64::new(0));
-        let counter = Arc::clone(&asked);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let counter = Arc::clone(&counter);
-                let stream = stream.expect("accepted");
-                std::thread::spawn(move || answer(stream, &counter));
-            }
-        });
-        Self { address, asked }
+        let origin = TestOrigin::start(|request, _| page(request));
+        Self { address: origin.address, origin }
     }
 
-    /// The URL of one of its pages. One that ends in `bytes=N` has so many; no strong validator
-    /// goes with any.
+    /// The URL of a page. A page whose name ends in `bytes=N` has `N` bytes. No page has a strong
+    /// validator.
     pub fn url(&self, page: &str) -> String {
-        format!("http://{}/{page}", self.address)
+        self.origin.url(&format!("/{page}"))
     }
 
-    /// Requests it has answered.
+    /// Requests so far.
     pub fn asked(&self) -> u64 {
-        self.asked.load(Ordering::SeqCst)
+        self.origin.requests() as u64
     }
 }
 
-fn answer(stream: TcpStream, asked: &AtomicU64) {
-    let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
-    let mut writer = stream;
-    loop {
-        let mut target = String::new();
-        let mut line = String::new();
-        while reader.read_line(&mut line).is_ok_and(|length| length > 2) {
-            if target.is_empty() {
-                target = line.split(' ').nth(1).unwrap_or("").to_owned();
-            }
-            line.clear();
-        }
-        if target.is_empty() {
-            return;
-        }
-        asked.fetch_add(1, Ordering::SeqCst);
-        let line = format!("the page {target}\n");
-        let bytes = target.rsplit_once("bytes=").and_then(|(_, bytes)| bytes.parse().ok());
-        let bytes = bytes.unwrap_or(100 * line.len());
-        let mut body = line.repeat(bytes / line.len() + 1);
-        body.truncate(bytes);
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        if writer
-            .write_all(head.as_bytes())
-            .and_then(|()| writer.write_all(body.as_bytes()))
-            .is_err()
-        {
-            return;
-        }
-    }
+/// The answer of an [`Origin`].
+fn page(request: &str) -> Vec<u8> {
+    let target = request.split(' ').nth(1).unwrap_or("");
+    let line = format!("the page {target}\n");
+    let bytes = target.rsplit_once("bytes=").and_then(|(_, bytes)| bytes.parse().ok());
+    let bytes = bytes.unwrap_or(100 * line.len());
+    let mut body = line.repeat(bytes / line.len() + 1);
+    body.truncate(bytes);
+    ok("Content-Type: text/plain\r\nCache-Control: max-age=3600\r\n", body.as_bytes())
 }

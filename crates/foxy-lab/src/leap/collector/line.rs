@@ -93,10 +93,15 @@ mod tests {
     use foxy_workload::trace::{Format, read};
 
     const SAMPLES: [&str; 4] = [
-        "1083714572.228 394 192.168.0.2 TCP_MISS/200 3108 GET http://www.pinkforfree.com/images/default/button_members_off.jpg - DIRECT/208.236.11.57 image/jpeg",
-        "1083714577.243 406 192.168.0.201 TCP_MEM_HIT/200 3112 GET http://www.pinkforfree.com/images/default/button_members_off.jpg - NONE/- image/jpeg",
-        "1083714640.398 416 192.168.0.2 TCP_MISS/200 11325 GET http://media2.travelzoo.com/msn/ - DIRECT/64.56.194.107 text/html",
-        "1083714645.404 413 192.168.0.201 TCP_HIT/200 11329 GET http://media2.travelzoo.com/msn/ - NONE/- text/html",
+        "1083714572.228 394 192.168.0.2 TCP_MISS/200 3108 GET \
+         http://www.pinkforfree.com/images/default/button_members_off.jpg - DIRECT/208.236.11.57 \
+         image/jpeg",
+        "1083714577.243 406 192.168.0.201 TCP_MEM_HIT/200 3112 GET \
+         http://www.pinkforfree.com/images/default/button_members_off.jpg - NONE/- image/jpeg",
+        "1083714640.398 416 192.168.0.2 TCP_MISS/200 11325 GET http://media2.travelzoo.com/msn/ - \
+         DIRECT/64.56.194.107 text/html",
+        "1083714645.404 413 192.168.0.201 TCP_HIT/200 11329 GET http://media2.travelzoo.com/msn/ - \
+         NONE/- text/html",
     ];
 
     fn sample(number: usize) -> CollectorLine {

@@ -4,6 +4,7 @@ use super::*;
 use crate::leap::collector::{Collector, CollectorOptions, Listen};
 use crate::leap::tests::{honest, run_of, server, whole};
 use crate::leap::{Manner, Numbers, Unjudged, Verdict};
+use foxy_testkit::client::exchange;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::AtomicU64;
@@ -39,11 +40,8 @@ impl Running {
     /// Sends the text on a new connection and returns everything that arrives until the connection
     /// ends.
     fn ask(&self, text: &str) -> String {
-        let mut stream = TcpStream::connect(self.address).expect("connected");
-        stream.write_all(text.as_bytes()).expect("sent");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("answered");
-        String::from_utf8(answer).expect("text")
+        let stream = TcpStream::connect(self.address).expect("connected");
+        String::from_utf8(exchange(stream, text)).expect("text")
     }
 
     fn stop(self) -> (LeapReport, Vec<Line>) {
@@ -88,13 +86,15 @@ fn every_path_gets_method_version_fields_and_body_without_connection_fields() {
     });
     let running = start(two(origin, honest()), front());
     let answer = running.ask(
-        "POST /form HTTP/1.1\r\nHost: o.test\r\nConnection: close, X-Mine\r\nX-Mine: 1\r\nCookie: a=b\r\nContent-Length: 3\r\n\r\nx=1",
+        "POST /form HTTP/1.1\r\nHost: o.test\r\nConnection: close, X-Mine\r\nX-Mine: 1\r\n\
+         Cookie: a=b\r\nContent-Length: 3\r\n\r\nx=1",
     );
     assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
     let asked = said.recv().expect("asked");
     assert!(
         asked.starts_with(
-            "POST /form HTTP/1.1\r\nHost: o.test\r\nConnection: close\r\nCookie: a=b\r\nVia: 1.1 foxy-leap-"
+            "POST /form HTTP/1.1\r\nHost: o.test\r\nConnection: close\r\nCookie: a=b\r\n\
+             Via: 1.1 foxy-leap-"
         ),
         "{asked}"
     );

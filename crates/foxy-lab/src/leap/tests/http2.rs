@@ -10,6 +10,7 @@ use crate::wire::tls::by_hand::{authority, get, http2, origin};
 use crate::{Origin, OriginOptions};
 use bytes::Bytes;
 use foxy_http::Scheme;
+use foxy_testkit::origin::listen_in_order;
 use foxy_workload::Workload;
 use h2::Reason;
 use std::io::Write;
@@ -176,16 +177,11 @@ fn without_being_told_to_each_request_of_http2_has_a_connection_of_its_own() {
 
 /// A server that answers everything with HTTP/1 text and keeps the connection open.
 fn talks_text() -> SocketAddr {
-    let listener = TcpListener::bind(HERE).expect("bound");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        for mut client in listener.incoming().flatten() {
-            client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("sent");
-            kept.push(client);
-        }
-    });
-    address
+    let mut kept = Vec::new();
+    listen_in_order(move |mut client| {
+        client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("sent");
+        kept.push(client);
+    })
 }
 
 #[test]

@@ -7,8 +7,10 @@ use crate::leap::*;
 use crate::wire::tls::by_hand::{authority, origin};
 use foxy_http::Method;
 use foxy_http::Scheme;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use foxy_testkit::http::read_head;
+use foxy_testkit::origin::listen;
+use std::io::Write;
+use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// How a server reacts to a request.
@@ -30,29 +32,19 @@ struct Seen {
 
 /// A server that calls `act` with the number of the request on its connection, from zero. Each
 /// connection has a thread.
-fn keeping(act: impl Fn(usize) -> Act + Clone + Send + 'static) -> (SocketAddr, Arc<Seen>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    let (address, seen) = (listener.local_addr().expect("an address"), Arc::new(Seen::default()));
+fn keeping(act: impl Fn(usize) -> Act + Send + Sync + 'static) -> (SocketAddr, Arc<Seen>) {
+    let seen = Arc::new(Seen::default());
     let counts = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            seen.connections.fetch_add(1, SeqCst);
-            let (act, seen) = (act.clone(), Arc::clone(&seen));
-            std::thread::spawn(move || converse(client, act, &seen));
-        }
+    let address = listen(move |client| {
+        seen.connections.fetch_add(1, SeqCst);
+        converse(client, &act, &seen);
     });
     (address, counts)
 }
 
 fn converse(mut client: TcpStream, act: impl Fn(usize) -> Act, seen: &Seen) {
     for number in 0.. {
-        let (mut text, mut byte) = (Vec::new(), [0]);
-        while !text.ends_with(b"\r\n\r\n") {
-            if !client.read(&mut byte).is_ok_and(|read| read == 1) {
-                return;
-            }
-            text.push(byte[0]);
-        }
+        let Some(head) = read_head(&mut client) else { return };
         seen.requests.fetch_add(1, SeqCst);
         match act(number) {
             Act::Answer(answer) => client.write_all(&answer).expect("sent"),
@@ -63,8 +55,8 @@ fn converse(mut client: TcpStream, act: impl Fn(usize) -> Act, seen: &Seen) {
             }
             Act::Last(answer) => return client.write_all(&answer).expect("sent"),
         }
-        // The client requested the end of the connection, so close it.
-        if text.windows(17).any(|part| part == b"Connection: close") {
+        // Who asks for the end of the connection gets it.
+        if head.contains("Connection: close") {
             return;
         }
     }

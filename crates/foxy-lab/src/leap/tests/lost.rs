@@ -3,8 +3,8 @@
 use super::{honest, run_of, server, whole};
 use crate::leap::*;
 use foxy_http::Method;
+use foxy_testkit::origin::listen_in_order;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
 
 /// Sends a request to a correct server and to `other`. Returns the report.
 fn beside(other: SocketAddr, method: &Method) -> LeapReport {
@@ -23,15 +23,10 @@ fn beside(other: SocketAddr, method: &Method) -> LeapReport {
 
 /// Sends `says` and closes without reading the request, so the kernel resets the connection.
 fn resets(says: &'static [u8]) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for mut client in listener.incoming().flatten() {
-            client.read_exact(&mut [0]).expect("a request");
-            client.write_all(says).expect("sent");
-        }
-    });
-    address
+    listen_in_order(move |mut client| {
+        client.read_exact(&mut [0]).expect("a request");
+        client.write_all(says).expect("sent");
+    })
 }
 
 #[test]
@@ -80,7 +75,8 @@ fn an_answer_that_ends_within_its_status_line_is_closed_early() {
 #[test]
 fn an_answer_that_says_in_two_ways_where_it_ends_is_named() {
     let both =
-        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n";
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n\
+          0\r\n\r\n";
     let report = beside(server(|_| Some(both.to_vec())), &Method::Get);
     let [example] = &report.paths[1].examples[..] else { panic!("{:?}", report.paths[1].examples) };
     let said = (example.verdict, example.why.as_str());

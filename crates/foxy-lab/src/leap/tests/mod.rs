@@ -11,7 +11,9 @@ mod trailers;
 use super::verdict::Fingerprint;
 use super::*;
 use foxy_http::Headers;
-use std::io::{Read, Write};
+use foxy_testkit::http::read_request;
+use foxy_testkit::origin::listen_in_order;
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,28 +27,14 @@ pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answe
 
 /// A server that answers each path with `reply(path)`. If the result is `None`, it never answers.
 pub(crate) fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        let mut kept: Vec<TcpStream> = Vec::new();
-        for mut client in listener.incoming().flatten() {
-            let mut text = Vec::new();
-            let mut byte = [0];
-            while !text.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1)
-            {
-                text.push(byte[0]);
-            }
-            let text = String::from_utf8(text).expect("text");
-            let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
-            let mut body = vec![0; length.map_or(0, |length| length.parse().expect("a number"))];
-            client.read_exact(&mut body).expect("the body");
-            match reply(&text) {
-                Some(bytes) => client.write_all(&bytes).expect("sent"),
-                None => kept.push(client),
-            }
+    let mut kept: Vec<TcpStream> = Vec::new();
+    listen_in_order(move |mut client| {
+        let request = read_request(&mut client).unwrap_or_default();
+        match reply(&request) {
+            Some(bytes) => client.write_all(&bytes).expect("sent"),
+            None => kept.push(client),
         }
-    });
-    address
+    })
 }
 
 fn path(request: &str) -> String {
@@ -239,7 +227,8 @@ fn lesson_9_chunks_and_fields_that_change_by_themselves_are_no_lies() {
         let (first, rest) = body.split_at(3);
         let id = count.fetch_add(1, Ordering::SeqCst);
         let head = format!(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Request: {id}\r\nAge: {id}\r\n{FIELDS}\r\n"
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Request: {id}\r\nAge: {id}\r\n\
+             {FIELDS}\r\n"
         );
         Some(format!("{head}3\r\n{first}\r\n{:x}\r\n{rest}\r\n0\r\n\r\n", rest.len()).into_bytes())
     });

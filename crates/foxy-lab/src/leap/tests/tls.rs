@@ -7,6 +7,9 @@ use crate::wire::tls::by_hand::{authority, origin, secure, trusting};
 use crate::wire::tls::{EphemeralAuthority, HandshakeFailure, Trust};
 use crate::{Origin, OriginOptions};
 use foxy_http::Scheme;
+use foxy_testkit::client;
+use foxy_testkit::http::head_length;
+use foxy_testkit::origin::listen_in_order;
 use foxy_workload::{BodyCheck, BodyStream};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
@@ -69,16 +72,11 @@ fn both(one: &Trust, mut other: Trust) -> Trust {
 
 /// A server that runs the TLS handshake and then sends nothing.
 fn handshakes(config: &Arc<ServerConfig>) -> SocketAddr {
-    let listener = TcpListener::bind(HERE).expect("bound");
-    let (address, config) = (listener.local_addr().expect("an address"), Arc::clone(config));
-    std::thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let server = ServerConnection::new(Arc::clone(&config)).expect("a server");
-            let _its_end_is_waited_for =
-                StreamOwned::new(server, client).read_to_end(&mut Vec::new());
-        }
-    });
-    address
+    let config = Arc::clone(config);
+    listen_in_order(move |client| {
+        let server = ServerConnection::new(Arc::clone(&config)).expect("a server");
+        let _its_end_is_waited_for = StreamOwned::new(server, client).read_to_end(&mut Vec::new());
+    })
 }
 
 #[test]
@@ -131,23 +129,19 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
 fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     let made = EphemeralAuthority::of(&["127.0.0.1"]).expect("made");
     let answers = |says_so: bool| {
-        let listener = TcpListener::bind(HERE).expect("bound");
-        let (address, config) = (listener.local_addr().expect("an address"), made.server());
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let server = ServerConnection::new(Arc::clone(&config)).expect("a server");
-                let mut stream = StreamOwned::new(server, client);
-                stream.read_exact(&mut [0; 4]).expect("asked");
-                stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nall or not").expect("sent");
-                if says_so {
-                    stream.conn.send_close_notify();
-                    stream.flush().expect("sent");
-                }
-                stream.sock.shutdown(std::net::Shutdown::Write).expect("ended");
-                let _its_end_is_waited_for = stream.sock.read_to_end(&mut Vec::new());
+        let config = made.server();
+        listen_in_order(move |client| {
+            let server = ServerConnection::new(Arc::clone(&config)).expect("a server");
+            let mut stream = StreamOwned::new(server, client);
+            stream.read_exact(&mut [0; 4]).expect("asked");
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nall or not").expect("sent");
+            if says_so {
+                stream.conn.send_close_notify();
+                stream.flush().expect("sent");
             }
-        });
-        address
+            stream.sock.shutdown(std::net::Shutdown::Write).expect("ended");
+            let _its_end_is_waited_for = stream.sock.read_to_end(&mut Vec::new());
+        })
     };
     let mut run = run_of(&[
         ("says", answers(true), Manner::Direct),
@@ -181,11 +175,9 @@ fn front(origin: &Origin, trusted: &Trust) -> (Multiplier, Trust) {
     (Multiplier::start(run, front).expect("started"), own)
 }
 
-fn exchange(mut stream: impl Read + Write, text: &str) -> String {
-    stream.write_all(text.as_bytes()).expect("sent");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("answered, to its end");
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
+fn exchange(stream: impl Read + Write, text: &str) -> String {
+    let answer = client::exchange(stream, text);
+    let end = head_length(&answer).expect("a head");
     if answer.starts_with(b"HTTP/1.1 200 ") {
         let mut check = BodyCheck::new(BodyStream::new(7, 1), 0);
         check.take(&answer[end..]);

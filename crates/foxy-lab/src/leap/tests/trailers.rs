@@ -59,7 +59,8 @@ fn a_client_gets_the_whole_body_before_trailers_and_its_connection_goes_on() {
     };
     let multiplier = Multiplier::start(run, front).expect("started");
     let mut client = TcpStream::connect(multiplier.address()).expect("connected");
-    let text = "GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET /b HTTP/1.1\r\nHost: o.test\r\nConnection: close\r\n\r\n";
+    let text = "GET /a HTTP/1.1\r\nHost: o.test\r\n\r\nGET /b HTTP/1.1\r\nHost: o.test\r\n\
+                Connection: close\r\n\r\n";
     client.write_all(text.as_bytes()).expect("sent");
     let mut answers = String::new();
     client.read_to_string(&mut answers).expect("answered");

@@ -26,7 +26,8 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("content-length", "framing; the body itself is compared"),
     (
         "content-encoding",
-        "undone before bodies are compared (R111); where it cannot be, it is compared with the body",
+        "undone before bodies are compared (R111); where it cannot be, it is compared with the \
+         body",
     ),
     ("trailer", "framing"),
     ("upgrade", "one hop only"),

@@ -3,7 +3,10 @@
 use super::*;
 use crate::{Origin, OriginOptions};
 use foxy_report::Record;
-use std::io::{Read, Write};
+use foxy_testkit::client::exchange;
+use foxy_testkit::http::{head_length, read_head};
+use foxy_testkit::origin::listen_in_order;
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 fn origin() -> Origin {
@@ -26,31 +29,13 @@ fn small(target: SocketAddr) -> WpbRun {
     }
 }
 
-/// Serves each connection with `serve` on a thread until the test process ends.
-fn proxy(serve: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
-    let address = listener.local_addr().expect("an address");
-    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
-    address
-}
-
 fn request(client: &mut TcpStream) -> String {
-    let mut text = Vec::new();
-    while !text.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        client.read_exact(&mut byte).expect("a request");
-        text.push(byte[0]);
-    }
-    String::from_utf8(text).expect("text")
+    read_head(client).expect("a request")
 }
 
 /// The complete answer of an origin to a request.
 fn fetched(origin: SocketAddr, request: &str) -> Vec<u8> {
-    let mut server = TcpStream::connect(origin).expect("connected");
-    server.write_all(request.as_bytes()).expect("sent");
-    let mut answer = Vec::new();
-    server.read_to_end(&mut answer).expect("an answer");
-    answer
+    exchange(TcpStream::connect(origin).expect("connected"), request)
 }
 
 fn only(report: &PartReport, expected: &[(Cause, u64)]) {
@@ -75,7 +60,7 @@ fn a_cache_that_keeps_everything_hits_what_is_offered_and_nothing_in_the_control
     let origin = origin();
     let (server, stored) =
         (origin.address(), std::sync::Mutex::new(std::collections::HashMap::new()));
-    let address = proxy(move |mut client| {
+    let address = listen_in_order(move |mut client| {
         let text = request(&mut client);
         let url = text.lines().next().expect("a line").to_owned();
         let mut stored = stored.lock().expect("not poisoned");
@@ -111,23 +96,23 @@ fn errors_are_counted_by_cause() {
         assert_eq!(report.silent(), Some(Part::Control));
     };
     let answering = |text: &'static [u8]| {
-        proxy(move |mut client| {
+        listen_in_order(move |mut client| {
             request(&mut client);
             client.write_all(text).expect("sent");
         })
     };
     check(free.expect("an address"), Cause::Refused);
-    check(proxy(drop_after_request), Cause::Unanswered);
-    check(proxy(std::mem::forget), Cause::Timeout);
+    check(listen_in_order(drop_after_request), Cause::Unanswered);
+    check(listen_in_order(std::mem::forget), Cause::Timeout);
     check(answering(b"HTTP/1.0 503 Busy\r\n\r\n"), Cause::Status);
     check(answering(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nabc"), Cause::Incomplete);
     check(answering(b"HTTP/1.0 200 OK\r\n\r\nabc"), Cause::ForeignReply);
     check(answering(b"what?\r\n\r\n"), Cause::Protocol);
     check(
-        proxy(move |client| answer_changed(client, server, |body| body[0] ^= 1)),
+        listen_in_order(move |client| answer_changed(client, server, |body| body[0] ^= 1)),
         Cause::BodyMismatch,
     );
-    check(proxy(move |client| answer_changed(client, server, Vec::clear)), Cause::Length);
+    check(listen_in_order(move |client| answer_changed(client, server, Vec::clear)), Cause::Length);
 }
 
 fn drop_after_request(mut client: TcpStream) {
@@ -138,7 +123,7 @@ fn drop_after_request(mut client: TcpStream) {
 fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec<u8>)) {
     let text = request(&mut client);
     let answer = fetched(server, &text);
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+    let end = head_length(&answer).expect("a head");
     let mut body = answer[end..].to_vec();
     change(&mut body);
     let number = text
@@ -157,7 +142,7 @@ fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec
 fn a_cached_answer_in_the_control_is_an_error() {
     let origin = origin();
     let server = origin.address();
-    let address = proxy(move |mut client| {
+    let address = listen_in_order(move |mut client| {
         let text = request(&mut client);
         let number = text.split("X-Foxy-Request: ").nth(1).and_then(|rest| rest.split('\r').next());
         let text = text.replace(number.expect("a number"), "7");

@@ -1,15 +1,11 @@
 //! Tests the watch on a connection with frames that are written by hand.
 
 use super::*;
+use foxy_testkit::http2::frame;
 use std::time::Duration;
 
 const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
 
 /// A connection whose preface has arrived.
 fn wire() -> (Wire, Instant) {

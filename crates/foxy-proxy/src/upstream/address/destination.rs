@@ -77,7 +77,8 @@ impl DestinationRefusal {
                 Some("to allow it, add the port to connect-ports (--connect-port PORT)")
             }
             _ => Some(
-                "to allow it, add the address's block to allow-destination (--allow-destination CIDR)",
+                "to allow it, add the address's block to allow-destination (--allow-destination \
+                 CIDR)",
             ),
         }
     }

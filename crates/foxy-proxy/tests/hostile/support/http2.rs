@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Far more than anything takes; a test that reaches it has failed.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection that does as it should.

@@ -15,7 +15,7 @@ pub const HTTP1: u8 = 254;
 /// `:status: 200` (RFC 7541, appendix A).
 pub const STATUS_200: u8 = 0x88;
 
-/// What the origin does when a frame came.
+/// The reaction of the origin to a frame.
 pub enum React {
     /// Sends these bytes, perhaps none.
     Send(Vec<u8>),
@@ -46,13 +46,13 @@ pub fn head(stream: u32, flags: u8, lines: &[(&str, &str)]) -> Vec<u8> {
 
 /// The origin.
 pub struct FrameOrigin {
-    /// Its port on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     connections: Rc<Cell<usize>>,
 }
 
 impl FrameOrigin {
-    /// Starts it on the current `LocalSet`. It does what `react` says of every frame.
+    /// Starts an origin on the current `LocalSet`. It reacts to every frame as `react` says.
     pub async fn start(react: impl Fn(Frame) -> React + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
         let port = listener.local_addr().expect("bound").port();

@@ -14,14 +14,11 @@ use tokio_rustls::TlsAcceptor;
 
 /// A request that came.
 pub struct Asked {
-    /// Its head and body.
     pub request: Request<RecvStream>,
-    /// Where the answer goes.
     pub respond: SendResponse<Bytes>,
 }
 
 impl Asked {
-    /// Its path.
     pub fn path(&self) -> String {
         self.request.uri().path().to_owned()
     }
@@ -47,7 +44,7 @@ type Answer = Rc<dyn Fn(Asked) -> LocalBoxFuture<'static, ()>>;
 
 /// The origin.
 pub struct Http2Origin {
-    /// Its port on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     state: Rc<State>,
 }
@@ -97,7 +94,7 @@ impl Http2Origin {
         origin
     }
 
-    /// One that speaks plain HTTP/2 with the usual settings.
+    /// Starts an origin that speaks HTTP/2 over plain TCP, with the usual settings.
     pub async fn plain(answer: impl Fn(Asked) -> LocalBoxFuture<'static, ()> + 'static) -> Self {
         Self::start(Builder::new(), None, answer).await
     }

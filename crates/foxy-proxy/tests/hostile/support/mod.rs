@@ -1,5 +1,4 @@
-//! Origins that do just what a script says, on loopback. They speak raw bytes, so they can
-//! misbehave in any way.
+//! Origins on loopback that follow a script. They speak raw bytes, so they can misbehave in any way.
 
 pub mod http2;
 pub mod http2_frames;
@@ -15,12 +14,12 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What an origin does next on a connection. After the last step it closes.
+/// A step of an origin on a connection. The origin closes after the last step.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Reads a request head.
     Head,
-    /// Reads so many bytes of a body.
+    /// Reads this number of bytes of a body.
     Body(usize),
     /// Sends these bytes.
     Send(Vec<u8>),
@@ -52,7 +51,7 @@ pub fn send(text: &str) -> Step {
 
 /// An origin on a loopback port.
 pub struct ScriptedOrigin {
-    /// Its port on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     heard: Rc<RefCell<Vec<String>>>,
     connections: Rc<Cell<usize>>,
@@ -60,8 +59,8 @@ pub struct ScriptedOrigin {
 }
 
 impl ScriptedOrigin {
-    /// Starts it on the current `LocalSet`. The n-th connection follows the n-th script, later ones
-    /// the last.
+    /// Starts an origin on the current `LocalSet`. The n-th connection follows the n-th script, and
+    /// further connections follow the last.
     pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
         let port = listener.local_addr().expect("its address").port();

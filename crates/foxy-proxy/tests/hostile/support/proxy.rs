@@ -22,18 +22,18 @@ impl Resolve for NoNames {
 
 /// A running proxy that may connect to 127.0.0.0/8.
 pub struct Proxy {
-    /// Its port on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     running: server::Proxy,
 }
 
 impl Proxy {
-    /// One with the usual settings, without a store.
+    /// Starts a proxy with the usual settings and no store.
     pub fn start() -> Self {
         Self::start_with(|_| {})
     }
 
-    /// One with changed settings.
+    /// Starts a proxy with changed settings.
     pub fn start_with(change: impl FnOnce(&mut ProxySettings)) -> Self {
         Self::start_on(None, change)
     }
@@ -48,7 +48,7 @@ impl Proxy {
         std::thread::spawn(move || self.running.stop())
     }
 
-    /// One with a store.
+    /// Starts a proxy with a store.
     pub fn start_on(
         store: Option<Arc<dyn ObjectStore>>,
         change: impl FnOnce(&mut ProxySettings),
@@ -57,7 +57,7 @@ impl Proxy {
         Self::start_of((store, resolver), change)
     }
 
-    /// One that looks names up so.
+    /// Starts a proxy with this resolver.
     pub fn start_resolving(
         resolver: MakeResolver,
         change: impl FnOnce(&mut ProxySettings),

@@ -1,4 +1,4 @@
-//! What the tests of hostile clients send, and the plain origin they send it through to.
+//! Requests of hostile clients, and the plain origin behind the proxy.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;

@@ -1,9 +1,10 @@
-//! Stores that do not work, each in its way, one that forgets what a test tells it to, and one that
-//! counts what is held of its answers.
+//! Stores that fail, each in its way; a store that forgets on demand; and a store that counts the
+//! bytes of its answers that are still held.
 
 use bytes::Bytes;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
+use foxy_testkit::store::Records;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,21 +13,20 @@ use std::time::Duration;
 /// How a store fails.
 #[derive(Clone, Copy, Debug)]
 pub enum Broken {
-    /// It refuses everything: the disk is full, or was taken out.
+    /// Refuses all records, as with a full disk.
     Refuses,
-    /// It ends without answering.
+    /// Drops every request.
     Ends,
-    /// It never answers.
+    /// Never answers.
     Hangs,
-    /// It says that it has nothing, and never answers anything else.
+    /// Answers that it has no record, and nothing else.
     HangsOnPuts,
-    /// It finds what was never stored: bytes without meaning.
+    /// Finds bytes that were never stored.
     FindsGarbage,
-    /// It finds the last record that was stored, whatever it was asked for.
+    /// Finds the record that was stored last, whatever the key.
     MixesUp,
 }
 
-/// All ways.
 pub const BROKEN: [Broken; 6] = [
     Broken::Refuses,
     Broken::Ends,
@@ -44,7 +44,7 @@ pub struct BrokenStore {
 }
 
 impl BrokenStore {
-    /// A new one.
+    /// A store that fails in this way.
     pub fn new(how: Broken) -> Arc<Self> {
         Arc::new(Self { how, last: Mutex::default(), unanswered: Mutex::default() })
     }
@@ -87,13 +87,13 @@ impl ObjectStore for BrokenStore {
 /// A store in memory. What it was given last, it can be made to forget.
 #[derive(Default)]
 pub struct ForgetfulStore {
-    records: Mutex<HashMap<Key, Record>>,
+    records: Records,
     parts: Mutex<Vec<Key>>,
     late: Mutex<Option<(Key, Duration)>>,
 }
 
 impl ForgetfulStore {
-    /// Answers for the n-th part of a body only so much later from now on.
+    /// Delays all answers about the n-th part of a body from now on.
     pub fn delay_part(&self, number: usize, by: Duration) {
         let key = self.parts.lock().expect("no test panics within")[number];
         *self.late.lock().expect("no test panics within") = Some((key, by));
@@ -102,7 +102,7 @@ impl ForgetfulStore {
     /// Forgets the n-th part of a body it was ever given; parts are the records without a head.
     pub fn forget_part(&self, number: usize) {
         let key = self.parts.lock().expect("no test panics within")[number];
-        self.records.lock().expect("no test panics within").remove(&key);
+        self.records.remove(key);
     }
 
     /// Parts it was given so far.
@@ -113,8 +113,7 @@ impl ForgetfulStore {
 
 impl ObjectStore for ForgetfulStore {
     fn get(&self, key: Key, reply: Reply) {
-        let found = self.records.lock().expect("no test panics within").get(&key).cloned();
-        let answer = found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found);
+        let answer = self.records.get(key);
         match *self.late.lock().expect("no test panics within") {
             Some((late, by)) if late == key => {
                 std::thread::spawn(move || {
@@ -130,13 +129,11 @@ impl ObjectStore for ForgetfulStore {
         if record.head.is_empty() {
             self.parts.lock().expect("no test panics within").push(key);
         }
-        self.records.lock().expect("no test panics within").insert(key, record);
-        reply(Answer::Stored);
+        reply(self.records.put(key, record));
     }
 
     fn remove(&self, key: Key, reply: Reply) {
-        self.records.lock().expect("no test panics within").remove(&key);
-        reply(Answer::Removed);
+        reply(self.records.remove(key));
     }
 }
 
@@ -176,7 +173,7 @@ pub struct SilentStore {
 }
 
 impl SilentStore {
-    /// One that is silent.
+    /// A store that is silent.
     pub fn new() -> Arc<Self> {
         Arc::new(Self { inner: ForgetfulStore::default(), silent: Mutex::new(Some(Vec::new())) })
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Far more than any answer takes; a test that reaches it has failed.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection to a proxy.
@@ -52,7 +52,7 @@ impl RawClient {
         Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
     }
 
-    /// The same from that address of the loopback.
+    /// Connects from this address of loopback.
     pub async fn connect_from(own: &str, port: u16) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(SocketAddr::new(own.parse().expect("an address"), 0)).expect("bound");
@@ -162,7 +162,7 @@ impl RawClient {
         self.buffer.split_to(length).to_vec()
     }
 
-    /// Reads so many bytes of a tunnel.
+    /// Reads `count` bytes of a tunnel.
     pub async fn read_exactly(&mut self, count: usize) -> Vec<u8> {
         let read = async { while self.buffer.len() < count && self.fill().await > 0 {} };
         tokio::time::timeout(PATIENCE, read).await.expect("the tunnel carries bytes");

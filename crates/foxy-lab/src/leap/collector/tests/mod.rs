@@ -10,6 +10,8 @@ mod trouble;
 
 use super::*;
 use foxy_base::clock;
+use foxy_testkit::http::{head_length, header, read_request};
+use foxy_testkit::origin::listen;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Mutex;
@@ -28,21 +30,14 @@ pub struct Origin {
 impl Origin {
     /// An origin that calls `act` for each connection after the whole request was read.
     pub fn new(act: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(HERE).expect("bound");
-        let address = listener.local_addr().expect("an address");
         let (asked, requests) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
-        let (count, kept, act) = (Arc::clone(&asked), Arc::clone(&requests), Arc::new(act));
-        std::thread::spawn(move || {
-            for mut client in listener.incoming().flatten() {
-                let (count, kept, act) = (Arc::clone(&count), Arc::clone(&kept), Arc::clone(&act));
-                std::thread::spawn(move || {
-                    let request = request(&mut client);
-                    count.fetch_add(1, Ordering::SeqCst);
-                    kept.lock().expect("not poisoned").push(request.clone());
-                    client.set_nodelay(true).expect("set");
-                    act(&request, &mut client);
-                });
-            }
+        let (count, kept) = (Arc::clone(&asked), Arc::clone(&requests));
+        let address = listen(move |mut client| {
+            let request = read_request(&mut client).unwrap_or_default();
+            count.fetch_add(1, Ordering::SeqCst);
+            kept.lock().expect("not poisoned").push(request.clone());
+            client.set_nodelay(true).expect("set");
+            act(&request, &mut client);
         });
         Self { address, asked, requests }
     }
@@ -64,22 +59,6 @@ impl Origin {
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
-}
-
-fn request(client: &mut TcpStream) -> String {
-    let (mut text, mut byte) = (Vec::new(), [0]);
-    while !text.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|read| read == 1) {
-        text.push(byte[0]);
-    }
-    let head = String::from_utf8_lossy(&text).to_ascii_lowercase();
-    let length = head
-        .split("content-length: ")
-        .nth(1)
-        .and_then(|rest| rest.split('\r').next()?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0)];
-    client.read_exact(&mut body).expect("the body");
-    text.extend_from_slice(&body);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Sends bytes. The client may already have left, so a failed write is ignored.
@@ -120,11 +99,7 @@ impl Got {
     }
 
     pub fn field(&self, name: &str) -> Option<String> {
-        let line = self.head.lines().find(|line| {
-            line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
-                && line[name.len()..].starts_with(':')
-        });
-        line.map(|line| line[name.len() + 1..].trim().to_owned())
+        header(&self.head, name).map(str::to_owned)
     }
 }
 
@@ -153,8 +128,7 @@ pub fn exchange(mut stream: impl Read + Write, text: &str) -> Got {
             }
         }
     }
-    let end =
-        bytes.windows(4).position(|window| window == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
+    let end = head_length(&bytes).unwrap_or(bytes.len());
     got.head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     got.body = bytes[end..].to_vec();
     got.status = got.head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);

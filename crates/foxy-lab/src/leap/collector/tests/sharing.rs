@@ -58,7 +58,8 @@ fn requests_that_differ_in_body_or_cookies_are_asked_for_apart() {
         send(
             to,
             &format!(
-                "POST {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+                "POST {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+                 Content-Length: {length}\r\n\r\n{body}"
             ),
         )
     };
@@ -106,7 +107,8 @@ fn lesson_4_no_connection_to_an_origin_carries_two_requests() {
     let to = collector.addresses()[0];
     let (a, b) = (origin.url("/a"), origin.url("/b"));
     let both = format!(
-        "GET {a} HTTP/1.1\r\nHost: x\r\n\r\nGET {b} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        "GET {a} HTTP/1.1\r\nHost: x\r\n\r\nGET {b} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+         \r\n"
     );
     let got = send(to, &both);
     assert!(
@@ -194,7 +196,8 @@ fn every_proxy_gets_an_answer_as_if_from_the_origin() {
             .and_then(|rest| rest.split('\r').next())
             .unwrap_or("none");
         let head = format!(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n{REQUEST_ID}: {number}\r\n\r\n"
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\
+             {REQUEST_ID}: {number}\r\n\r\n"
         );
         give(client, format!("{head}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n").as_bytes());
     });

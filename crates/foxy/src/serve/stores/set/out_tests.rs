@@ -91,7 +91,7 @@ fn a_record_that_may_be_outdated_is_never_found() {
         // The next process has the store again, emptied, and then not any more; in it the records
         // are replaced.
         *stores[1].refuses.lock().expect("whole") = None;
-        stores[1].records.lock().expect("whole").clear();
+        stores[1].records.clear();
         let second = set_of_process(&stores, &sizes(alike), selection, 10);
         keys().for_each(|key| assert_eq!(put(&second, key, "new", 1), Answer::Stored));
         for store in [1, 0] {

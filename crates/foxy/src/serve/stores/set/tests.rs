@@ -8,13 +8,14 @@ mod out;
 use super::*;
 use foxy_base::Random;
 use foxy_device::IoError;
+use foxy_testkit::store::Records;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
 #[derive(Default)]
 struct Fake {
-    records: Mutex<HashMap<Key, Record>>,
+    records: Records,
     /// Answers all it is asked with this instead.
     refuses: Mutex<Option<RefusedReason>>,
     /// Keeps requests unanswered while there is a list for them.
@@ -23,7 +24,7 @@ struct Fake {
 
 impl Fake {
     fn has(&self, key: Key) -> bool {
-        self.records.lock().expect("whole").contains_key(&key)
+        self.records.has(key)
     }
 
     fn refusal(&self) -> Option<Answer> {
@@ -36,28 +37,19 @@ impl ObjectStore for Fake {
         if let Some(held) = &mut *self.held.lock().expect("whole") {
             return held.push(reply);
         }
-        let found = self.records.lock().expect("whole").get(&key).cloned();
-        reply(found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found));
+        reply(self.records.get(key));
     }
 
     fn put(&self, key: Key, record: Record, _: PlacementHint, reply: Reply) {
-        let refusal = self.refusal();
-        if refusal.is_none() {
-            self.records.lock().expect("whole").insert(key, record);
-        }
-        reply(refusal.unwrap_or(Answer::Stored));
+        reply(self.refusal().unwrap_or_else(|| self.records.put(key, record)));
     }
 
     fn remove(&self, key: Key, reply: Reply) {
         if let Some(held) = &mut *self.held.lock().expect("whole") {
-            self.records.lock().expect("whole").remove(&key);
+            self.records.remove(key);
             return held.push(reply);
         }
-        let refusal = self.refusal();
-        if refusal.is_none() {
-            self.records.lock().expect("whole").remove(&key);
-        }
-        reply(refusal.unwrap_or(Answer::Removed));
+        reply(self.refusal().unwrap_or_else(|| self.records.remove(key)));
     }
 }
 
@@ -194,7 +186,7 @@ fn round_robin_takes_turns_and_least_load_takes_the_idlest_store() {
     for number in 0..9 {
         assert_eq!(put(&robin, key(number), "a", 1), Answer::Stored);
     }
-    assert!(stores.iter().all(|store| store.records.lock().expect("whole").len() == 3));
+    assert!(stores.iter().all(|store| store.records.count() == 3));
     let least = set(&stores, &[ALL, ALL, ALL], Selection::LeastLoad);
     for store in &stores[..2] {
         *store.held.lock().expect("whole") = Some(Vec::new());
