@@ -248,13 +248,11 @@ mod tests {
                 forward(ForwardReason::Bypass),
             ),
             (
-                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: upgrade\nUpgrade: \
-                 websocket\n\n",
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: upgrade\nUpgrade: websocket\n\n",
                 forward(ForwardReason::Bypass),
             ),
             (
-                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: Accept-Language\n\
-                 Accept-Language: de\n\n",
+                "GET http://a.test/x HTTP/1.1\nHost: a.test\nConnection: Accept-Language\nAccept-Language: de\n\n",
                 forward(ForwardReason::Bypass),
             ),
             (
@@ -288,8 +286,7 @@ mod tests {
                 Plan::AnswerHere,
             ),
             (
-                "GET http://a.test/ HTTP/1.1\nHost: a.test\nIf-Match: \"a\"\nCache-Control: \
-                 only-if-cached\n\n",
+                "GET http://a.test/ HTTP/1.1\nHost: a.test\nIf-Match: \"a\"\nCache-Control: only-if-cached\n\n",
                 Plan::Refuse(ErrorReason::OnlyIfCached),
             ),
         ];

@@ -140,8 +140,9 @@ fn make_run() -> String {
     let makefile = read("Makefile");
     let (_, recipe) = makefile.split_once("\nrun:\n\t").expect("a target `run`");
     let recipe = recipe.lines().next().expect("a recipe");
-    assert!(recipe.starts_with("cargo run --release --bin foxy -- "), "{recipe}");
-    recipe.replace("cargo run --release --bin foxy --", "exec target/release/foxy")
+    let (build, arguments) = recipe.split_once(" -- ").expect("arguments of foxy");
+    assert!(build.starts_with("cargo run --release --bin foxy "), "{recipe}");
+    format!("exec target/release/foxy {arguments}")
 }
 
 #[test]
