@@ -1,5 +1,5 @@
-//! `foxy serve` around the proxy: opens listeners, log and stores, reports where everything is,
-//! serves until a signal, and closes everything in order.
+//! Runs `foxy serve`: opens listeners, log and stores, prints where everything is, serves until a
+//! signal, and closes everything in order.
 
 mod access_log;
 pub mod admin;
@@ -39,14 +39,14 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use welcome::Welcome;
 
-/// Time between looks for troubles.
+/// Time between two checks for troubles.
 const TROUBLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between looks for a silent disk during a stop.
+/// Time between two checks for a silent disk during a stop.
 const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Time that the lists of purges may take when a disk hangs; they may lie on another disk.
+/// How long foxy waits for the purge lists if a disk hangs. The lists may be on another disk.
 const LISTS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves until a signal. An error before that means that nobody was served.
+/// Serves until a signal. After an error before the start, no request was served.
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
@@ -144,8 +144,8 @@ fn status(running: &RunningProxy, settings: &Settings) -> std::io::Result<ProxyS
     })
 }
 
-/// Reports each trouble when it begins and when it ends, reports refused destinations, and takes
-/// worn stores out of use.
+/// Reports when each trouble begins and ends, reports refused destinations, and takes worn stores
+/// out of use.
 async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinations>) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {
@@ -167,9 +167,9 @@ async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinatio
     }
 }
 
-/// Lets requests in progress end, then closes the stores and the log. A second signal ends foxy at
-/// once. So does a disk that hangs after the requests have had their time: that costs what was not
-/// written, as the stores survive any end.
+/// Waits for requests in progress, then closes the stores and the log. A second signal ends foxy at
+/// once, and so does a disk that hangs after `stop-after`. Unwritten data is then lost, but the
+/// stores stay intact.
 async fn stop(
     running: RunningProxy,
     signals: &mut Signals,
@@ -188,7 +188,8 @@ async fn stop(
         folder = silent_folder(status, stop_after) => {
             let purger = status.purger.clone();
             if let Some(kept) = in_thread("doubts", move || keep_doubts(&purger)) {
-                // Lists on a disk that hangs cannot be written; that is as after a kill.
+                // Lists on a hanging disk cannot be written. The next start treats this like a
+                // killed process.
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
             }
             let text = format!(
@@ -200,8 +201,8 @@ async fn stop(
     }
 }
 
-/// Calls `work` in a thread. The receiver resolves when it is done; `None` if the system gives no
-/// thread.
+/// Calls `work` on a new thread. The receiver resolves when `work` has ended. Returns `None` if the
+/// thread cannot start.
 fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Option<oneshot::Receiver<()>> {
     let (done, ended) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
@@ -211,7 +212,8 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Option<oneshot
     thread.ok().map(|_| ended)
 }
 
-/// Waits until `stop_after` has passed and a store's disk does not answer. Returns its folder.
+/// Waits until `stop_after` has passed and a store's disk does not answer. Returns the store's
+/// folder.
 async fn silent_folder(status: &ProxyStatus, stop_after: Duration) -> String {
     let since = clock::monotonic() + stop_after;
     loop {

@@ -1,5 +1,5 @@
-//! Opens everything that serving needs, in order, and closes it in order: the log, certificates,
-//! the stores, the proxy.
+//! Opens everything that serving needs: the log, certificates, the stores and the proxy. Closes
+//! them in a fixed order.
 
 use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
@@ -33,13 +33,13 @@ use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Everything that runs, in the order in which it is closed.
+/// Everything that runs.
 pub struct RunningProxy {
     pub(super) proxy: Proxy,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<ReloadableTls>,
     pub(super) stores: Vec<RunningStore>,
-    /// All stores as one, if there are any.
+    /// All stores as one store. `None` if there are no stores.
     pub(super) set: Option<StoreSet>,
     pub(super) lists: Lists,
     pub(super) clock: Option<KeptClock>,
@@ -56,13 +56,13 @@ impl RunningProxy {
         self.proxy.gauges()
     }
 
-    /// The stores whose folders held none before.
+    /// The stores whose folders contained no store before this start.
     pub fn new_stores(&self) -> impl Iterator<Item = &OpenStore> {
         let is_new = |store: &&RunningStore| store.beginning() == Some(Beginning::New);
         self.stores.iter().filter(is_new).map(|store| &store.facts)
     }
 
-    /// Lets requests in progress end within `stop-after`, then closes the stores and the log.
+    /// Waits at most `stop-after` for requests in progress, then closes the stores and the log.
     pub fn close(self) {
         let Self { proxy, stores, clock, log, .. } = self;
         let purger = proxy.purger();
@@ -76,8 +76,8 @@ impl RunningProxy {
     }
 }
 
-/// Purges what a failing disk may not have forgotten: the disk may work again when the next process
-/// reads it.
+/// Purges URLs whose removal a failing store did not confirm. The disk may work again at the next
+/// start, and old responses must not come back.
 pub fn keep_doubts(purger: &Purger) {
     let text = match purger.purge_what_is_in_doubt() {
         Ok(0) => return,
@@ -94,7 +94,7 @@ pub fn keep_doubts(purger: &Purger) {
     terminal::report(Level::Warning, &format!("foxy: {text}"));
 }
 
-/// Passes each record to all sinks.
+/// Passes each access record to all sinks.
 struct AllSinks(Vec<Arc<dyn AccessSink>>);
 
 impl AccessSink for AllSinks {
@@ -110,19 +110,19 @@ impl AccessSink for AllSinks {
     }
 }
 
-/// Parts of a proxy that no setting describes.
+/// Parts of a proxy that are not in the settings.
 #[derive(Default)]
 pub struct Extra {
-    /// A further sink of access records.
+    /// An additional sink for access records.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// Replaces the interception of the settings.
+    /// Replaces the interception from the settings.
     pub interception: Option<Interception>,
-    /// Store folders that this process has locked already.
+    /// Store folders that this process has already locked.
     pub locked: Vec<Root>,
 }
 
-/// Opens everything and serves. `admin` is an address of this process besides those of the
-/// settings, if it has one. An error means that nobody was served.
+/// Opens everything and starts to serve. `admin` is an additional address of this process. After an
+/// error, no request was served.
 pub fn open(
     settings: &Settings,
     admin: Option<SocketAddr>,
@@ -148,7 +148,8 @@ pub fn open(
     let (purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let base = proxy_settings(settings, origin_tls, admin.into_iter().collect(), random.next_u64());
-    // Which of several stores a response belongs to does not depend on its size.
+    // The choice of a store must not depend on the size of the response, so the smallest limit
+    // applies.
     let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
     let object_limit =
         stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
@@ -187,8 +188,8 @@ fn one_sink(mut sinks: Vec<Arc<dyn AccessSink>>) -> Option<Arc<dyn AccessSink>> 
     }
 }
 
-/// Each store with its place among the others: if other stores were at their places meanwhile, they
-/// may hold what was replaced there. The texts are hashed on disk.
+/// Each store with its position among the stores. If another store was at this position meanwhile,
+/// the store may contain replaced responses. The description is stored as a hash.
 fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let way = if is_by_key(&members, selection) { "by key" } else { "anywhere" };
@@ -207,19 +208,19 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     stores.iter().enumerate().map(beside).collect()
 }
 
-/// Connections that the limit on open files leaves room for.
+/// How many connections the limit on open files allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DescriptorRoom {
     limit: usize,
-    /// Clients; each may need a second connection to its origin.
+    /// Client connections. Each may need a second connection to its origin.
     clients: usize,
-    /// Idle connections of each worker to origins.
+    /// Idle connections to origins, for each worker.
     idle: usize,
 }
 
 impl DescriptorRoom {
     fn of(max_open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
-        // Name look-ups, parts of stores, connections that end at this moment.
+        // Descriptors for name look-ups, parts of stores, and connections that are just closing.
         const FOR_ITSELF: usize = 64;
         const PER_WORKER: usize = 8;
         let limit =

@@ -1,5 +1,5 @@
-//! The proxy's settings, made from foxy's. A new setting of the proxy is copied here and nowhere
-//! else.
+//! Converts foxy's settings to the proxy's settings. A new setting of the proxy is copied only
+//! here.
 
 use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
@@ -10,7 +10,7 @@ use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
-/// `own` are further addresses of this process, to which nothing may be relayed.
+/// `own` contains further addresses of this process. foxy must not forward requests to them.
 pub fn proxy_settings(
     settings: &Settings,
     tls: OriginTls,

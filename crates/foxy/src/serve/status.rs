@@ -1,5 +1,5 @@
-//! Status of the running proxy: the troubles of its stores, its metrics, and the stores that it
-//! takes out of use. The admin server answers from it.
+//! Status of the running proxy for the admin server: the troubles of its stores and its metrics.
+//! Also takes worn stores out of use.
 
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
@@ -31,10 +31,10 @@ pub struct WatchedStore {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// Number of the store that has the trouble, if a store has it.
+    /// Number of the store that has the trouble. `None` if no store has it.
     pub store: Option<usize>,
     pub text: String,
-    /// Whether foxy goes on without the store until it is restarted.
+    /// Whether foxy continues without the store until a restart.
     pub is_left_out: bool,
 }
 
@@ -61,7 +61,7 @@ impl WatchedStore {
     }
 }
 
-/// Operations that failed, other than for lack of room.
+/// Number of operations that failed, except for lack of space.
 fn failures(store: &StoreHandle) -> u64 {
     let statistics = &store.observer().statistics;
     statistics.device_errors.get().saturating_sub(statistics.no_room.get())
@@ -71,10 +71,10 @@ pub struct ProxyStatus {
     pub proxy: Gauges,
     pub purger: Purger,
     pub token: Option<Token>,
-    /// Names that a Host of the admin server may have.
+    /// Host names that the admin server accepts.
     pub hosts: Vec<HostPattern>,
     pub stores: Vec<WatchedStore>,
-    /// All stores as one, if there are any.
+    /// All stores as one store. `None` if there are no stores.
     pub set: Option<StoreSet>,
     pub files: FileWatch,
     pub lists: Lists,
@@ -88,8 +88,8 @@ impl ProxyStatus {
         self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
     }
 
-    /// Takes worn stores out of use as long as a sound one remains. A store is out once the lists
-    /// of purges say durably that what it holds is not to be believed.
+    /// Takes worn stores out of use if a healthy store remains. A store is out of use once the
+    /// purge lists durably record that its content must not be trusted.
     pub fn take_out_worn_stores(&self, now: Instant) {
         let Some(set) = &self.set else { return };
         let look = |(number, store): (usize, &WatchedStore)| {
@@ -112,7 +112,7 @@ impl ProxyStatus {
         self.stores.iter().find(is_silent).map(|store| store.folder.as_str())
     }
 
-    /// Whether a trouble that is no longer seen is over; not if its store is out of use.
+    /// Whether a trouble that is no longer seen is over. It is not over if its store is out of use.
     pub fn is_over(&self, trouble: &Trouble) -> bool {
         !trouble.store.is_some_and(|store| self.is_out(store))
     }

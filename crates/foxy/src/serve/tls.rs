@@ -1,5 +1,5 @@
-//! TLS material from the operator's files: certificates shown to clients, authorities trusted for
-//! origins, and the authority that signs for intercepted hosts.
+//! Reads the operator's TLS files: certificates for clients, trusted authorities for origins, and
+//! the authority that signs for intercepted hosts.
 
 use crate::authority_folder;
 use crate::failure::Failure;
@@ -13,10 +13,10 @@ use foxy_proxy::upstream::{Authorities, OriginTls};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// An intercepting authority that expires sooner is reported at start-up.
+/// At start-up, foxy warns about an intercepting authority that expires within this time.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// TLS for clients, whose certificates SIGHUP replaces while it is in use.
+/// TLS for clients. On SIGHUP, foxy replaces the certificates during use.
 #[derive(Debug)]
 pub struct ReloadableTls {
     files: Vec<KeyPairFiles>,
@@ -30,8 +30,8 @@ struct KeyPairFiles {
 }
 
 impl ReloadableTls {
-    /// Reads certificates and their keys, which have the same order. The error names the first
-    /// unusable file and says what would be right.
+    /// Reads certificates and their keys, which must be in the same order. The error names the
+    /// first unusable file and the remedy.
     pub fn read(certificates: &[PathBuf], keys: &[PathBuf]) -> Result<Self, String> {
         let pairs = certificates.iter().cloned().zip(keys.iter().cloned());
         let files: Vec<_> =
@@ -40,7 +40,7 @@ impl ReloadableTls {
         Ok(Self { files, tls })
     }
 
-    /// Reads all files again. An unusable file changes nothing.
+    /// Reads all files again. If a file is unusable, the old certificates stay in use.
     pub fn reload(&self) -> Result<(), String> {
         self.tls.replace(read_certificates(&self.files)?);
         Ok(())
@@ -81,8 +81,8 @@ fn read_key(path: &Path) -> Result<Vec<u8>, String> {
     })
 }
 
-/// TLS to origins: trusts the system's authorities and the certificates in `files`. Trouble with
-/// the system's authorities is only reported, because plain HTTP needs none.
+/// TLS for origins: trusts the system's authorities and the certificates in `files`. Problems with
+/// the system's authorities only cause a warning, because plain HTTP does not need them.
 pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
@@ -106,8 +106,8 @@ pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     Ok(OriginTls::trusting(authorities))
 }
 
-/// Opens the authority of the settings, if they name one, and checks that it may vouch for every
-/// host of `intercept-hosts`.
+/// Opens the configured authority, if there is one. Checks that it may sign for every host of
+/// `intercept-hosts`.
 pub fn open_interception(
     settings: &Settings,
     now: WallTime,
@@ -128,7 +128,7 @@ pub fn open_interception(
     interception(authority, &settings.access.intercept_hosts).map(Some)
 }
 
-/// Intercepts `hosts`. Fails when the authority may not vouch for one of them.
+/// Intercepts `hosts`. Fails if the authority may not sign for one of them.
 pub fn interception(authority: Authority, hosts: &[HostPattern]) -> Result<Interception, Failure> {
     let constraints = &authority.facts().constraints;
     if let Some(host) = hosts.iter().find(|host| !constraints.permit_all(host)) {

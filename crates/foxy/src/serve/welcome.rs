@@ -1,4 +1,4 @@
-//! The start-up message: where everything is, and what to type next.
+//! The start-up message: where everything is, and which commands to type next.
 
 use crate::settings::Settings;
 use crate::settings::values::Output;
@@ -13,16 +13,16 @@ pub struct OpenStore {
     pub folder: PathBuf,
     pub size: ByteSize,
     pub scheme: SchemeName,
-    /// Name of the device that carries out reads and writes.
+    /// Name of the device that reads and writes.
     pub device: String,
 }
 
-/// Facts that are known once everything is open.
+/// Facts for the start-up message, known once everything is open.
 pub struct Welcome<'a> {
     pub settings: &'a Settings,
     /// The configuration file, if one was read.
     pub file: Option<&'a Path>,
-    /// With the port that the system chose.
+    /// The address with the port that the system chose.
     pub listen: SocketAddr,
     pub listen_tls: Option<SocketAddr>,
     pub admin: Option<SocketAddr>,
@@ -75,7 +75,7 @@ impl Welcome<'_> {
         }
     }
 
-    /// The hosts and clients for which foxy ends TLS itself.
+    /// Describes the hosts and clients for which foxy intercepts TLS.
     fn intercepts(&self, authority: &Path) -> String {
         const MAX_SHOWN: usize = 5;
         let hosts = &self.settings.access.intercept_hosts;

@@ -1,5 +1,5 @@
-//! The three formats of the access log. Text that a client or an origin can choose is escaped, so
-//! that no request can forge a line, a field or a terminal command.
+//! The three formats of the access log. Text that a client or an origin chooses is escaped, so no
+//! request can forge a line, a field or a terminal command.
 
 use foxy_base::CivilTime;
 use foxy_proxy::request::access::{AccessRecord, CutReason};
@@ -38,7 +38,7 @@ impl AccessFormat {
     }
 }
 
-/// Avoids the formatting machinery where that is easy: this runs on the worker's thread for every
+/// Avoids Rust's formatting code where that is easy, because this runs on the worker for every
 /// request.
 fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     decimal(line.end.seconds(), 1, b' ', out);
@@ -89,7 +89,7 @@ fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The host that the request was forwarded to; empty when it was not forwarded.
+/// The host to which the request was forwarded. Empty if it was not forwarded.
 fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
         return b"";
@@ -101,7 +101,7 @@ fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     }
 }
 
-/// Suffix of the result code of a truncated answer.
+/// Suffix of Squid's result code for an answer that was cut short.
 const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     match cut {
         None => "",
@@ -111,7 +111,7 @@ const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     }
 }
 
-/// The result code. A request that was cut before its outcome was known counts as a miss.
+/// Squid's result code. A request that ended before its result was known counts as a miss.
 fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     match line.outcome {
         CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_))
@@ -123,7 +123,7 @@ fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     }
 }
 
-/// The status with nginx's codes: 499 when the client left, 444 when the server closed the
+/// The status code with nginx's additions: 499 if the client left, 444 if the server closed the
 /// connection.
 const fn combined_status(line: &AccessRecord<'_>) -> u16 {
     match line.cut {
@@ -145,7 +145,7 @@ fn url(
     if line.url == b"*" { Ok(()) } else { escape(line.url, out) }
 }
 
-/// Writes `text` with all but visible ASCII as `%XX`. Empty text becomes `-`.
+/// Writes `text` with every byte except visible ASCII as `%XX`. Empty text becomes `-`.
 fn percent(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     if text.is_empty() {
         out.push(b'-');
@@ -178,7 +178,7 @@ fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes `text` as Apache does: escapes quotes and backslashes, and writes bytes outside printable
+/// Writes `text` like Apache: escapes quotes and backslashes, and writes bytes outside printable
 /// ASCII as `\xhh`.
 fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     for &byte in text {
@@ -229,8 +229,8 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a member whose value is a string of printable ASCII or null. Bytes that are not UTF-8
-/// become U+FFFD.
+/// Writes a JSON member with a string of printable ASCII, or null. Bytes that are not UTF-8 become
+/// U+FFFD.
 fn text(name: &str, value: Option<&[u8]>, out: &mut Vec<u8>) -> std::io::Result<()> {
     write!(out, ",\"{name}\":")?;
     let Some(value) = value else { return out.write_all(b"null") };

@@ -1,4 +1,4 @@
-//! Tests of exact log lines, with hostile bytes among them.
+//! Tests that log lines have the exact expected bytes, also for hostile requests.
 
 use super::*;
 use foxy_base::WallTime;

@@ -1,5 +1,5 @@
-//! The access log: a worker formats each record as a line, another thread writes the lines.
-//! SIGHUP opens the file anew.
+//! The access log. A worker formats each record as a line, and another thread writes the lines. The
+//! signal SIGHUP makes foxy open the file again.
 
 mod line;
 pub mod queue;
@@ -44,7 +44,7 @@ pub struct OpenLog {
     pub writer: LogWriter,
 }
 
-/// Opens the access log; `None` when it is off.
+/// Opens the access log. Returns `None` if the log is off.
 pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     let output = settings.operation.access_log.clone();
     let file: Sink = match &output {
@@ -69,7 +69,7 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     Ok(Some(OpenLog { sink, queue, writer }))
 }
 
-/// Opens the output anew. A failure is reported, and the writer keeps its output.
+/// Opens the output again. After an error, foxy warns and continues with the old output.
 fn reopen(output: &Output) -> std::io::Result<Sink> {
     match output {
         Output::Off | Output::Standard => Ok(Box::new(std::io::stdout())),

@@ -1,6 +1,6 @@
-//! Lines on their way from the workers to the log file. Each worker appends to a bounded buffer of
-//! its own; one thread empties all buffers. A worker never waits for the writer and never wakes it.
-//! Lines that do not fit are dropped and counted.
+//! Passes log lines from the workers to the log file. Each worker appends to its own bounded
+//! buffer, and one thread empties all buffers. A worker never waits for the thread. Lines that do
+//! not fit are dropped and counted.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MAX_BUFFER_BYTES: usize = 4 << 20;
-/// Longest time that a line waits while the output keeps up.
+/// Longest time that a line waits in a buffer, if the output is fast enough.
 const WRITE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct LogQueue {
     unwritten: AtomicU64,
 }
 
-/// Numbers the threads that push lines, so that each has its own buffer while there are enough.
+/// Numbers the threads that append lines. Each has its own buffer if there are enough buffers.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -41,7 +41,7 @@ impl LogQueue {
         }
     }
 
-    /// Appends a line, line end included, or drops it when the buffer is full.
+    /// Appends a line with its line end. If the buffer is full, drops the line.
     pub fn push(&self, line: &[u8]) {
         let index = THREAD.with(|thread| thread % self.buffers.len());
         let mut buffer = lock(&self.buffers[index]);
@@ -52,7 +52,7 @@ impl LogQueue {
         }
     }
 
-    /// Number of lines that did not fit.
+    /// Number of lines dropped because a buffer was full.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ struct WriterRequests {
 }
 
 pub type Sink = Box<dyn Write + Send>;
-/// Opens the output anew.
+/// Opens the output again.
 pub type Opener = Box<dyn Fn() -> std::io::Result<Sink> + Send>;
 
 /// The thread that writes the lines.
@@ -85,7 +85,7 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Starts the thread. It writes to `sink` until `open` gives another output.
+    /// Starts the thread. It writes to `sink` until `open` returns another output.
     pub fn start(queue: Arc<LogQueue>, sink: Sink, open: Opener) -> std::io::Result<Self> {
         let requests = Arc::new(WriterRequests::default());
         let shared = Arc::clone(&requests);
@@ -95,7 +95,7 @@ impl LogWriter {
         Ok(Self { requests, thread: Some(thread) })
     }
 
-    /// Asks the thread to open its output anew after the lines that are queued now.
+    /// Makes the thread open its output again, after it has written the lines that are queued now.
     pub fn reopen(&self) {
         self.requests.reopen.store(true, Ordering::Release);
     }

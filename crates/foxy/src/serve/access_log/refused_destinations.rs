@@ -1,5 +1,5 @@
-//! Messages about destinations that the proxy refused: each cause and host once, a few at a time.
-//! Workers only note them.
+//! Messages about destinations that the proxy refused. Each cause and host is reported once, and
+//! only a few at a time. Workers only record them.
 
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -7,9 +7,9 @@ use foxy_proxy::upstream::DestinationRefusal;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Further messages are dropped until the waiting ones are taken.
+/// Largest number of messages to print. Further messages are dropped until these are printed.
 const MAX_WAITING_MESSAGES: usize = 4;
-/// Causes and hosts to remember. When there are more, all are forgotten and reported again.
+/// Number of causes and hosts to remember. If there are more, all are forgotten and reported again.
 const MAX_REMEMBERED: usize = 256;
 const MAX_HOST_CHARACTERS: usize = 100;
 
@@ -39,7 +39,7 @@ impl AccessSink for RefusedDestinations {
 }
 
 impl RefusedDestinations {
-    /// Takes the messages to print now.
+    /// Removes and returns the messages to print now.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.noted().waiting)
     }
@@ -73,7 +73,7 @@ impl RefusedDestinations {
     }
 }
 
-/// The host, safe to print on a terminal.
+/// The host with characters that are safe to print on a terminal.
 fn printable(host: &[u8]) -> String {
     let shown = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' };
     host.iter().take(MAX_HOST_CHARACTERS).map(shown).collect()

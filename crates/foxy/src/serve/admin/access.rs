@@ -1,5 +1,5 @@
-//! Access to the admin server: its token, and the checks that keep web pages out. A page may ask
-//! neither as itself nor under a name that it has turned to this machine (DNS rebinding).
+//! Access to the admin server: its token, and checks against requests by web pages. Some web pages
+//! point their own host name to this machine (DNS rebinding), so the host is checked too.
 
 use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
@@ -7,7 +7,7 @@ use foxy_proxy::core::token::{MIN_TOKEN_BYTES, Token};
 use foxy_proxy::intercept::{HostName, HostPattern};
 use std::path::Path;
 
-/// Request fields that tell where a request comes from and which host it is for.
+/// Request fields that show where a request comes from and for which host it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Claims<'a> {
     pub host: Option<&'a [u8]>,
@@ -20,7 +20,7 @@ pub struct Claims<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessRefusal {
     RepeatedHost,
-    /// The Host is no address, not `localhost` and not in `admin-hosts`.
+    /// The host is no address, not `localhost` and not in `admin-hosts`.
     Host,
     WebPage,
 }
@@ -46,7 +46,7 @@ impl AccessRefusal {
     }
 }
 
-/// Judges a request. A request without Host is accepted: no browser sends one.
+/// Checks a request. A request without `Host` is accepted, because no browser sends one.
 pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefusal> {
     if claims.has_second_host {
         return Err(AccessRefusal::RepeatedHost);
@@ -58,7 +58,7 @@ pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefu
     if claims.origin.is_some() || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
 }
 
-/// Whether a Host, with or without a port, is an address, `localhost`, or in the list.
+/// Whether a host, with or without a port, is an address, `localhost` or in the list.
 fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     let Ok(text) = std::str::from_utf8(host) else { return false };
     let bare = match text.rsplit_once(':') {
@@ -75,12 +75,12 @@ fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     }
 }
 
-/// Reads the token of the admin server and of PURGE.
+/// Reads the token for the admin server and for the PURGE method.
 pub fn read_token(path: &Path) -> Result<Token, Failure> {
     Ok(Token::new(&read_token_word(path)?).expect("`read_token_word` has checked it"))
 }
 
-/// Reads the token as text, to send it.
+/// Reads the token as text, so that a command can send it.
 pub fn read_token_word(path: &Path) -> Result<String, Failure> {
     let name = path.display();
     let unusable =

@@ -1,5 +1,5 @@
-//! The admin server: metrics, a health check, purges and explanations over plain HTTP/1.1, one
-//! request per connection. It shares no code and no thread with the proxy's request path.
+//! The admin server: metrics, a health check, purges and explanations over plain HTTP/1.1. One
+//! request per connection. It shares no code and no thread with the proxy's handling of requests.
 
 pub mod access;
 pub mod metrics;
@@ -26,7 +26,7 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_FIELDS: usize = 64;
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 64;
-/// Time between attempts to accept when the system has no descriptors left.
+/// Pause before the next accept after the system has run out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 \
@@ -37,23 +37,23 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A future of this thread.
+/// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// The running proxy, as the admin server needs it.
+/// The parts of the running proxy that the admin server needs.
 pub trait Operated {
     fn metrics(&self) -> String;
-    /// Reasons why foxy is not healthy; empty when all is well.
+    /// Reasons why foxy is not healthy. Empty if there are none.
     fn troubles(&self) -> Vec<String>;
-    /// Names that a Host may have besides addresses and `localhost`.
+    /// Host names that are accepted in addition to addresses and `localhost`.
     fn hosts(&self) -> &[HostPattern];
     fn token(&self) -> Option<&Token>;
-    /// Purges. Returns the number of the last purge.
+    /// Purges stored responses. Returns the number of the last purge.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
 }
 
-/// Serves until dropped. Must run inside a `LocalSet`.
+/// Serves until the future is dropped. Must run inside a `LocalSet`.
 pub async fn run(listener: TcpListener, operated: Rc<dyn Operated>) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
@@ -86,7 +86,7 @@ async fn exchange(
     };
     stream.write_all(&answer).await?;
     stream.shutdown().await?;
-    // Closing with unread bytes would reset the connection and could lose the answer.
+    // Closing with unread bytes would reset the connection, and the reset may destroy the answer.
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
@@ -127,7 +127,7 @@ impl Request<'_> {
     }
 }
 
-/// The response to the bytes read so far; `None` while the request is incomplete.
+/// The response to the bytes read so far. Returns `None` if the request is incomplete.
 async fn answer(read: &[u8], peer: IpAddr, operated: &dyn Operated) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -222,8 +222,8 @@ async fn explain(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     }
 }
 
-/// Lets a request change anything or see what is stored: with the token, or where there is none,
-/// from this machine.
+/// Decides whether a request may change anything or see what is stored. If a token is configured,
+/// the request needs it. Otherwise it must come from this machine.
 fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u8>> {
     match operated.token() {
         Some(token)

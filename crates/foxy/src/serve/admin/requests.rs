@@ -1,5 +1,5 @@
-//! Requests to `/purge` and `/explain`: reads them from queries and bodies, and writes an
-//! explanation as JSON. `access` decides who may send them.
+//! Reads requests to `/purge` and `/explain` from queries and bodies, and writes explanations as
+//! JSON. `access` decides who may send these requests.
 
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
 use foxy_proxy::core::outcome::HitSource;
@@ -15,7 +15,8 @@ pub struct PurgeRequest {
 }
 
 impl PurgeRequest {
-    /// Reads the query if there is one, else the JSON body. An error says what would be right.
+    /// Reads the query if there is one, otherwise the JSON body. The error says how to write the
+    /// request.
     pub fn read(query: Option<&str>, body: &[u8]) -> Result<Self, String> {
         let pairs = match query {
             Some(query) => query_pairs(query)?,
@@ -93,13 +94,13 @@ fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExplainRequest {
     pub url: String,
-    /// Further header fields of the request to explain.
+    /// Additional header fields of the request to explain.
     pub fields: Vec<(String, String)>,
 }
 
 impl ExplainRequest {
-    /// Reads a query: one `url`, any number of `field=Name: value`. An error says what would be
-    /// right.
+    /// Reads a query with one `url` and any number of `field=Name: value`. The error says how to
+    /// write the query.
     pub fn read(query: Option<&str>) -> Result<Self, String> {
         let mut url = None;
         let mut fields = Vec::new();
@@ -166,7 +167,7 @@ fn decode(text: &str) -> Result<String, String> {
     bytes.extend_from_slice(parts.next().unwrap_or("").as_bytes());
     for part in parts {
         let (digits, rest) = part.split_at_checked(2).ok_or_else(wrong)?;
-        // `from_str_radix` alone would accept a sign.
+        // `from_str_radix` alone would also accept a sign.
         let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte =
             u8::from_str_radix(digits, 16).ok().filter(|_| is_hexadecimal).ok_or_else(wrong)?;
@@ -176,7 +177,7 @@ fn decode(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8"))
 }
 
-/// Percent-encodes a value for a query.
+/// Encodes a value for use in a query.
 pub fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/".contains(&byte);
     let encoded =

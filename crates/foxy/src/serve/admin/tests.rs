@@ -1,4 +1,4 @@
-//! Tests of the admin server: pages, bounds, and refusals.
+//! Tests of the admin server: its pages, limits and refusals.
 
 use super::*;
 use foxy_proxy::explain::Step;

@@ -1,6 +1,6 @@
-//! The list of purges on disk: a copy in each store's folder, written by a thread of its own. A
-//! purge is in force once one copy is durable; a purge that no copy takes is refused. The bytes are
-//! described in `foxy_proxy::cache::purge::journal`.
+//! The purge list on disk, with a copy in each store's folder. One thread writes all copies. A
+//! purge takes effect once one copy is durable; otherwise it is refused.
+//! `foxy_proxy::cache::purge::journal` describes the bytes.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -21,17 +21,17 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 const MAX_WAITING_PURGES: usize = 1024;
-/// Time between looks whether the lists are still there.
+/// Time between two checks whether the lists still exist.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A store beside which a list is kept.
+/// A store with a purge list in its folder.
 pub struct BesideStore {
     pub folder: PathBuf,
     pub place: SeriesPlace,
     pub beginning: Option<Beginning>,
 }
 
-/// For each store, why its list cannot be written now.
+/// For each store, the reason why its list cannot be written now.
 #[derive(Clone, Default)]
 struct ListHealth(Arc<Mutex<Vec<Option<WriteError>>>>);
 
@@ -55,8 +55,8 @@ impl ListHealth {
     }
 }
 
-/// Opens the lists beside these stores. Fails when another process has a list, when an outdated
-/// list can be neither written nor removed, or when the thread cannot be started.
+/// Opens the lists in the folders of these stores. Fails if another process has a list open, if an
+/// outdated list can be neither written nor removed, or if the thread cannot start.
 pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));
@@ -122,7 +122,7 @@ fn refusal(folder: &Path, why: WriteError) -> Failure {
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
 }
 
-/// Reports lists that were lost, and what that costs.
+/// Warns about lost lists and their consequences.
 fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<ForgottenReason>) {
     for (store, ListedStore { found, may_hold, .. }) in stores.iter().zip(listed) {
         let text = match (forgotten, found) {
@@ -171,11 +171,11 @@ impl PurgeKeeper for Keeper {
     }
 }
 
-/// The lists, as the operator's side of foxy sees them.
+/// The lists as the admin server and the health check see them.
 #[derive(Clone, Default)]
 pub struct Lists {
     health: ListHealth,
-    /// Dangling where there are no stores, and once no purge can come any more.
+    /// Dangling if there are no stores, or when no more purges can arrive.
     keeper: Weak<Keeper>,
 }
 
@@ -185,8 +185,8 @@ impl Lists {
     }
 
     /// Records in the lists of all other stores that `stores` are out of use, then calls
-    /// `when_durable`. The call never comes when a list cannot be written or too many tasks wait; a
-    /// later attempt is safe.
+    /// `when_durable`. If a list cannot be written or too many tasks wait, there is no call. The
+    /// caller may try again.
     pub fn take_out(&self, stores: Vec<usize>, when_durable: WhenDurable) {
         if let Some(keeper) = self.keeper.upgrade() {
             drop(keeper.0.try_send(ListTask::TakeOut(stores, when_durable)));
@@ -197,20 +197,20 @@ impl Lists {
 struct Listed {
     list: PurgeList,
     place: SeriesPlace,
-    /// The list of a store that is out of use stays as it is.
+    /// Whether the store is out of use. Its list is then not changed any more.
     is_out: bool,
 }
 
 struct Writer {
     book: Arc<PurgeBook>,
     lists: Vec<Listed>,
-    /// The series of the stores in use, without a place.
+    /// The series of the stores in use, without a position.
     series: Series,
     health: ListHealth,
 }
 
 impl Writer {
-    /// Works until no task can come any more. All waiting purges are made durable together.
+    /// Runs until no more tasks can arrive. All purges that wait are made durable together.
     fn run(mut self, tasks: &Receiver<ListTask>) {
         loop {
             match tasks.recv_timeout(LOOK_INTERVAL) {
@@ -250,8 +250,8 @@ impl Writer {
         (0..self.lists.len()).filter(|&number| !self.lists[number].is_out).collect()
     }
 
-    /// Begins another set without these stores. Their lists stay unchanged, so they do not belong
-    /// to it.
+    /// Starts a new set without these stores. Their lists are not changed, so they do not belong to
+    /// the new set.
     fn take_out(&mut self, stores: &[usize], when_durable: WhenDurable) {
         let mut state = self.series.set;
         self.series.set = split_mix(&mut state);
@@ -272,7 +272,7 @@ impl Writer {
         }
     }
 
-    /// Makes rules that follow those of the book durable in one list.
+    /// Makes rules durable in one list. They follow the rules in the book.
     fn keep(&mut self, number: usize, rules: &[Rule]) -> Result<(), WriteError> {
         let latest = self.book.latest() + rules.len() as u64;
         let kept = self.lists[number].list.keep(|| self.book.rules(), latest, rules);

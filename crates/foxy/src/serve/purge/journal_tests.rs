@@ -15,7 +15,7 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
-/// Stores in these folders that may hold records.
+/// Stores in these folders, which may contain records.
 fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     let beside = |(number, folder): (usize, &PathBuf)| BesideStore {
         folder: folder.clone(),
@@ -28,8 +28,8 @@ fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     paths.iter().enumerate().map(beside).collect()
 }
 
-/// Opens the lists beside stores in these folders. A list that is still open counts as another
-/// process's.
+/// Opens the lists of stores in these folders. A list that is still open acts like the list of
+/// another process.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
     open(&beside(paths), FreshNames { era, set: era })
 }
@@ -38,7 +38,7 @@ fn opened(paths: &[PathBuf], era: u64) -> Purges {
     tried(paths, era).unwrap_or_else(|failure| panic!("{failure}")).0
 }
 
-/// Opens the lists after `before` has ended.
+/// Drops `before`, then opens the lists.
 fn opened_after(before: Purges, paths: &[PathBuf], era: u64) -> Purges {
     drop(before);
     opened(paths, era)
@@ -146,7 +146,7 @@ fn a_purge_that_no_disk_takes_is_refused_and_changes_nothing() {
         "{:?}",
         health.trouble(0)
     );
-    // As when a disk is unmounted and its mount point is left.
+    // This is the state after a disk was unmounted and its mount point remains.
     fs::create_dir(&paths[0]).expect("made");
     assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
     assert_eq!(
@@ -219,7 +219,7 @@ fn the_list_stays_small_when_one_url_is_purged_often() {
     assert_eq!(opened_after(purges, &paths, 6).book.latest(), 300);
 }
 
-/// Takes a store out of use. Whether the lists of the other stores say so durably.
+/// Takes a store out of use. Returns whether the lists of the other stores durably record this.
 fn took_out(lists: &Lists, store: usize) -> bool {
     let (sender, receiver) = channel();
     lists.take_out(vec![store], Box::new(move || sender.send(()).expect("somebody waits")));

@@ -1,5 +1,6 @@
-//! A copy of the list of purges in a store's folder: read, appended to, written anew. A write
-//! counts only when the next start would find it: under the file's name, and no other process's.
+//! One copy of the purge list, in a store's folder: reading, appending, rewriting. A write counts
+//! only if the file still has its name and no other process has it, so that the next start finds
+//! it.
 
 use foxy_proxy::cache::purge::Rule;
 use foxy_proxy::cache::purge::journal::{self, Journal, Series, Unreliable};
@@ -9,13 +10,13 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The list's name in a store's folder.
+/// File name of the list in a store's folder.
 pub const NAME: &str = "foxy.purges";
-/// The name of a list that is being written anew.
+/// File name of a list that is being rewritten.
 const NEW_NAME: &str = "foxy.purges.new";
-/// Growth beyond twice its first length after which a list is written anew.
+/// A list is rewritten when it exceeds twice its first length by this many bytes.
 pub const MAX_GROWTH_BYTES: u64 = 1 << 20;
-/// foxy never writes a larger list.
+/// Largest list that foxy accepts. foxy never writes a larger list.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 const OWNER_ONLY: u32 = 0o600;
 
@@ -36,10 +37,10 @@ impl FoundList {
     }
 }
 
-/// Why a list cannot be relied on.
+/// Why the content of a list cannot be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsound {
-    /// The list is not a regular file, or far too large.
+    /// The path is not a regular file, or the file is far too large.
     NotOurs,
     Unreadable(SystemError),
     /// The content is damaged or may be incomplete.
@@ -59,12 +60,11 @@ impl fmt::Display for Unsound {
 /// Why a list cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
-    /// Another process has it open.
+    /// Another process has the list open.
     InUse,
     /// The list was removed or replaced while foxy wrote it.
     Lost,
-    /// The folder is not the one that foxy opened at start-up, so the list would not lie beside the
-    /// store.
+    /// The folder was replaced since start-up, so the list would not be in the store's folder.
     OtherFolder,
     System(SystemError),
 }
@@ -88,11 +88,11 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// An [`io::Error`] that can be copied and compared.
+/// A copy of an [`io::Error`] that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemError {
     Number(i32),
-    /// The kind of an error without a number.
+    /// The kind of an error that has no number.
     Kind(ErrorKind),
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for SystemError {
     }
 }
 
-/// Reads the list in a folder. Fails with [`WriteError::InUse`] only.
+/// Reads the list in a folder. The only error is [`WriteError::InUse`].
 pub fn read(folder: &Path) -> Result<FoundList, WriteError> {
     let path = folder.join(NAME);
     let unreadable =
@@ -142,13 +142,13 @@ fn refuse_if_in_use(path: &Path) -> Result<(), WriteError> {
     }
 }
 
-/// The list in one folder, to be written.
+/// The list in one folder, open for writing.
 pub struct PurgeList {
     folder: PathBuf,
-    /// The folder as it was at start-up.
+    /// The folder that was opened at start-up.
     home: io::Result<File>,
     series: Series,
-    /// `None` while the file cannot be relied on; the next write is anew.
+    /// `None` if the file cannot be trusted. The next write then creates a new file.
     open: Option<OpenList>,
 }
 
@@ -156,17 +156,17 @@ struct OpenList {
     file: File,
     next_block: u32,
     length: u64,
-    /// Length when the list was written anew.
+    /// Length of the list when it was last rewritten.
     first_length: u64,
 }
 
 impl PurgeList {
-    /// The list of `series` in `folder`. The first write is anew.
+    /// The list of `series` in `folder`. The first write creates a new file.
     pub fn new(folder: PathBuf, series: Series) -> Self {
         Self { home: File::open(&folder), folder, series, open: None }
     }
 
-    /// Changes the series. The next write is anew.
+    /// Changes the series. The next write creates a new file.
     pub fn begin(&mut self, series: Series) {
         self.series = series;
         self.open = None;
@@ -176,7 +176,7 @@ impl PurgeList {
         &self.folder
     }
 
-    /// Whether the next start would find what was written.
+    /// Whether the next start would find everything that was written.
     pub fn is_there(&self) -> bool {
         self.is_at_home()
             && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
@@ -188,8 +188,8 @@ impl PurgeList {
             .is_some_and(|(home, named)| is_same_file(&home, &named))
     }
 
-    /// Makes `rules` durable, which follow the rules that `before` returns; `latest` is the number
-    /// of the last rule. After an error they may be durable or not.
+    /// Makes `rules` durable. They follow the rules that `before` returns, and `latest` is the
+    /// number of the last rule. After an error, the rules may or may not be durable.
     pub fn keep(
         &mut self,
         before: impl FnOnce() -> Vec<Rule>,
@@ -237,7 +237,7 @@ impl PurgeList {
         Ok(OpenList { file, next_block, length, first_length: length })
     }
 
-    /// Removes the list durably, so that nobody relies on it. A missing list is a success.
+    /// Removes the list durably, so that no later start relies on it. A missing list is no error.
     pub fn remove(&mut self) -> io::Result<()> {
         self.open = None;
         match fs::remove_file(self.folder.join(NAME)) {
@@ -262,7 +262,7 @@ impl OpenList {
         Ok(self)
     }
 
-    /// Whether `path` names this file, with all that was written.
+    /// Whether `path` still names this file, and the file contains everything that was written.
     fn is_at(&self, path: &Path) -> bool {
         match (self.file.metadata(), path.symlink_metadata()) {
             (Ok(ours), Ok(named)) => is_same_file(&ours, &named) && named.len() >= self.length,

@@ -1,5 +1,5 @@
-//! Durable purges: the list in each store's folder, the thread that appends to all lists, and the
-//! decision at start-up whether what is stored can still be believed.
+//! Durable purges: the list in each store's folder, the thread that writes all lists, and the
+//! decision at start-up whether stored responses can be trusted.
 
 pub mod journal;
 pub mod list;

@@ -1,32 +1,33 @@
-//! Which series of purges continues, judged from the lists in the stores' folders. Pure.
+//! At start-up, decides from the purge lists in the stores' folders whether stored responses can be
+//! trusted.
 //!
-//! Stored responses are believed only if every store that holds some was in use whenever another
-//! store was. Otherwise a response that was replaced or invalidated meanwhile could come back. So a
-//! list records beside which stores it lay, and at which place. Stores that continued without
-//! another store, which was taken out of use, record places of their own.
+//! If a store was not in use while another was, its old responses could come back after a
+//! replacement or purge. So each list records which stores it was used with, and at which position.
+//! Stores that continued without a failed store record a different position.
 
 use crate::serve::purge::list::{FoundList, Unsound};
 use foxy_proxy::cache::purge::journal::{Journal, Series};
 use std::fmt;
 
-/// Random names for a new series and a new set of stores.
+/// Random names for a new series of purges and a new set of stores.
 #[derive(Clone, Copy, Debug)]
 pub struct FreshNames {
     pub era: u64,
     pub set: u64,
 }
 
-/// Why nothing stored is believed any more.
+/// Why stored responses are not trusted any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForgottenReason {
     NoList,
-    /// No list can be relied on; this is the reason of the first.
+    /// No list can be relied on. Contains the reason for the first list.
     Unsound(Unsound),
-    /// The stores were used with other stores, at other places or under another scheme since.
+    /// Meanwhile, the stores were used with other stores, in another order or with another scheme.
     OtherStores,
-    /// They were used without a store that was out of use and may hold what was replaced meanwhile.
+    /// The stores were used without a store that was out of use. That store may contain replaced
+    /// responses.
     OutOfUse,
-    /// Half of the lists or more are missing, and the stores of the others may have been out of
+    /// Half of the lists or more are missing. Nothing shows whether the other stores were out of
     /// use.
     NoWitness,
 }
@@ -52,37 +53,37 @@ impl fmt::Display for ForgottenReason {
     }
 }
 
-/// A store's place among the others, as `foxy_proxy::cache::purge::journal::place` hashes it.
+/// A store's position among the stores, hashed by `foxy_proxy::cache::purge::journal::place`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesPlace {
-    /// With all stores in use.
+    /// The position if all stores are in use.
     pub complete: u64,
-    /// With another store out of use.
+    /// The position if another store is out of use.
     pub reduced: u64,
 }
 
-/// A store and the list found beside it.
+/// A store, and the purge list found in its folder.
 #[derive(Debug)]
 pub struct ListedStore {
     pub place: SeriesPlace,
-    /// Whether it may hold records from before.
+    /// Whether the store may contain records from before this start.
     pub may_hold: bool,
     pub found: FoundList,
 }
 
 impl ListedStore {
-    /// The list of a store that continued without another store.
+    /// The list, if this store continued without another store.
     fn reduced(&self) -> Option<&Journal> {
         self.found.sound().filter(|journal| journal.series.place == self.place.reduced)
     }
 }
 
-/// The series that continues or begins.
+/// The series of purges that continues or starts.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The purges in force. Its place is no store's.
+    /// The purges in force. The position in this journal belongs to no store.
     pub journal: Journal,
-    /// Why the series is new.
+    /// Why the series is new. `None` if it continues.
     pub forgotten: Option<ForgottenReason>,
 }
 
@@ -102,15 +103,16 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     };
     let Series { era, set, .. } = first.series;
     if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
-        // A store that was out of use has an outdated list, and the lists of the others say so.
-        // Never more stores are taken out together than remain, so more than half of the lists
-        // include one that would say so.
+        // The list of a store that was out of use is outdated, and the lists of the other stores
+        // say so. At most half of the stores are taken out together. So more than half of the lists
+        // always include a list that says so.
         let found = sound().count();
         let may_hold = |store: &ListedStore| store.may_hold && store.found.sound().is_some();
         if found <= stores.len() - found && stores.iter().any(may_hold) {
             return anew(ForgottenReason::NoWitness);
         }
-        // A missing list may belong to a store that replaced another, and that one may come back.
+        // A missing list may belong to a new store that replaced an old store, and the old store
+        // may come back.
         let set = if found == stores.len() { set } else { fresh.set };
         return continued(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
     }
@@ -126,7 +128,7 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     continued(stores.iter().filter_map(ListedStore::reduced), series)
 }
 
-/// The common series of these lists, with the rules of all.
+/// The series that these lists share, with the rules of all lists.
 fn continued<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Continued {
     let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
     let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();
@@ -139,7 +141,7 @@ mod tests {
     use foxy_proxy::cache::purge::journal::Unreliable;
 
     const FRESH: FreshNames = FreshNames { era: 90, set: 91 };
-    /// Offset of the place of a store that continued without another store.
+    /// Offset of the position of a store that continued without another store.
     const REDUCED: u64 = 100;
     const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
 

@@ -1,4 +1,4 @@
-//! The device of a store: the device in the settings, else the one that its scheme is meant for.
+//! Opens the device of a store: the device in the settings, otherwise the default of the scheme.
 
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -11,7 +11,7 @@ use foxy_schemes::PreferredDevice;
 
 pub struct OpenDevice {
     pub device: Box<dyn BlockingDevice>,
-    /// Name for the start-up message.
+    /// Name of the device in the start-up message.
     pub name: String,
 }
 

@@ -1,5 +1,5 @@
-//! Health of the stores' disks and files: full, read-only, failing, silent, removed. A store in
-//! trouble goes on serving what it can.
+//! Health of the stores' disks and files: full, read-only, failing, silent or removed. A store with
+//! trouble still serves what it can.
 
 use foxy_base::Instant;
 use foxy_device::{FileFault, LockedFile};
@@ -10,15 +10,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// Time that a trouble lasts after it was last seen. Nobody knows better before the disk is used
-/// again.
+/// How long a trouble is reported after it was last seen. Only the next disk operation can show
+/// whether the trouble is over.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Failed operations that make a failing disk. A bad sector costs a few, once.
+/// This many failed operations make a disk count as failing. A single bad sector causes fewer.
 const MIN_FAILURES: u64 = 10;
-/// A disk that owes an answer for longer hangs. The slowest working disks answer within a few
+/// A disk that does not answer for this long counts as silent. Even slow disks answer within a few
 /// seconds.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
-/// Fewer operations tell nothing about the share that fails.
+/// With fewer operations, the share of failures is not meaningful.
 const MIN_OPERATIONS: u64 = 20;
 const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -72,8 +72,8 @@ pub struct DiskHealth {
 }
 
 impl DiskHealth {
-    /// A sound disk. Failures while the store was opened do not count: it may have tried several
-    /// sizes.
+    /// A healthy disk. Failures during the opening do not count, because several store sizes may
+    /// have been tried.
     pub fn of(Observer { statistics, .. }: &Observer) -> Self {
         Self {
             full: RecentCount::new(statistics.no_room.get(), 1),
@@ -87,14 +87,14 @@ impl DiskHealth {
         }
     }
 
-    /// Whether the file system has refused a write lately. The system reports a read-only file
-    /// system later, or never.
+    /// Whether the file system has refused a write recently. The system itself reports a read-only
+    /// file system later, or never.
     pub fn is_read_only(&self, observer: &Observer, now: Instant) -> bool {
         self.read_only.judge(observer.statistics.read_only.get(), now)
     }
 
-    /// The trouble at `now`. A full disk fails too, and is called full; a silent disk may have any
-    /// other trouble besides.
+    /// The trouble at `now`. A full disk also causes failures but is reported as full. A silent
+    /// disk is reported as silent, whatever other trouble it has.
     pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
         let statistics = &observer.statistics;
         let errors = statistics.device_errors.get();
@@ -116,7 +116,7 @@ impl DiskHealth {
     }
 }
 
-/// Number of operations that a disk was given.
+/// Number of operations that were sent to a disk.
 fn operations(statistics: &StoreStatistics) -> u64 {
     let StoreStatistics {
         creates, opens, closes, reads, writes, syncs, unlinks, directories, ..
@@ -125,12 +125,13 @@ fn operations(statistics: &StoreStatistics) -> u64 {
     kinds.into_iter().map(|kind| kind.get()).sum()
 }
 
-/// Whether a disk has owed an answer for long.
+/// Whether a disk has not answered an operation for too long.
 pub fn is_silent(observer: &Observer, now: Instant) -> bool {
     observer.owed.since().is_some_and(|since| since + SILENT_AFTER <= now)
 }
 
-/// Whether most operations fail. `failed` and `operations` are the counters at the last judgement.
+/// Whether at least half of the operations fail. `failed` and `operations` are the counters at the
+/// last check.
 struct FailureShare {
     failed: Cell<u64>,
     operations: Cell<u64>,
@@ -149,11 +150,11 @@ impl FailureShare {
     }
 }
 
-/// Whether a counter grew by `least` without a pause of a minute.
+/// Whether a counter grew by `least` without a pause of one minute.
 struct RecentCount {
     least: u64,
     count: Cell<u64>,
-    /// The counter before it began to grow.
+    /// Value of the counter before it began to grow.
     before: Cell<u64>,
     last_growth: Cell<Option<Instant>>,
 }
@@ -181,12 +182,12 @@ impl RecentCount {
     }
 }
 
-/// Looks every second whether the stores' files are there, whole and writable. It has its own
-/// thread, so that a silent disk delays nobody else. Dropping it ends the thread.
+/// Checks every second whether the stores' files exist, are complete and are writable. Has its own
+/// thread, so that a silent disk delays nothing else. Dropping the value ends the thread.
 pub struct FileWatch(Arc<Mutex<Vec<Option<FileFault>>>>);
 
 impl FileWatch {
-    /// Watches the file of each store, if the store has one.
+    /// Starts to watch the file of each store that has a file.
     pub fn start(files: Vec<Option<Weak<LockedFile>>>) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(vec![None; files.len()]));
         let watched = Arc::downgrade(&seen);

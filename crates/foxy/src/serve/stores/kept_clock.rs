@@ -1,5 +1,5 @@
-//! Clock readings kept in each store's folder, so that no stored response gets younger when the
-//! civil clock is set back while foxy does not run.
+//! Saves clock readings in each store's folder. So stored responses do not become younger if the
+//! civil clock is set back while foxy is stopped.
 
 use crate::failure::Failure;
 use crate::serve::purge::list::is_same_file;
@@ -12,16 +12,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The file's name in a store's folder.
+/// Name of the file in a store's folder.
 const NAME: &str = "foxy.clock";
 const NEW_NAME: &str = "foxy.clock.new";
-/// A crash loses readings of at most this time.
+/// Time between two saved readings. A crash loses readings of at most this time.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
-/// Time between looks whether the civil clock was set back.
+/// Time between two checks whether the civil clock was set back.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Milliseconds by which the clocks may diverge between two looks when nobody sets them.
+/// Largest difference in milliseconds between the clocks from one check to the next, if nobody sets
+/// them.
 const MAX_DRIFT_MS: u64 = 1000;
-/// Seconds of the longest lifetime of a response (RFC 9111 §1.2.2). An older response is stale.
+/// Longest lifetime of a response in seconds (RFC 9111 §1.2.2). Any older response is stale.
 const MAX_LIFETIME_SECS: u64 = 1 << 31;
 const MAGIC: &str = "foxy-clock-1";
 
@@ -29,7 +30,7 @@ const MAGIC: &str = "foxy-clock-1";
 struct Readings {
     steady: WallTime,
     civil: WallTime,
-    /// Whether foxy answered nobody after that.
+    /// Whether foxy served no requests after this reading.
     is_last: bool,
 }
 
@@ -58,15 +59,15 @@ impl Readings {
     }
 }
 
-/// The first reading of the steady clock.
+/// The first reading of the steady clock in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Resumed {
     steady: WallTime,
-    /// Whether the civil clock went back, so that nothing tells how long foxy did not run.
+    /// Whether the civil clock went back. Then it is unknown how long foxy was stopped.
     went_back: bool,
 }
 
-/// Resumes the steady clock from the kept readings when the civil clock shows `civil`.
+/// Continues the steady clock from the saved readings. `civil` is the civil clock's time now.
 fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     let Some(kept) = kept else { return Resumed { steady: civil, went_back: false } };
     let lost = if kept.is_last { Duration::ZERO } else { WRITE_INTERVAL };
@@ -78,14 +79,14 @@ fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     Resumed { steady: WallTime(steady), went_back }
 }
 
-/// A store's folder as it was at start-up.
+/// A store's folder as it was opened at start-up.
 struct Home {
     folder: PathBuf,
     opened: io::Result<File>,
 }
 
 impl Home {
-    /// Writes the file, unless the folder was replaced.
+    /// Writes the file. Fails if the folder was replaced.
     fn keep(&self, readings: Readings) -> io::Result<()> {
         let opened = self.opened.as_ref().map_err(|error| io::Error::from(error.kind()))?;
         if !is_same_file(&opened.metadata()?, &self.folder.metadata()?) {
@@ -99,21 +100,21 @@ impl Home {
     }
 }
 
-/// The newest readings kept in these folders.
+/// The newest readings that are saved in these folders.
 fn read<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<Readings> {
     let read = |folder: &Path| Readings::parse(&fs::read_to_string(folder.join(NAME)).ok()?);
     folders.filter_map(read).max_by_key(|readings| readings.steady)
 }
 
-/// A thread that keeps the readings.
+/// A thread that saves the readings.
 pub struct KeptClock {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl KeptClock {
-    /// Resumes the steady clock from the readings kept in these folders, and keeps new readings
-    /// there. `None` without folders.
+    /// Continues the steady clock from the readings in these folders, and saves new readings there.
+    /// Returns `None` if there are no folders.
     pub fn begin(folders: Vec<PathBuf>) -> Result<Option<Self>, Failure> {
         if folders.is_empty() {
             return Ok(None);
@@ -151,23 +152,23 @@ impl KeptClock {
         Ok(Some(Self { stop, thread }))
     }
 
-    /// Keeps the last readings. Nothing may be stored afterwards.
+    /// Saves the last readings. Nothing may be stored after this call.
     pub fn end(self) {
         drop(self.stop);
-        // A thread that panicked has kept nothing: that is as after a crash.
+        // A panicked thread has saved no last reading. The next start treats this like a crash.
         let _ended = self.thread.join();
     }
 }
 
-/// Whether the kept readings are too old, or the civil clock was set since.
+/// Whether the saved readings are too old, or the civil clock was set since they were saved.
 fn must_be_kept(kept: Readings, now: Readings) -> bool {
     let ahead = |readings: Readings| readings.steady.0.saturating_sub(readings.civil.0);
     let was_set = ahead(kept).abs_diff(ahead(now)) > MAX_DRIFT_MS;
     was_set || now.steady.since(kept.steady) >= WRITE_INTERVAL
 }
 
-/// Writes all files. A failed write is as after a crash; the store itself finds out what is wrong
-/// with its disk.
+/// Writes all files. A failed write has the same effect as a crash. The store itself detects what
+/// is wrong with its disk.
 fn keep(homes: &[Home], is_last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(is_last));

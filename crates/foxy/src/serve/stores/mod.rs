@@ -1,5 +1,5 @@
-//! The stores: opens each folder, its device and its shard, and refuses to start with a store that
-//! cannot be used.
+//! Opens the stores: each folder, its device and its shard. foxy refuses to start if a store cannot
+//! be used.
 
 mod device;
 pub mod health;
@@ -31,27 +31,28 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Time between looks at a store that opens.
+/// Time between two checks whether a store has opened.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
-/// Time that clients wait at start-up for an index to be rebuilt. Afterwards they are served while
-/// it goes on, with misses where it is not done.
+/// Longest time for which the start-up waits until an index is rebuilt. Afterwards foxy serves
+/// during the rebuild, with misses for the missing part.
 const REBUILDING_PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct RunningStore {
     /// Dropping the shard closes the store.
     pub shard: Shard,
     pub facts: OpenStore,
-    /// Bytes of the largest response that the store takes.
+    /// Size in bytes of the largest response that the store accepts.
     pub object_limit: u64,
     sizes: RangeInclusive<u64>,
     size_choice: SizeChoice,
-    /// The file with the superblock. It is released after the shard has ended, as the folder is.
+    /// The locked file with the superblock. Like the folder, it is released after the shard has
+    /// ended.
     held: Option<Arc<LockedFile>>,
     root: Root,
 }
 
 impl RunningStore {
-    /// How the store was opened; `None` for a scheme that stores nothing.
+    /// How the store was opened. Returns `None` for the scheme that stores nothing.
     pub fn beginning(&self) -> Option<Beginning> {
         self.shard.handle().observer().beginning.get()
     }
@@ -64,7 +65,7 @@ impl RunningStore {
         Member { store: Arc::new(self.shard.handle()), sizes: self.sizes.clone() }
     }
 
-    /// Reports a store that lost its content: that costs misses.
+    /// Warns about a store that lost its content, because this causes misses.
     fn report_lost_content(&self) {
         let text = match self.beginning() {
             Some(Beginning::Anew(reason)) => format!(
@@ -81,7 +82,7 @@ impl RunningStore {
         terminal::report(Level::Warning, &format!("foxy: store {folder}: {text}"));
     }
 
-    /// Holds the file that the store may have made.
+    /// Locks the file that the store may have just created.
     fn hold_file(&mut self) -> Result<(), Failure> {
         let Some(file) = self.facts.scheme.row().control else { return Ok(()) };
         let held = self.root.lock_file(file, self.held.take().and_then(Arc::into_inner));
@@ -89,7 +90,8 @@ impl RunningStore {
         Ok(())
     }
 
-    /// Waits until the store serves, until `patience` if it rebuilds its index, and notes its size.
+    /// Waits until the store serves. If it rebuilds its index, waits only until `patience`. Records
+    /// its size.
     fn wait_until_usable(&mut self, patience: Instant) -> Result<(), Failure> {
         let handle = self.shard.handle();
         let folder = &self.facts.folder;
@@ -127,8 +129,8 @@ impl RunningStore {
     }
 }
 
-/// Opens every store and waits until each is usable. The scheme that stores nothing needs no
-/// folder. `locked` are folders that this process has locked already.
+/// Opens every store and waits until each can be used. The scheme that stores nothing needs no
+/// folder. `locked` contains folders that this process has already locked.
 pub fn open(
     settings: &Settings,
     locked: &[Root],
@@ -215,8 +217,8 @@ fn start(
     })
 }
 
-/// The default object limit of a store: a part of it, so that one object does not displace all
-/// others; but an ordinary file fits a small store, as long as half of the store is left.
+/// The default size limit of objects: an eighth of the store, so that one object does not displace
+/// all others. The limit is at least 64 MiB for ordinary files, but at most half of the store.
 fn object_limit(store: ByteSize) -> ByteSize {
     const PART: u64 = 8;
     const LEAST: ByteSize = ByteSize(64 << 20);
@@ -234,8 +236,8 @@ fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
     settings.disk.write_budget.map(budget)
 }
 
-/// Bytes that may wait for a store in its mailbox and on their way to disk: few where memory is
-/// small.
+/// Bytes that may wait in a store's mailbox and on their way to disk. With little memory, the
+/// number is small.
 fn waiting_bytes(memory: u64) -> usize {
     const LEAST: u64 = 2 << 20;
     const MOST: u64 = 16 << 20;

@@ -1,5 +1,5 @@
-//! Stores taken out of use: when a disk is worn out, and which store then takes its keys. A store
-//! stays out of use as long as the process lives.
+//! Takes stores with worn-out disks out of use, and chooses other stores for their keys. A store
+//! stays out of use until foxy restarts.
 
 use foxy_base::Instant;
 use foxy_base::random::split_mix;
@@ -8,21 +8,21 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Several failures within this time count once.
+/// Several failures within this time count as one.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
-/// A pause of this length forgets earlier failures.
+/// After a pause of this length, earlier failures no longer count.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Counted failures that wear a store out. A bad sector, or a cable that is plugged in again, makes
-/// a few.
+/// A store is worn out after this many counted failures. A bad sector or a loose cable causes
+/// fewer.
 const MAX_FAILURES: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WornReason {
     /// Disk operations failed in ten different seconds, without a pause of a minute.
     Failing,
-    /// The file system has been read-only as long.
+    /// The file system was read-only in ten different seconds, without a pause of a minute.
     ReadOnly,
-    /// The store answers nothing any more.
+    /// The store does not answer any more.
     Ended,
 }
 
@@ -36,17 +36,17 @@ impl fmt::Display for WornReason {
     }
 }
 
-/// Observations of a store at one look.
+/// What one check observes about a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sight {
-    /// Operations that have failed so far, other than for lack of room.
+    /// Number of operations that have failed so far, except for lack of space.
     pub failures: u64,
     pub is_read_only: bool,
-    /// Whether the store answers nothing any more.
+    /// Whether the store has stopped answering for good.
     pub has_ended: bool,
 }
 
-/// Wear of one store.
+/// How worn one store is.
 #[derive(Clone, Copy, Debug)]
 pub struct Wear {
     failures: u64,
@@ -56,17 +56,18 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// A sound store. `failures` happened while it was opened and do not count.
+    /// A healthy store. `failures` is the number of failures during the opening, which do not
+    /// count.
     pub const fn new(failures: u64) -> Self {
         Self { failures, bad_looks: 0, last_bad: None, reason: None }
     }
 
-    /// Why the store was worn out at the last look, if it was.
+    /// Why the store is worn out, according to the last check.
     pub const fn reason(&self) -> Option<WornReason> {
         self.reason
     }
 
-    /// Looks at the store. Returns why it is worn out, if it is; that is final.
+    /// Checks the store. Returns why the store is worn out, if it is. This result is final.
     pub fn look(&mut self, sight: Sight, now: Instant) -> Option<WornReason> {
         let seen = match sight {
             Sight { has_ended: true, .. } => Some(WornReason::Ended),
@@ -97,9 +98,9 @@ pub struct Candidate {
     pub is_out: bool,
 }
 
-/// Numbers of the stores to take out of use together: the worn ones, but at most half of those in
-/// use, and none if no sound store remains. The next start believes what is stored only where more
-/// than half of the lists of purges are there.
+/// Numbers of the worn stores to take out of use together: at most half of the stores in use, and
+/// none if no healthy store remains. The limit is needed because the next start needs more than
+/// half of the purge lists.
 pub fn to_take_out(stores: &[Candidate]) -> Vec<usize> {
     let in_use = || stores.iter().enumerate().filter(|(_, store)| !store.is_out);
     if in_use().all(|(_, store)| store.worn.is_some()) {
@@ -115,7 +116,7 @@ pub struct OutOfUse {
 }
 
 impl OutOfUse {
-    /// All `stores` are in use. `secret` is random and differs between processes.
+    /// All `stores` are in use. `secret` is random and different in each process.
     pub fn none(stores: usize, mut secret: u64) -> Self {
         let is_out = (0..stores).map(|_| AtomicBool::new(false)).collect();
         Self { is_out, secret: split_mix(&mut secret) }
@@ -129,14 +130,14 @@ impl OutOfUse {
         self.is_out[store].load(Ordering::SeqCst)
     }
 
-    /// The numbers of the stores in use.
+    /// Numbers of the stores in use.
     pub fn in_use(&self) -> Vec<usize> {
         (0..self.is_out.len()).filter(|store| !self.is_out(*store)).collect()
     }
 
-    /// The store of a key whose store is `home`, and the key to use there. Where `home` is out, the
-    /// key differs for every process and every number of stores in use: a record there is found
-    /// again only as long as nobody else can have changed it.
+    /// The store for a key that belongs to store `home`, and the key to use there. If `home` is out
+    /// of use, the key depends on the process and on the number of stores in use. So a record is
+    /// found only while no other process can have changed it.
     pub fn place(&self, key: Key, home: usize) -> (usize, Key) {
         if !self.is_out(home) {
             return (home, key);
@@ -160,7 +161,8 @@ mod tests {
 
     const FAILING: Option<WornReason> = Some(WornReason::Failing);
 
-    /// Looks at pairs of a second and the failures until then. Returns the last judgement.
+    /// Runs checks for pairs of a second and the number of failures until then. Returns the last
+    /// result.
     fn looked(looks: impl IntoIterator<Item = (u64, u64)>) -> Option<WornReason> {
         let mut wear = Wear::new(3);
         let look = |(at, failures)| {

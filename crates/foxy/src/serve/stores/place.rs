@@ -1,5 +1,5 @@
-//! The place of each store before it is opened: its locked folder, its file or block device, and
-//! the size that it gets.
+//! Prepares a store before it is opened: locks its folder and its file or block device, and chooses
+//! its size.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -21,14 +21,14 @@ pub struct StorePlace<'a> {
     pub store: &'a StoreChoice,
     pub scheme: SchemeName,
     pub root: Root,
-    /// The store's file, where there is one already.
+    /// The store's file or block device, if it already exists.
     pub held: Option<LockedFile>,
     pub size: SizeChoice,
 }
 
 impl<'a> StorePlace<'a> {
-    /// Locks the folder and the file of a store. `locked` are folders that this process has locked
-    /// already.
+    /// Locks the folder and the file of a store. `locked` contains folders that this process has
+    /// already locked.
     pub fn lock(
         settings: &Settings,
         store: &'a StoreChoice,
@@ -44,7 +44,7 @@ impl<'a> StorePlace<'a> {
             Some(root) => root.clone(),
             None => patiently(is_in_use, || Root::open(folder)).map_err(refuse)?,
         };
-        // A process that was just killed may hold the file a moment longer than the folder.
+        // A process that was just killed may release the file slightly later than the folder.
         let hold = |file| patiently(is_in_use, || hold(&root, scheme, file));
         let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
         let device = held.as_ref().and_then(LockedFile::block_device);
@@ -71,7 +71,7 @@ impl<'a> StorePlace<'a> {
     }
 }
 
-/// The size of each store, by what its disk has room for.
+/// The size of each store, chosen by the free space on its disk.
 pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     let claims: Vec<_> = places.iter().map(StorePlace::claim).collect();
     let taken = |store: usize, enough| {
@@ -83,7 +83,7 @@ pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     })
 }
 
-/// Holds the store's file `name`; where there is none, the block device in its place.
+/// Locks the store's file `name`, or the block device with that name.
 fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile>, RootError> {
     match root.lock_file(name, None)? {
         None if scheme.row().takes_block_devices() => root.lock_block_device(name),
@@ -91,14 +91,14 @@ fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile
     }
 }
 
-/// The bytes of a device that a store can use.
+/// Number of bytes of a device that a store can use.
 fn usable_bytes(device: BlockDevice, scheme: SchemeName) -> ByteSize {
     const PAGE_BYTES: u64 = PAGE as u64;
     ByteSize(device.bytes.min(scheme.row().most_bytes()) / PAGE_BYTES * PAGE_BYTES)
 }
 
-/// Refuses a device that is named in place of a folder: foxy's lock and its list of purges must lie
-/// somewhere, and cannot lie on the device.
+/// Refuses a device in place of a folder. foxy needs a folder for its lock and its purge list,
+/// which cannot be on the device.
 fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     if !path.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
         return Ok(());
@@ -111,8 +111,8 @@ fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// The size that the store on disk was made with. Nothing but a regular file or the held device is
-/// opened, because opening could block for ever.
+/// The size with which the existing store was created. Opens only a regular file or the locked
+/// device, because opening other files could block for ever.
 fn existing_size(
     folder: &Path,
     scheme: SchemeName,

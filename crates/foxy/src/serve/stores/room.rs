@@ -1,5 +1,5 @@
-//! The size of each store: the size that was asked for, if its disk has the room; otherwise a size
-//! that fits. Decided for all stores before any is opened, because several may share a disk.
+//! Chooses the size of each store: the configured size if the disk has space, otherwise a size that
+//! fits. Decides for all stores together, because several may share a disk.
 
 use crate::failure::Failure;
 use crate::settings::resolve::new_store_size;
@@ -15,18 +15,18 @@ const MIN_STORE_BYTES: u64 = *STORE_BYTES.start();
 pub enum SizeChoice {
     /// The size in the settings.
     Exactly(ByteSize),
-    /// The size of the existing store. `is_fixed` if another size would begin it anew.
+    /// The size of the existing store. `is_fixed` means that another size would delete the content.
     Kept { size: ByteSize, is_fixed: bool },
-    /// A new store of a size that suits the disk.
+    /// A new store with a size that suits the disk.
     Anything,
-    /// A new store on all bytes of a block device.
+    /// A new store that uses a whole block device.
     Device(ByteSize),
 }
 
 impl SizeChoice {
-    /// Decides by the size in the settings and the size of the existing store. A store
-    /// that has the size in the settings is kept although its disk has filled up since: a proxy
-    /// that does not start serves nobody. `may_grow` says whether its size may change.
+    /// Chooses by the configured size and the size of the existing store. A store of the configured
+    /// size is used even if its disk is full now, so that foxy still starts. `may_grow` says
+    /// whether the size can change.
     pub fn of(asked: Option<ByteSize>, existing: Option<ByteSize>, may_grow: bool) -> Self {
         match (asked, existing) {
             (Some(asked), existing) if existing != Some(asked) => Self::Exactly(asked),
@@ -43,25 +43,24 @@ impl SizeChoice {
     }
 }
 
-/// A store and the disk it lies on.
+/// A store and the disk that contains it.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub size: SizeChoice,
-    /// Device number of the file system.
+    /// Device number of the disk's file system.
     pub file_system: u64,
     pub free_bytes: u64,
 }
 
-/// The store with index `store` does not fit: it could have `available`.
+/// Store number `store` does not fit. The disk has space for `available`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
     pub store: usize,
     pub available: ByteSize,
 }
 
-/// Sizes for all stores, in their order. `taken(store, enough)` counts up to `enough` bytes that a
-/// store has on disk already and may use again; it is called only where the wishes exceed the free
-/// bytes.
+/// Chooses the sizes of all stores, in their order. `taken(store, enough)` counts the bytes that a
+/// store already uses, up to `enough`. It is called only if the sizes exceed the free space.
 pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<ByteSize>, NoRoom> {
     let mut left: HashMap<u64, u64> = HashMap::new();
     let mut wanted: HashMap<u64, u64> = HashMap::new();
@@ -101,7 +100,8 @@ pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<
     Ok(sizes)
 }
 
-/// The failure of a store whose file the system's limit keeps from its size, if there is a limit.
+/// The error for a store that is larger than the system's limit for files. Returns `None` if the
+/// limit is high enough.
 pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
     let (folder, size, limit) = (folder.display(), ByteSize(choice.min_bytes()), ByteSize(limit));
@@ -112,7 +112,7 @@ pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     )))
 }
 
-/// The failure of a store that does not fit.
+/// The error for a store that does not fit on its disk.
 pub fn no_room(folder: &Path, choice: SizeChoice, available: ByteSize) -> Failure {
     let (folder, bytes) = (folder.display(), available.0);
     let trouble = match choice {

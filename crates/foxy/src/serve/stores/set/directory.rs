@@ -1,29 +1,29 @@
-//! Knowledge of a set of stores about its keys: which store may have each, and which change is
-//! under way. Bounded: an unknown key costs a question to every store, never a wrong answer.
+//! Remembers for each key which store may have it, and which change of the key is running. Memory
+//! is limited: for a forgotten key, every store is asked, and the answer is still correct.
 
 use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Parts with a lock each.
+/// Number of parts, each with its own lock.
 const PARTS: usize = 64;
-/// Keys that share a place in a part. A new key displaces the oldest.
+/// Number of keys that share a row in a part. A new key replaces the oldest.
 const WAYS: usize = 8;
-/// Bytes of an entry: the key, and the store's number plus one; zero means unknown.
+/// Bytes of an entry: the key, then the store's number plus one. Zero means unknown.
 const ENTRY_BYTES: usize = 17;
 const MAX_WAITING_CHANGES: usize = 32;
 
-/// A count of placed keys. Knowledge from one epoch holds until the next.
+/// Number of keys placed so far. Information from one epoch is outdated in the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
-/// Whether a change may begin.
+/// Whether a change may start.
 pub enum Turn<Change> {
-    /// The change begins now, and [`Directory::end`] must follow.
+    /// The change starts now. The caller must call [`Directory::end`] afterwards.
     Now(Change),
     /// The change was queued.
     Later,
-    /// Too many changes wait already.
+    /// The change was refused because too many changes wait.
     Never(Change),
 }
 
@@ -39,7 +39,7 @@ struct Part<Change> {
 }
 
 impl<Change> Directory<Change> {
-    /// A directory of about `keys` keys.
+    /// A directory with space for about `keys` keys.
     pub fn new(keys: usize) -> Self {
         let entries = (keys / PARTS).next_multiple_of(WAYS).max(WAYS);
         let part = || Part {
@@ -55,7 +55,7 @@ impl<Change> Directory<Change> {
         self.parts[usize::from(key.0[0]) % PARTS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The only store that may have the key, if that is known.
+    /// The only store that may have the key. Returns `None` if it is unknown.
     pub fn find(&self, key: Key) -> Option<usize> {
         self.part(key).find(key)
     }
@@ -64,7 +64,7 @@ impl<Change> Directory<Change> {
         Epoch(self.part(key).placed)
     }
 
-    /// Records that `store` has the key. Ignored if a key was placed since `epoch`.
+    /// Records that `store` has the key. Ignored if a key was placed after `epoch`.
     pub fn learn(&self, key: Key, store: usize, epoch: Epoch) {
         let mut part = self.part(key);
         if Epoch(part.placed) == epoch {
@@ -72,7 +72,7 @@ impl<Change> Directory<Change> {
         }
     }
 
-    /// Begins a change of a key, or queues it behind the changes under way.
+    /// Starts a change of a key, or queues it behind the running changes of that key.
     pub fn begin(&self, key: Key, change: Change) -> Turn<Change> {
         let mut part = self.part(key);
         match part.under_way.get_mut(&key) {
@@ -88,14 +88,15 @@ impl<Change> Directory<Change> {
         }
     }
 
-    /// Records that only `store` may have the key: the change under way has cleared all others.
+    /// Records that only `store` may have the key. The running change has removed it from all
+    /// others.
     pub fn place(&self, key: Key, store: usize) {
         let mut part = self.part(key);
         part.placed += 1;
         part.set(key, store);
     }
 
-    /// Ends the change under way. Returns the next, which is then under way.
+    /// Ends the running change. Returns the next change, which then counts as running.
     pub fn end(&self, key: Key) -> Option<Change> {
         let mut part = self.part(key);
         let next = part.under_way.get_mut(&key).and_then(VecDeque::pop_front);

@@ -1,5 +1,5 @@
-//! All stores as one. The selection chooses which store takes a record, among those that take its
-//! size. At most one store has a record of a key at any time, so that a replaced record cannot come
+//! Combines all stores into one. The selection chooses the store for a record, among the stores
+//! that accept its size. At most one store has a record of a key, so a replaced record cannot come
 //! back (rule 3 of the store contract).
 
 mod directory;
@@ -13,17 +13,17 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Keys whose store is remembered, at 17 bytes each.
+/// Largest number of keys whose store is remembered, at 17 bytes each.
 const MAX_KNOWN_KEYS: usize = 1 << 20;
 
-/// Which store takes a new record (R68).
+/// How the store for a new record is chosen (R68).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// The store that the key hashes to.
+    /// The hash of the key chooses the store.
     Key,
-    /// Each store in turn.
+    /// The stores are used in turn.
     RoundRobin,
-    /// The store with the fewest waiting requests.
+    /// The store with the fewest unanswered requests is used.
     LeastLoad,
 }
 
@@ -39,11 +39,11 @@ impl Selection {
 
 pub struct Member {
     pub store: Arc<dyn ObjectStore>,
-    /// Bytes of the objects that the store takes (R67).
+    /// Sizes in bytes of the objects that the store accepts (R67).
     pub sizes: RangeInclusive<u64>,
 }
 
-/// The stores. An empty set stores nothing.
+/// The stores as one. A set without stores stores nothing.
 #[derive(Clone)]
 pub struct StoreSet(Arc<Inner>);
 
@@ -53,18 +53,18 @@ struct Inner {
     selection: Selection,
     next: AtomicUsize,
     out: OutOfUse,
-    /// `None` where the key alone decides which store has it.
+    /// `None` if the key alone decides which store has the record.
     directory: Option<Directory<Change>>,
 }
 
-/// Whether the key alone decides which store has it.
+/// Whether the key alone decides which store has the record.
 pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
     let are_alike = members.iter().all(|member| member.sizes == members[0].sizes);
     members.len() < 2 || (selection == Selection::Key && are_alike)
 }
 
 impl StoreSet {
-    /// The order of `members` decides which key belongs where. `secret` is random.
+    /// The order of `members` decides which keys belong to which store. `secret` is random.
     pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {
         let directory = (!is_by_key(&members, selection)).then(|| Directory::new(MAX_KNOWN_KEYS));
         Self(Arc::new(Inner {
@@ -77,13 +77,13 @@ impl StoreSet {
         }))
     }
 
-    /// The stores out of use. What a store that is taken out holds must never be believed again.
+    /// The stores out of use. Records in a store that is taken out must never be served again.
     pub fn out_of_use(&self) -> &OutOfUse {
         &self.0.out
     }
 }
 
-/// A request that its store has not answered yet.
+/// A request that a store has not answered yet.
 struct Waiting {
     set: Arc<Inner>,
     store: usize,
@@ -105,8 +105,8 @@ enum ChangeWish {
     Remove,
 }
 
-/// The change of a key that is under way. The next begins when this is dropped, with or without an
-/// answer.
+/// A running change of a key. When this value is dropped, with or without an answer, the next
+/// change starts.
 struct Changing {
     set: Arc<Inner>,
     key: Key,
@@ -122,7 +122,7 @@ impl Drop for Changing {
 }
 
 impl Inner {
-    /// The store of a key among `count` stores; `None` if there are none.
+    /// The store to which a key belongs, among `count` stores. Returns `None` if `count` is zero.
     fn home(&self, key: Key, count: usize) -> Option<usize> {
         let [.., a, b, c, d] = key.0;
         (u32::from_le_bytes([a, b, c, d]) as usize).checked_rem(count)
@@ -132,7 +132,7 @@ impl Inner {
         self.members[store].sizes.contains(&size)
     }
 
-    /// The store for a new record; `None` when no store takes its size.
+    /// The store for a new record. Returns `None` if no store accepts its size.
     fn choose(&self, key: Key, size: u64) -> Option<usize> {
         let mut able = self.out.in_use();
         able.retain(|store| self.takes(*store, size));
@@ -148,7 +148,7 @@ impl Inner {
         }
     }
 
-    /// Counts the request as waiting until its answer, which goes to `reply`.
+    /// Counts the request as unanswered until its answer, which is passed to `reply`.
     fn counted(self: &Arc<Self>, store: usize, reply: Reply) -> Reply {
         self.waiting[store].fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting { set: Arc::clone(self), store };
@@ -163,8 +163,8 @@ impl Inner {
         self.members[store].store.get(key, reply);
     }
 
-    /// Asks the stores one after another, from the last, until one has the key. `doubt` is why an
-    /// earlier store could not say.
+    /// Searches the stores one after another, starting with the last, until one has the key.
+    /// `doubt` says why an earlier store could not answer.
     fn search(self: &Arc<Self>, mut left: Vec<usize>, key: Key, doubt: AbsentReason, reply: Reply) {
         let Some(store) = left.pop() else { return reply(Answer::Absent(doubt)) };
         let epoch = self.directory.as_ref().map(|directory| directory.epoch(key));
@@ -185,8 +185,8 @@ impl Inner {
         );
     }
 
-    /// Removes the key from these stores one after another, then calls `then` with `Removed` or
-    /// with the first other answer.
+    /// Removes the key from these stores one after another. Calls `then` with `Removed`, or with
+    /// the first other answer.
     fn clear(self: &Arc<Self>, mut left: Vec<usize>, key: Key, then: Reply) {
         let Some(store) = left.pop() else { return then(Answer::Removed) };
         let inner = Arc::clone(self);
@@ -200,8 +200,8 @@ impl Inner {
         self.members[store].store.remove(key, then);
     }
 
-    /// Stores a record where its key lies, if that store takes it; else in another store, after all
-    /// stores that may have the key have removed it.
+    /// Stores a record in the store that already has its key, if that store accepts the record.
+    /// Otherwise chooses another store, after all stores that may have the key removed it.
     fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
         let known = self.known(key);
         let target =
@@ -229,14 +229,15 @@ impl Inner {
         self.directory.as_ref()?.find(key)
     }
 
-    /// The stores in use that may have a key.
+    /// The stores in use that may have the key.
     fn may_have(&self, known: Option<usize>) -> Vec<usize> {
         let mut stores = self.out.in_use();
         stores.retain(|store| known.is_none_or(|known| known == *store));
         stores
     }
 
-    /// Makes a change in its turn: changes of one key follow each other in the order asked.
+    /// Runs a change when its turn comes. Changes of the same key run in the order of their
+    /// requests.
     fn change(self: &Arc<Self>, directory: &Directory<Change>, key: Key, change: Change) {
         match directory.begin(key, change) {
             Turn::Now(change) => self.make(key, change),

@@ -1,4 +1,4 @@
-//! Tests with stores out of use: nobody asks them, and what they held does not come back.
+//! Tests with stores out of use: they receive no requests, and their old records do not come back.
 
 use super::*;
 
@@ -8,12 +8,12 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..60).map(key)
 }
 
-/// Sizes of three stores that take equal sizes or different ones.
+/// Sizes that three stores accept: equal or different.
 fn sizes(alike: bool) -> [RangeInclusive<u64>; 3] {
     if alike { [ALL, ALL, ALL] } else { SIZES }
 }
 
-/// A set of three stores that each have some of the keys, with the text `old`.
+/// A set of three stores. Each store has some of the keys, with the text `old`.
 fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSet {
     let set = set(stores, &sizes(alike), selection);
     for key in keys() {
@@ -23,7 +23,7 @@ fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSe
     set
 }
 
-/// Makes the store refuse everything, as on a failing disk, and takes it out of use.
+/// Makes a store refuse everything, like a failing disk, and takes the store out of use.
 fn fails(set: &StoreSet, stores: &[Arc<Fake>; 3], store: usize) {
     *stores[store].refuses.lock().expect("whole") =
         Some(RefusedReason::DeviceFailed(IoError::Device));
@@ -88,8 +88,8 @@ fn a_record_that_may_be_outdated_is_never_found() {
         let first = filled(&stores, selection, alike);
         fails(&first, &stores, 1);
         keys().for_each(|key| drop(put(&first, key, "meanwhile", 1)));
-        // The next process has the store again, emptied, and then not any more; in it the records
-        // are replaced.
+        // The next process uses this store again, but emptied. The process replaces the records,
+        // then takes the store out of use.
         *stores[1].refuses.lock().expect("whole") = None;
         stores[1].records.clear();
         let second = set_of_process(&stores, &sizes(alike), selection, 10);

@@ -1,4 +1,4 @@
-//! Tests of a set of stores, with stores in memory that two sets share as two starts share folders.
+//! Tests of a set of stores in memory. Two sets may share the stores, like two runs of foxy.
 
 #[path = "order_tests.rs"]
 mod order;
@@ -16,9 +16,9 @@ use std::sync::mpsc::channel;
 #[derive(Default)]
 struct Fake {
     records: Records,
-    /// Answers all it is asked with this instead.
+    /// If set, the store answers every request with this refusal.
     refuses: Mutex<Option<RefusedReason>>,
-    /// Keeps requests unanswered while there is a list for them.
+    /// While this is a list, requests stay in it without an answer.
     held: Mutex<Option<Vec<Reply>>>,
 }
 
@@ -59,7 +59,7 @@ fn set(stores: &[Arc<Fake>], sizes: &[RangeInclusive<u64>], selection: Selection
     set_of_process(stores, sizes, selection, 9)
 }
 
-/// A set as a process with this secret has it.
+/// The set that a process with this secret would have.
 fn set_of_process(
     stores: &[Arc<Fake>],
     sizes: &[RangeInclusive<u64>],
