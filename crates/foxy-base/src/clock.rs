@@ -1,4 +1,5 @@
-//! The only place that reads the machine's clocks. Code that decides takes `now` as an argument.
+//! The only module that reads the machine's clocks. Code that makes decisions receives `now` as an
+//! argument.
 #![expect(clippy::disallowed_methods, reason = "this file is what the ban points to")]
 
 use crate::time::{Instant, WallTime};
@@ -10,14 +11,14 @@ use std::time::Duration;
 static STEADY: Steady = Steady::new();
 static START: OnceLock<std::time::Instant> = OnceLock::new();
 
-/// The monotonic clock, counted from the first call in this process.
+/// The monotonic clock. Its time zero is the first call in this process.
 #[must_use]
 pub fn monotonic() -> Instant {
     let start = *START.get_or_init(std::time::Instant::now);
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock, which may be set back. A time before 1970 reads as 1970.
+/// The civil clock. It may be set back. A time before 1970 counts as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
     let since =
@@ -25,7 +26,7 @@ pub fn wall() -> WallTime {
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock without its backward steps, for the age of responses. It may run ahead of the
+/// The civil clock without its backward steps, for the age of responses. It may be ahead of the
 /// civil clock.
 #[must_use]
 pub fn steady() -> WallTime {
@@ -33,10 +34,10 @@ pub fn steady() -> WallTime {
     STEADY.without_step(civil, monotonic).unwrap_or_else(step)
 }
 
-/// Reads both clocks again until the thread was not preempted between the readings: a preemption
-/// looks like a step.
+/// Reads both clocks until the thread was not preempted between the two readings. A preemption
+/// would look like a step of the civil clock.
 fn step() -> WallTime {
-    /// Two readings further apart than this were interrupted.
+    /// If two readings are further apart than this, the thread was interrupted between them.
     const TOGETHER: Duration = Duration::from_millis(50);
     loop {
         let (before, civil) = (monotonic(), wall());
@@ -58,7 +59,7 @@ pub fn civil(steady: WallTime) -> WallTime {
     WallTime(steady.0.saturating_sub(now.0.saturating_sub(civil.0)))
 }
 
-/// Processor time of the calling thread so far.
+/// Processor time that the calling thread has used so far.
 #[must_use]
 pub fn thread_processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -67,7 +68,7 @@ pub fn thread_processor_time() -> Duration {
 }
 
 /// A clock that advances at the pace of the monotonic clock. It follows forward steps of the civil
-/// clock (the machine may have slept) and ignores backward steps.
+/// clock, because the machine may have slept. It ignores backward steps.
 #[derive(Debug)]
 struct Steady {
     /// Milliseconds by which this clock is ahead of the monotonic clock.
@@ -77,7 +78,7 @@ struct Steady {
     stepping: Mutex<()>,
 }
 
-/// Milliseconds by which the civil clock may drift before the drift counts as a step.
+/// If the civil clock drifts by more milliseconds than this, the drift counts as a step.
 const STEP_TOLERANCE_MS: u64 = 500;
 
 impl Steady {
@@ -112,7 +113,7 @@ impl Steady {
         }
     }
 
-    /// Moves the clock forward to `at`; never moves it back.
+    /// Moves the clock forward to `at`, never back.
     fn resume(&self, at: WallTime, civil: WallTime, monotonic: Instant) {
         self.at(civil, monotonic);
         self.ahead.fetch_max(at.0.saturating_sub(millis(monotonic)), Ordering::AcqRel);
@@ -133,7 +134,8 @@ mod tests {
         Instant(hours * HOUR * 1_000_000)
     }
 
-    /// The steady hour for a civil hour and the hours passed on the monotonic clock.
+    /// The steady hour, if the civil clock shows hour `civil` and `hours` have passed on the
+    /// monotonic clock.
     fn at(steady: &Steady, civil: u64, hours: u64) -> u64 {
         steady.at(WallTime(civil * HOUR), passed(hours)).0 / HOUR
     }

@@ -1,5 +1,5 @@
-//! Time as a value, clocks, seeded randomness and byte sizes. Only [`clock`] reads the machine's
-//! clocks; the crate knows nothing of disks or HTTP.
+//! Points in time as plain values, clocks, seeded randomness and byte sizes. Only [`clock`] reads
+//! the machine's clocks. The crate contains no code for disks or HTTP.
 
 pub mod clock;
 pub mod random;

@@ -1,5 +1,5 @@
-//! A small seeded generator (xoshiro256**, Blackman and Vigna 2018). Not for secrets. A seed gives
-//! the same numbers on every machine and in every release.
+//! A small seeded random generator (xoshiro256**, Blackman and Vigna 2018). Do not use it for
+//! secrets. A seed gives the same numbers on every machine and in every release.
 
 /// Seeded pseudo-random numbers.
 #[derive(Clone, Debug)]
@@ -8,14 +8,14 @@ pub struct Random {
 }
 
 impl Random {
-    /// A generator whose whole sequence follows from `seed`.
+    /// Creates a generator. `seed` determines its whole sequence.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut mix = seed;
         Self { state: std::array::from_fn(|_| split_mix(&mut mix)) }
     }
 
-    /// An independent generator for one part of the work.
+    /// Creates an independent generator, for one part of the work.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::new(self.next_u64())
@@ -57,7 +57,7 @@ impl Random {
     }
 }
 
-/// One step of SplitMix64 (Steele, Lea and Flood 2014): also a good 64-bit mixing function.
+/// One step of SplitMix64 (Steele, Lea and Flood 2014). It is also a good 64-bit mixing function.
 pub fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -66,7 +66,8 @@ pub fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// 64 random bits from the system, for seeds. Falls back to the clock and the process number.
+/// 64 random bits from the operating system, for seeds. If the system has none, the clock and the
+/// process number are used.
 #[must_use]
 pub fn entropy() -> u64 {
     let mut bytes = [0; 8];

@@ -1,5 +1,5 @@
-//! Byte sizes as people write them: `512`, `64K`, `10 MiB`, `2GB`. Units are binary, as in Squid
-//! and nginx.
+//! Byte sizes as people write them: `512`, `64K`, `10 MiB`, `2GB`. Units are powers of two, as in
+//! Squid and nginx.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(pub u64);
 
-/// Reason why a text is not a size.
+/// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeError {
     /// The text does not start with a number.

@@ -1,10 +1,12 @@
-//! Points in time as plain values, and the civil calendar. [`crate::clock`] reads the clocks.
+//! Points in time as plain values, and the civil calendar. The module [`crate::clock`] reads the
+//! clocks.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// Nanoseconds since an arbitrary start; monotonic. Real in the proxy, virtual in simulations.
+/// Nanoseconds since an arbitrary start; never decreases. The time is real in the proxy and
+/// simulated in simulations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(pub u64);
 
@@ -12,7 +14,7 @@ impl Instant {
     /// The start of the scale.
     pub const ZERO: Self = Self(0);
 
-    /// Time from `earlier` to `self`; zero when `earlier` is later.
+    /// Time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -33,7 +35,7 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// Civil time: milliseconds since the Unix epoch, as logs and HTTP dates need it.
+/// Civil time in milliseconds since the Unix epoch, for logs and HTTP dates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WallTime(pub u64);
 
@@ -50,7 +52,7 @@ impl WallTime {
         self.0 / 1000
     }
 
-    /// Time from `earlier` to `self`; zero when `earlier` is later.
+    /// Time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
@@ -75,8 +77,8 @@ pub struct CivilTime {
 }
 
 impl CivilTime {
-    /// The proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms",
-    /// `civil_from_days`).
+    /// The proleptic Gregorian date and time (Hinnant, "chrono-Compatible Low-Level Date
+    /// Algorithms", `civil_from_days`).
     #[must_use]
     pub fn of(time: WallTime) -> Self {
         let seconds = time.seconds();
@@ -100,7 +102,7 @@ impl CivilTime {
 }
 
 impl fmt::Display for CivilTime {
-    /// The date, as ISO 8601 writes it.
+    /// Writes the date as in ISO 8601.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }

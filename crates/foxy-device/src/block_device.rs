@@ -1,5 +1,5 @@
-//! Block devices in place of a file: opening, length and block size. A device is never created,
-//! resized, trimmed or removed, and its content is not read here.
+//! Block devices used instead of a file: opening, length and block size. This module never creates,
+//! resizes, trims or removes a device, and never reads its content.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -10,19 +10,19 @@ use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Largest logical block in bytes. Stores write whole pages; larger blocks would tear the
-/// neighbours of a page.
+/// Largest accepted logical block in bytes. Stores write whole pages. A torn write of a larger
+/// block would damage neighbouring pages.
 const MAX_BLOCK_BYTES: u32 = 4096;
 
-/// Opens the block device of that name, or the target of a symbolic link, and returns its size in
-/// bytes. With `OFlags::EXCL` the kernel refuses a device that is mounted, part of a volume, or
-/// held by another process (open(2)).
+/// Opens the block device `name`, or the target of a symbolic link, and returns its size in bytes.
+/// With `OFlags::EXCL` the kernel refuses a device that is mounted, part of a volume, or opened
+/// exclusively by another process (open(2)).
 pub(crate) fn open_block_device(
     folder: impl AsFd,
     name: &str,
     flags: OFlags,
 ) -> Result<(OwnedFd, u64), IoError> {
-    // Opening another kind of file could block or act, so check the kind first.
+    // Check the kind first: opening another kind of file could block or trigger an action.
     if !is_block_device(&statat(&folder, name, AtFlags::empty())?) {
         return Err(IoError::WrongKind);
     }
@@ -47,8 +47,8 @@ pub(crate) fn open_block_device(
     }
 }
 
-/// Whether an open block device is read-only. The kernel refuses to open it for writing as if
-/// permission were missing, or refuses the writes.
+/// Whether an open block device is read-only. For such a device, the kernel either reports missing
+/// permission when it is opened for writing, or refuses the writes.
 fn is_read_only(device: impl AsFd) -> bool {
     const BLKROGET: Opcode = opcode::none(0x12, 94);
     // SAFETY: BLKROGET takes a pointer to an int and writes one there (block/ioctl.c).
@@ -56,7 +56,7 @@ fn is_read_only(device: impl AsFd) -> bool {
     asked.is_ok_and(|read_only| read_only != 0)
 }
 
-/// Size of an open block device in bytes; fstat does not say it.
+/// Size of an open block device in bytes. `fstat` does not return this size.
 pub(crate) fn length(descriptor: impl AsFd) -> Result<u64, Errno> {
     seek(descriptor, SeekFrom::End(0))
 }

@@ -1,5 +1,5 @@
-//! A real disk with plain system calls, each carried out before `submit` returns, like Squid's ufs
-//! in a process without threads. The owner blocks for as long as the disk takes.
+//! A real disk with plain system calls. Each call finishes before `submit` returns, like Squid's
+//! ufs in a process without threads. So the owner's thread waits for the disk.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::open_file::OpenFile;
@@ -24,7 +24,7 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// A device on `root`. It starts nothing, so it cannot fail.
+    /// Creates a device on `root`. It starts no thread, so it cannot fail.
     #[must_use]
     pub fn new(root: &Root, direct: DirectIo) -> Self {
         Self::on(root.directory(), direct)

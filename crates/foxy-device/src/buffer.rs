@@ -1,9 +1,9 @@
-//! Page-aligned memory for disk IO, as O_DIRECT needs it, and the return of freed memory to the
-//! system.
+//! Page-aligned memory for disk IO, as O_DIRECT requires, and the return of freed memory to the
+//! operating system.
 //!
-//! Large buffers are mapped from the system and go back to it when dropped. The C library would
-//! keep them: many short-lived buffers of different threads make its heaps several times as large
-//! as the memory in use.
+//! Large buffers are mapped from the system and unmapped when dropped. The C library would keep
+//! their memory: with many short-lived buffers in several threads, its heaps grow to several times
+//! the memory in use.
 
 use bytes::Bytes;
 use foxy_base::clock;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// Alignment of every buffer, in bytes: a page, enough for direct IO on any block device.
+/// Alignment of every buffer in bytes. A page is enough for direct IO on any block device.
 pub const ALIGNMENT: usize = 4096;
 
 /// Buffers of at least this many bytes are mapped from the system.
@@ -27,7 +27,7 @@ pub struct IoBuffer {
 }
 
 impl IoBuffer {
-    /// A zeroed buffer of `length` bytes. The memory is rounded up to whole pages.
+    /// Creates a zeroed buffer of `length` bytes. Its memory is rounded up to whole pages.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
         let capacity = length.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
@@ -47,7 +47,7 @@ impl IoBuffer {
         Self { start, length, capacity }
     }
 
-    /// A buffer that holds a copy of `bytes`.
+    /// Creates a buffer with a copy of `bytes`.
     #[must_use]
     pub fn copy_of(bytes: &[u8]) -> Self {
         let mut buffer = Self::zeroed(bytes.len());
@@ -55,16 +55,17 @@ impl IoBuffer {
         buffer
     }
 
-    /// Shortens the visible part; the memory stays allocated.
+    /// Shortens the visible part. The memory stays allocated.
     ///
     /// # Panics
-    /// When `length` exceeds the buffer's length.
+    /// If `length` exceeds the buffer's length.
     pub fn truncate(&mut self, length: usize) {
         assert!(length <= self.length, "a buffer of {} cannot be cut to {length}", self.length);
         self.length = length;
     }
 
-    /// The same memory with `length` visible bytes; `None` beyond the capacity. The content stays.
+    /// Changes the visible length and keeps the content. Returns `None` if `length` exceeds the
+    /// capacity.
     #[must_use]
     pub fn resized(mut self, length: usize) -> Option<Self> {
         (length <= self.capacity).then(|| {
@@ -138,13 +139,13 @@ impl fmt::Debug for IoBuffer {
 /// Shortest and longest useful pause between two calls.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
-/// The pause lasts this many times as long as the call took.
+/// The pause is this many times as long as the last call.
 const PAUSE_FACTOR: u32 = 500;
 
-/// Returns the calling thread's freed memory to the system, and gives the pause before the next
-/// useful call. mimalloc returns a thread's memory only while that thread works, so a thread that
-/// waits after a peak would keep it. A call takes microseconds for each 64 KiB that the thread
-/// uses. It does nothing under another allocator.
+/// Returns the calling thread's freed memory to the operating system, and returns the pause before
+/// the next useful call. mimalloc returns a thread's memory only while that thread works, so a
+/// thread that sleeps after a peak would keep its memory. A call takes microseconds for each 64 KiB
+/// that the thread uses. With another allocator, the call does nothing.
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();

@@ -1,5 +1,5 @@
-//! Selection of the device for a real folder: io_uring where it works, else threads, or blocking
-//! calls on request.
+//! Chooses the device for a real folder: io_uring if it works, otherwise threads; blocking calls
+//! only on request.
 
 use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
@@ -11,11 +11,11 @@ use std::fmt;
 /// The preferred device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
-    /// io_uring where it works, else threads.
+    /// io_uring if it works, otherwise threads.
     Fastest,
     /// Threads, even where io_uring works.
     Threads,
-    /// Blocking calls in the owner's thread, for schemes measured that way.
+    /// Blocking calls in the owner's thread, for schemes that are measured this way.
     Blocking,
 }
 
@@ -24,11 +24,11 @@ pub enum Preference {
 pub struct DeviceSettings {
     /// The preferred device.
     pub preference: Preference,
-    /// Most transfers in the kernel at once, for io_uring.
+    /// Most transfers in the kernel at the same time, for io_uring.
     pub depth: u32,
     /// Number of threads, for the device with threads.
     pub threads: usize,
-    /// The thread that writes, for the device with threads.
+    /// Which thread writes, for the device with threads.
     pub writes: Writes,
     /// Whether IO bypasses the page cache.
     pub direct: DirectIo,
@@ -46,7 +46,7 @@ impl Default for DeviceSettings {
     }
 }
 
-/// The device that was opened.
+/// The kind of device that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// io_uring.
@@ -70,10 +70,10 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Opens a device on `root`; falls back to threads where io_uring is missing or forbidden.
+/// Opens a device on `root`. If io_uring is missing or forbidden, it uses threads.
 ///
 /// # Errors
-/// When no thread can be started.
+/// If no thread can be started.
 pub fn open_device(
     root: &Root,
     settings: DeviceSettings,

@@ -1,6 +1,6 @@
-//! A device that injects faults by plan: it fails, shortens, corrupts, loses, delays and reorders
-//! operations of the wrapped device, and plays crashes over a volatile [`Memory`]. A seed
-//! determines all faults. [`FaultPlan`] describes each fault, [`crate::memory`] a crash.
+//! A device that injects faults by plan. It fails, shortens, corrupts, loses, delays and reorders
+//! operations of the wrapped device. On a volatile [`Memory`] it also simulates crashes. A seed
+//! determines all faults. [`FaultPlan`] describes each fault, [`crate::memory`] describes a crash.
 
 mod plan;
 
@@ -17,10 +17,10 @@ use std::time::Duration;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// Largest distance of a misdirected write, in sectors.
+/// Largest distance of a misdirected write from its target, in sectors.
 const MAX_MISDIRECTION: u64 = 64;
 
-/// A device around a device that injects faults.
+/// Wraps another device and injects faults.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -29,17 +29,17 @@ pub struct Faulty<D> {
     counts: FaultCounts,
     submissions: u64,
     in_flight: usize,
-    /// Operations to pass on when their time ends.
+    /// Operations to pass on after their delay.
     deferred: BTreeMap<Due, (IoId, IoOp)>,
-    /// Changes to the completions of operations that were passed on or deferred.
+    /// Changes to make to the results of operations that were passed on or delayed.
     expected: BTreeMap<IoId, Expected>,
-    /// Completions that are not due yet.
+    /// Results that are not due yet.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
 }
 
-/// An operation after its fault: the operation to pass on, the submitter's buffer to return, and
-/// the outcome to report.
+/// An operation with its fault applied: the operation to pass on, the submitter's buffer to return,
+/// and the outcome to report.
 struct Planned {
     passed: Option<IoOp>,
     buffer: Option<IoBuffer>,
@@ -47,7 +47,7 @@ struct Planned {
 }
 
 impl<D: Device> Faulty<D> {
-    /// Wraps `inner` with the faults of `plan`, drawn from `seed`.
+    /// Wraps `inner` and injects the faults of `plan`, drawn from `seed`.
     pub fn new(inner: D, plan: FaultPlan, seed: u64) -> Self {
         Self {
             inner,
@@ -137,7 +137,8 @@ impl<D: Device> Faulty<D> {
         Planned { passed, buffer: Some(buffer), outcome }
     }
 
-    /// Draws the end of an operation. A `Close` ends after all operations submitted before it.
+    /// Draws the time when an operation finishes. A `Close` finishes after all operations submitted
+    /// before it.
     fn due(&mut self, closes: bool, now: Instant) -> Due {
         let latency = self.plan.draw_latency(&mut self.random);
         let last_late = self.deferred.last_key_value().map_or(now, |(due, _)| due.at);
@@ -146,7 +147,7 @@ impl<D: Device> Faulty<D> {
         Due { at: start + latency, number: self.submissions }
     }
 
-    /// Takes the completions of the wrapped device.
+    /// Collects finished operations from the wrapped device.
     fn collect(&mut self, now: Instant) {
         let mut done = Vec::new();
         self.inner.reap(now, &mut done);
@@ -169,8 +170,8 @@ impl<D: Device> Faulty<D> {
 }
 
 impl Faulty<Memory> {
-    /// Plays a crash: each operation in flight happens or not, none completes, and
-    /// [`Memory::crash`] does the rest. The plan stays in force.
+    /// Simulates a crash. Each operation in flight may or may not happen, and none returns a
+    /// result. [`Memory::crash`] does the rest. The plan stays active.
     pub fn crash(&mut self, policy: &CrashPolicy) {
         for (due, (id, op)) in std::mem::take(&mut self.deferred) {
             if self.random.chance(0.5) {
@@ -260,10 +261,10 @@ impl<D: BlockingDevice> BlockingDevice for Faulty<D> {
     }
 }
 
-/// Fills the rest of a short read's buffer.
+/// Value of the unread bytes in the buffer of a short read.
 const GARBAGE: u8 = 0xdb;
 
-/// Time of an event; the number keeps the order of submission among equals.
+/// Time of an event. The number keeps events with equal times in order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Instant,
@@ -273,7 +274,7 @@ struct Due {
 #[derive(Debug)]
 struct Expected {
     due: Due,
-    /// The submitter's buffer, if the wrapped device got another one.
+    /// The submitter's buffer, if the wrapped device received another buffer.
     buffer: Option<IoBuffer>,
     outcome: Outcome,
 }
@@ -282,9 +283,9 @@ struct Expected {
 enum Outcome {
     AsItIs,
     Fails(IoError),
-    /// A read gives at most this many bytes.
+    /// Shortens a read to at most this many bytes.
     ReadsShort(usize),
-    /// Flips this bit, modulo the number of bits.
+    /// Flips the bit with this number, modulo the number of bits.
     Flips(u64),
 }
 

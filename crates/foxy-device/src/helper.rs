@@ -1,9 +1,9 @@
-//! A real disk through another process, like Squid's diskd. The helper receives operations as
-//! messages and carries them out in order. Only a socket is shared with it.
+//! A real disk used through another process, like Squid's diskd. The helper process receives
+//! operations as messages and performs them in order. It shares only a socket with its owner.
 //!
-//! When a helper dies, all operations in flight fail with [`IoError::Device`]. The next operation
-//! starts another helper, which reopens the open files. If the start fails, it is repeated after a
-//! pause, and all operations fail meanwhile. A helper ends when the socket closes, so it never
+//! If a helper dies, all operations in flight fail with [`IoError::Device`]. The next operation
+//! starts another helper, which reopens the open files. If this start fails, it is repeated after a
+//! pause, and all operations fail until then. A helper ends when the socket closes, so it never
 //! outlives its owner.
 
 mod restart;
@@ -38,7 +38,7 @@ pub struct Helper {
     running: Running,
     /// Operations in flight, with the buffers of transfers.
     pending: HashMap<IoId, Option<IoBuffer>>,
-    /// Completions to be reaped.
+    /// Finished operations to be reaped.
     completed: Vec<IoDone>,
     files: OpenFiles,
     back_off: BackOff,
@@ -73,7 +73,7 @@ impl HelperShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes answers until the socket closes.
+    /// Reads answers until the socket closes.
     fn read(&self, socket: UnixStream, owner: &Waker) {
         let mut socket = BufReader::new(socket);
         while let Ok(answer) = wire::read_answer(&mut socket) {
@@ -112,7 +112,7 @@ impl Running {
         self.shared.lock().dead
     }
 
-    /// Waits until an operation may be sent; returns false when the helper is dead.
+    /// Waits until an operation may be sent. Returns false if the helper is dead.
     fn admit(&self, block_at: usize) -> bool {
         let full = |state: &mut State| state.outstanding >= block_at && !state.dead;
         let state = self.shared.fewer.wait_while(self.shared.lock(), full);
@@ -123,19 +123,19 @@ impl Running {
 
     fn send(&self, message: &[u8]) {
         if (&self.socket).write_all(message).is_err() {
-            // The reader also sees the end and then fails the pending operations.
+            // The reader also notices the end and then fails the pending operations.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Drop for Running {
-    /// Lets the helper finish the sent operations and end.
+    /// Waits until the helper has performed the sent operations and ended.
     fn drop(&mut self) {
-        // A socket without its other end is shut down already.
+        // If the other end is gone, the socket is already shut down.
         let _ = self.socket.shutdown(Shutdown::Write);
         if let Some(reader) = self.reader.take() {
-            // A panicking reader has printed its panic; there is nothing to add while dropping.
+            // A reader that panicked has already printed its panic message.
             let _ = reader.join();
         }
         if let Some(ending) = self.ending.take() {
@@ -145,12 +145,12 @@ impl Drop for Running {
 }
 
 impl Helper {
-    /// A device whose helper is started by `start`: it gets the socket for [`serve`] and returns
-    /// how to wait for the helper's end. Submitting blocks while `block_at` operations are
+    /// Creates a device. `start` starts its helper: it receives the socket for [`serve`] and
+    /// returns how to wait for the helper's end. `submit` blocks while `block_at` operations are
     /// unanswered: Squid's Q2 (R64).
     ///
     /// # Errors
-    /// When the socket, the helper or the reader thread cannot be started.
+    /// If the socket, the helper or the reader thread cannot be started.
     pub fn new(
         block_at: usize,
         start: impl FnMut(UnixStream) -> std::io::Result<Ending> + Send + 'static,
@@ -179,7 +179,7 @@ impl Helper {
         Some(IoDone { id: answer.id, result: answer.result, buffer })
     }
 
-    /// Takes the helper's answers. Fails all unanswered operations of a dead helper.
+    /// Collects the helper's answers. If the helper is dead, all unanswered operations fail.
     fn collect(&mut self) {
         let mut state = self.running.shared.lock();
         let (finished, dead) = (std::mem::take(&mut state.finished), state.dead);
@@ -196,7 +196,7 @@ impl Helper {
         }
     }
 
-    /// Replaces a dead helper, if the back-off allows.
+    /// Starts a new helper for a dead one, unless the pause between starts is still running.
     fn revive(&mut self, now: Instant) {
         if !self.running.is_dead() || !self.back_off.is_over(now) {
             return;

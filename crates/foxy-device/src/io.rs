@@ -1,18 +1,18 @@
-//! The storage interface: operations and completions as plain data, and the trait of the devices
-//! that carry operations out.
+//! The storage interface: operations and their results as plain data, and the trait of the devices
+//! that perform operations.
 
 use crate::buffer::IoBuffer;
 use foxy_base::Instant;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Identifies a submitted operation until its completion. The submitter chooses the number and
-/// never reuses it while the operation is in flight.
+/// Identifies a submitted operation until its result is reaped. The submitter chooses the number
+/// and does not reuse it while the operation is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoId(pub u64);
 
-/// Identifies an open file. The submitter chooses the number at `Open` or `Create`; it is free
-/// again after `Close` completes.
+/// Identifies an open file. The submitter chooses the number at `Open` or `Create`, and may reuse
+/// it after `Close` finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
@@ -21,10 +21,10 @@ pub struct FileId(pub u32);
 pub struct StorePath(String);
 
 impl StorePath {
-    /// Wraps a path that the program made.
+    /// Wraps a path that the program itself built.
     ///
     /// # Panics
-    /// When a component is empty, `.` or `..`.
+    /// If a component is empty, `.` or `..`.
     #[must_use]
     pub fn new(path: impl Into<String>) -> Self {
         let path = path.into();
@@ -55,14 +55,14 @@ impl StorePath {
 /// An operation. Offsets and lengths are in bytes.
 #[derive(Debug)]
 pub enum IoOp {
-    /// Opens an existing file for reading and writing; gives [`IoOutput::Opened`].
+    /// Opens an existing file for reading and writing; returns [`IoOutput::Opened`].
     Open {
         /// The number for the open file.
         file: FileId,
         /// The path.
         path: StorePath,
     },
-    /// Opens the block device at the path, or the target of a symbolic link there; gives
+    /// Opens the block device at the path, or the target of a symbolic link there; returns
     /// [`IoOutput::Opened`]. The device keeps its size: a write beyond the end fails, and a `Trim`
     /// does nothing.
     OpenBlockDevice {
@@ -71,8 +71,8 @@ pub enum IoOp {
         /// The path.
         path: StorePath,
     },
-    /// Creates or truncates a file and gives it `size` bytes that read as zero. Content, name and
-    /// size are volatile until a `Sync` of the file completes.
+    /// Creates or truncates a file. Its `size` bytes read as zero. Content, name and size may be
+    /// lost in a crash until a `Sync` of the file finishes.
     Create {
         /// The number for the open file.
         file: FileId,
@@ -86,47 +86,48 @@ pub enum IoOp {
         /// The file.
         file: FileId,
     },
-    /// Reads `buffer.len()` bytes; fewer only at the end of the file or from a faulty device.
+    /// Reads `buffer.len()` bytes. Fewer bytes mean the end of the file or a faulty device.
     Read {
         /// The file.
         file: FileId,
         /// Start of the range.
         offset: u64,
-        /// Filled from its start; the completion returns it.
+        /// Filled from its start. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Writes all of `buffer`; volatile until a later `Sync` of the file completes.
+    /// Writes all of `buffer`. The bytes may be lost in a crash until a later `Sync` of the file
+    /// finishes.
     Write {
         /// The file.
         file: FileId,
         /// Start of the range.
         offset: u64,
-        /// The bytes; the completion returns the buffer.
+        /// The bytes to write. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Makes the file's size and name durable, and every write that completed before this operation
+    /// Makes the file's size and name durable, and every write that finished before this operation
     /// was submitted (fdatasync).
     Sync {
         /// The file.
         file: FileId,
     },
-    /// Removes a file name; open files stay usable. After a crash the name may reappear with the
-    /// content that was durable.
+    /// Removes a file name. Open files stay usable. After a crash the name may reappear with its
+    /// durable content.
     Remove {
         /// The path.
         path: StorePath,
     },
-    /// Creates a directory durably; an existing directory is no error.
+    /// Creates a directory durably. An existing directory is not an error.
     MakeDir {
         /// The path; the parent must exist.
         path: StorePath,
     },
-    /// Lists one directory; gives [`IoOutput::Listing`].
+    /// Lists one directory; returns [`IoOutput::Listing`].
     List {
         /// The path.
         path: StorePath,
     },
-    /// Declares that a range is no longer needed; it then reads as zero or as before.
+    /// States that a range is no longer needed. The range then reads as zero or as before.
     Trim {
         /// The file.
         file: FileId,
@@ -178,17 +179,17 @@ pub enum IoOutput {
         /// Size in bytes.
         size: u64,
     },
-    /// A `Read` or `Write` moved `count` bytes. The submitter treats fewer than requested as a
-    /// failure.
+    /// A `Read` or `Write` moved `count` bytes. The submitter treats fewer bytes than requested as
+    /// a failure.
     Moved {
-        /// Bytes, counted from the buffer's start.
+        /// Number of bytes, counted from the buffer's start.
         count: usize,
     },
     /// A directory's entries, sorted by name.
     Listing(Vec<DirectoryEntry>),
 }
 
-/// Reason why an operation failed.
+/// Why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoError {
     /// No such file or directory.
@@ -205,14 +206,15 @@ pub enum IoError {
     ReadOnlyDevice,
     /// Another process has locked the file.
     InUse,
-    /// The path leads to a wrong kind of file, such as a link, folder or pipe (ELOOP, EISDIR,
+    /// The path leads to the wrong kind of file, such as a link, folder or pipe (ELOOP, EISDIR,
     /// ENOTDIR, ENXIO).
     WrongKind,
     /// The block device has logical blocks of more than 4096 bytes.
     LargeBlocks,
-    /// The block device has a size of 0: nothing is attached, or it holds no medium (ENOMEDIUM).
+    /// The block device has a size of 0: no device is attached, or it contains no medium
+    /// (ENOMEDIUM).
     NoMedium,
-    /// The process or system is out of descriptors, memory or queue entries; a later attempt can
+    /// The process or system has no more descriptors, memory or queue entries. A later attempt can
     /// succeed.
     Exhausted,
     /// The file is not open.
@@ -247,45 +249,45 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
-/// The end of a file range; EINVAL beyond 2^63 - 1, as pread and pwrite have it.
+/// The end of a file range. Returns EINVAL beyond 2^63 - 1, like pread and pwrite.
 pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
     let end = offset.checked_add(length).filter(|&end| i64::try_from(end).is_ok());
     end.ok_or_else(|| Errno::INVAL.into())
 }
 
-/// A completion. It returns the buffer of the operation, so dropping a request frees nothing in
-/// flight.
+/// The result of an operation. It returns the operation's buffer, so a submitter that drops its
+/// request frees no memory that is still in use.
 #[derive(Debug)]
 pub struct IoDone {
     /// The operation.
     pub id: IoId,
     /// The outcome.
     pub result: Result<IoOutput, IoError>,
-    /// The buffer of a `Read` or `Write`, also of a failed one.
+    /// The buffer of a `Read` or `Write`, even if it failed.
     pub buffer: Option<IoBuffer>,
 }
 
-/// Carries operations out. Each shard owns one device and shares nothing.
+/// Performs operations. Each shard has its own device and shares nothing with other shards.
 ///
-/// Operations may finish in any order. An operation sees the effect of those that *completed*
-/// before it was submitted; a submitter that needs an order waits.
+/// Operations may finish in any order. An operation sees the effects of operations that *finished*
+/// before it was submitted. So a submitter that needs an order must wait for each result.
 pub trait Device {
     /// Starts `op`. Every submitted operation is reaped exactly once.
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant);
 
-    /// Moves finished operations into `done`; never blocks. A device may delay submissions until
-    /// `reap` or [`crate::BlockingDevice::wait`] to start all of them with one system call. Call
-    /// one of these after submitting.
+    /// Moves finished operations into `done`; never blocks. A device may delay submitted operations
+    /// until `reap` or [`crate::BlockingDevice::wait`], to start all of them with one system call.
+    /// So call one of these after submitting.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
-    /// When a modelled device next has something to reap. A real device returns `None` and calls
-    /// its waker.
+    /// When a simulated device next has a result to reap. A real device returns `None` and calls
+    /// its waker instead.
     fn next_completion(&self) -> Option<Instant>;
 
     /// Number of operations submitted and not yet reaped.
     fn in_flight(&self) -> usize;
 
-    /// Number of times a helper that died was started again.
+    /// Number of times that a dead helper was replaced.
     fn restarts(&self) -> u64 {
         0
     }
@@ -308,7 +310,7 @@ impl From<Errno> for IoError {
     }
 }
 
-/// The kind of an operation, for counts and records.
+/// The kind of an operation, for counts and traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OpKind {
     /// [`IoOp::Open`].

@@ -1,5 +1,5 @@
-//! Disk work as data ([`IoOp`], [`IoDone`]) and the devices that carry it out. Devices know nothing
-//! of objects, keys or HTTP. No other crate touches disks or contains `unsafe`.
+//! Disk work as data ([`IoOp`], [`IoDone`]), and the devices that perform it. Devices know nothing
+//! about objects, keys or HTTP. No other crate accesses disks or contains `unsafe`.
 
 mod block_device;
 pub mod blocking;

@@ -1,5 +1,6 @@
-//! A store's file, locked by one process. The lock is on the file itself, so neither another name
-//! of the file nor a removed folder lock lets a second process in. Nothing here reads the content.
+//! A store's file, locked by one process. The lock is on the file itself. So no second process can
+//! open the store under another name of the file, or after the folder's lock file was removed. This
+//! module never reads the content.
 
 use crate::block_device::{is_block_device, length, open_block_device};
 use crate::io::IoError;
@@ -14,8 +15,8 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// A file that this process alone has locked. The lock ends when this is dropped or the process
-/// ends.
+/// A file that only this process has locked. The lock ends when this value is dropped or the
+/// process ends.
 #[derive(Debug)]
 pub struct LockedFile {
     descriptor: OwnedFd,
@@ -24,19 +25,19 @@ pub struct LockedFile {
     kind: FileKind,
 }
 
-/// A block device that this process holds.
+/// A block device that this process has opened exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// The device number; no file system has it while the device is held.
+    /// The device number. While the device is open here, no file system can have this number.
     pub number: u64,
-    /// Size in bytes at the opening.
+    /// Size in bytes when the device was opened.
     pub bytes: u64,
 }
 
 /// A problem with a file in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFault {
-    /// The name is gone.
+    /// The name no longer exists.
     Gone(FileKind),
     /// The name leads to another file.
     Replaced(FileKind),
@@ -44,7 +45,7 @@ pub enum FileFault {
     CutShort {
         /// Current size in bytes.
         found: u64,
-        /// Size at the opening in bytes.
+        /// Size in bytes when the file was opened.
         expected: u64,
         /// The kind of the file.
         kind: FileKind,
@@ -85,11 +86,12 @@ impl fmt::Display for FileFault {
 }
 
 impl Root {
-    /// Locks the file `name`, if it exists. Keeps `before`, the file locked earlier by that name,
-    /// if it is still the same file: it may have been created since.
+    /// Locks the file `name`, if it exists. `before` is the lock taken earlier under this name. If
+    /// it still locks the same file, it is kept; otherwise the new file is locked, because a store
+    /// may have created it since.
     ///
     /// # Errors
-    /// [`RootError::InUse`] with the path, when another process has the file open by any name.
+    /// [`RootError::InUse`] with the path, if another process has opened the file under any name.
     pub fn lock_file(
         &self,
         name: &str,
@@ -97,8 +99,7 @@ impl Root {
     ) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         if let Some(held) = before {
-            // A store does not create its device, and releasing the lock would let other processes
-            // in.
+            // A store never creates its device, and an unlock would let other processes open it.
             if held.kind == FileKind::BlockDevice {
                 return Ok(Some(held));
             }
@@ -121,12 +122,12 @@ impl Root {
         }
     }
 
-    /// Holds the block device at `name`, or the target of a link there, if it can be opened. While
-    /// it is held, the kernel grants no other exclusive open and mounts nothing from it.
+    /// Opens the block device `name` exclusively, or the target of a link there, if possible. While
+    /// it is open, the kernel grants no other exclusive open and mounts nothing from it.
     ///
     /// # Errors
-    /// [`RootError::DeviceInUse`] when the device is mounted, part of a volume, or held by another
-    /// process. [`RootError::NoMedium`] when the device has no bytes.
+    /// [`RootError::DeviceInUse`] if the device is mounted, part of a volume, or opened exclusively
+    /// by another process. [`RootError::NoMedium`] if the device has no bytes.
     pub fn lock_block_device(&self, name: &str) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
@@ -141,14 +142,14 @@ impl Root {
 }
 
 impl LockedFile {
-    /// The block device, if this is one.
+    /// The block device, if this file is a block device.
     #[must_use]
     pub fn block_device(&self) -> Option<BlockDevice> {
         let number = fstat(&self.descriptor).ok()?.st_rdev;
         (self.kind == FileKind::BlockDevice).then_some(BlockDevice { number, bytes: self.size })
     }
 
-    /// The status of the name, while it leads to this file.
+    /// The status of the name, as long as the name leads to this file.
     fn status_at_name(&self) -> Option<Stat> {
         let held = fstat(&self.descriptor).ok()?;
         let named = self.named().ok()?;
@@ -175,8 +176,8 @@ impl LockedFile {
         }
     }
 
-    /// Whether the file can no longer be written. The file system that holds a device's name says
-    /// nothing of the device.
+    /// Whether the file can no longer be written. For a block device this is always false, because
+    /// the file system of its name says nothing about the device.
     fn is_read_only(&self) -> bool {
         let read_only = |flags: StatVfsMountFlags| flags.contains(StatVfsMountFlags::RDONLY);
         self.kind == FileKind::File

@@ -1,23 +1,23 @@
-//! A model of mechanical disks in virtual time: content is exactly [`Memory`]'s, and every
+//! A model of mechanical disks in simulated time. Its content is exactly that of [`Memory`]. Every
 //! operation takes the time of its requests on a disk arm with an FFS-like file system and a page
 //! cache (R3, R24, R85–R88).
 //!
-//! - Time is the owner's `now`; nothing here reads a clock. A seed and a sequence of calls
-//!   determine all times. [`Device::next_completion`] never lies behind the next completion. It may
-//!   lie before it (a step of an operation, or a write without a waiter): then `reap` gives
-//!   nothing, and the next answer is later.
-//! - Costs are the disks' time and the processor's time to search a directory for a name
+//! - The owner passes the time as `now`; the model reads no clock. A seed and a sequence of calls
+//!   determine all times. [`Device::next_completion`] is never later than the next result. It may
+//!   be earlier (for a step of an operation, or a write that nobody waits for). Then `reap` returns
+//!   nothing, and the next call of `next_completion` returns a later time.
+//! - Two things cost time: the disks, and the processor's search for a name in a directory
 //!   ([`SystemProfile::search_rate`]). As in Solaris, `Create` searches the whole directory twice,
-//!   for the name and for room. `Open` searches from the end of the last search. `Remove` then
-//!   searches from the front to the name. Everything else is free. Names and inodes of directories
-//!   are always cached; those of files lie in blocks that may have to be read.
-//! - Several disks work in parallel. Root directories and root files are dealt to the disks in
-//!   turn; the content of a directory lies on its disk.
-//! - A write waits for the read of partly covered pages that hold data and are not cached, and else
-//!   only for room in the queue ([`SystemProfile::write_behind`]). `Create` with a size places its
-//!   pages for free, as if the file had been written long ago. `Trim` costs and frees nothing. A
-//!   `Sync` waits for the requests in flight of its file.
-//! - A full disk gives [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. All
+//!   for the name and for a free entry. `Open` searches from the end of the last search. `Remove`
+//!   then searches from the front to the name. Everything else takes no time. Names and inodes of
+//!   directories are always cached. The inodes of files are in blocks that may have to be read.
+//! - Several disks work in parallel. Root directories and root files are assigned to the disks in
+//!   turn. The content of a directory is on the directory's disk.
+//! - A write waits for the read of each partly covered page that has data and is not cached.
+//!   Otherwise it waits only for space in the queue ([`SystemProfile::write_behind`]). `Create`
+//!   with a size places its pages without cost, as if the file had been written long ago. `Trim`
+//!   costs and frees nothing. A `Sync` waits for the requests of its file in flight.
+//! - A full disk returns [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. All
 //!   other failures are those of [`Memory`].
 
 mod aging;
@@ -57,26 +57,26 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A device on modelled disks.
+/// A device on simulated disks.
 #[derive(Debug)]
 pub struct Mechanical {
     inner: Memory,
-    /// Buffer for the inner device's completions.
+    /// Buffer for the results of the inner device.
     completed: Vec<IoDone>,
     profile: DiskProfile,
     volumes: Vec<Volume>,
     directories: Directories,
     files: HashMap<FileNumber, PlacedFile>,
-    /// Files in the name cache: opening them needs no search.
+    /// Files in the name cache. Opening them needs no search.
     names: Lru<FileNumber, ()>,
     processor: Processor,
     /// Changed blocks, and files with pages collected for a write.
     aging: Aging,
-    /// Cached pages by content and number, with the request that last read each.
+    /// Cached pages by content and number, each with the request that last read it.
     pages: Lru<(u64, u64), RequestId>,
     operations: HashMap<OperationId, Operation>,
     requests: HashMap<RequestId, Pending>,
-    /// The last number of a request, an operation or a content.
+    /// The last number given to a request, an operation or a content.
     last_number: u64,
     ready: VecDeque<(Instant, IoDone)>,
     now: Instant,
@@ -85,11 +85,11 @@ pub struct Mechanical {
 }
 
 impl Mechanical {
-    /// An empty device on `spindles` disks of one kind (at least one). The start angle of each
-    /// follows from `seed`.
+    /// Creates an empty device on `spindles` disks of one kind (at least one). `seed` determines
+    /// the start angle of each disk.
     ///
     /// # Panics
-    /// When the profile has no sectors, or cylinder groups without room for data.
+    /// If the profile has no sectors, or its cylinder groups have no space for data.
     #[must_use]
     pub fn new(profile: DiskProfile, spindles: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -127,18 +127,18 @@ impl Mechanical {
         }
     }
 
-    /// Keeps the records of the last `limit` requests from now on; 0, the default, keeps none.
+    /// Keeps the records of the last `limit` requests from now on. 0, the default, keeps none.
     pub fn keep_records(&mut self, limit: usize) {
         self.log.keep(limit);
     }
 
-    /// The records since the last call in the order of completion, and the number of older records
+    /// The records since the last call, in order of completion, and the number of older records
     /// that were dropped.
     pub fn take_records(&mut self) -> (Vec<ServiceRecord>, u64) {
         self.log.take()
     }
 
-    /// Counts over all disks; a request counts from its start.
+    /// Counts over all disks. A request is counted when it starts.
     #[must_use]
     pub fn counts(&self) -> MechanicalCounts {
         let mut sum = MechanicalCounts::default();
@@ -166,7 +166,8 @@ impl Mechanical {
         self.inner.content(path)
     }
 
-    /// Writes everything back from `now` on, and returns the time when the last disk comes to rest.
+    /// Writes all changes back, starting at `now`. Returns the time when the last disk becomes
+    /// idle.
     pub fn settle(&mut self, now: Instant) -> Instant {
         self.advance(now);
         loop {
@@ -178,9 +179,9 @@ impl Mechanical {
         }
     }
 
-    /// Plays the end of the process and a restart of the machine: everything is written back, files
-    /// are closed, and caches are empty. Drops completions not yet reaped. Returns the time when
-    /// the disks come to rest.
+    /// Simulates the end of the process and a restart of the machine. All changes are written back,
+    /// files are closed, and caches are emptied. Results that were not reaped are dropped. Returns
+    /// the time when the disks become idle.
     pub fn restart(&mut self, now: Instant) -> Instant {
         let now = self.settle(now);
         for file in self.inner.open_files() {
@@ -223,8 +224,8 @@ impl Device for Mechanical {
 }
 
 impl BlockingDevice for Mechanical {
-    /// Sleeps until the next completion, counted from the last `now`: in real time the model is as
-    /// slow as the modelled disk.
+    /// Sleeps until the next result, counted from the last `now`. So in real time the model is as
+    /// slow as the real disk.
     fn wait(&mut self, timeout: Option<Duration>) {
         let left = self.next_completion().map(|at| at.since(self.now));
         let timeout = left.into_iter().chain(timeout).min();

@@ -1,18 +1,18 @@
-//! A deterministic device in memory for tests and simulations: a file tree whose operations finish
-//! at once. A volatile device can play a crash. It injects no other faults (see [`crate::faulty`])
-//! and models no time.
+//! A deterministic device in memory, for tests and simulations: a file tree whose operations finish
+//! at once. A volatile device can simulate a crash. This device injects no other faults (see
+//! [`crate::faulty`]) and models no time.
 //!
-//! After [`Memory::crash`] a volatile device keeps the least that `io` allows:
-//! - Writes, truncations and trims of a file, and the sizes they give, are volatile until a `Sync`
-//!   of the file. Until then each change survives whole, torn at 512-byte sectors, or not at all,
-//!   independently of earlier and later changes. The device writes the oldest changes of a file
-//!   back once 32 MiB wait.
-//! - The name of a created file is volatile until a `Sync` of the file. A name that survives
-//!   without the sync leads to the surviving content, which may be empty.
-//! - A removed name may come back with its durable content; a name that was created again may come
-//!   back with the old file. This holds for the last 64 removed names. Directories are durable at
-//!   once.
-//! - Operations that were not reaped count as not completed; no file is open afterwards.
+//! After [`Memory::crash`], a volatile device keeps only the minimum that `io` guarantees:
+//!
+//! - Writes, truncations and trims of a file may be lost until a `Sync` of the file, together with
+//!   the resulting sizes. Each change survives whole, or torn at 512-byte sectors, or not at all,
+//!   independently of other changes. Once 32 MiB of changes to a file wait, the device writes the
+//!   oldest back.
+//! - The name of a new file may be lost until a `Sync` of the file. A name that survives without
+//!   the sync leads to the surviving content, which may be empty.
+//! - A removed name may return with its durable content. A name that was created again may return
+//!   with the old file. This applies to the last 64 removed names. Directories are durable at once.
+//! - Operations that were not reaped count as unfinished. No file is open afterwards.
 
 mod content;
 mod file;
@@ -30,7 +30,7 @@ use std::time::Duration;
 pub(crate) use tree::FileNumber;
 use tree::Tree;
 
-/// Bytes of volatile changes of one file before the oldest are written back.
+/// Once one file has this many bytes of volatile changes, the oldest are written back.
 const WRITE_BACK_LIMIT: u64 = 32 << 20;
 
 /// A device in memory.
@@ -38,35 +38,35 @@ const WRITE_BACK_LIMIT: u64 = 32 << 20;
 pub struct Memory {
     tree: Tree,
     open: BTreeMap<FileId, FileNumber>,
-    /// Writes change sizes only.
+    /// Whether writes change only sizes.
     is_null: bool,
     finished: VecDeque<(Instant, IoDone)>,
     parker: Parker,
 }
 
 impl Default for Memory {
-    /// An empty device that makes everything durable at once.
+    /// Creates an empty device that makes everything durable at once.
     fn default() -> Self {
         Self::from_tree(Tree::new(0))
     }
 }
 
 impl Memory {
-    /// An empty device with volatile changes; it needs twice the memory.
+    /// Creates an empty device with volatile changes. It needs twice the memory.
     #[must_use]
     pub fn volatile() -> Self {
         Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
     }
 
-    /// A device that keeps names and sizes but no bytes: reads give zeros. It serves to measure
-    /// everything but the disk.
+    /// Creates a device that keeps names and sizes but no bytes, so reads return zeros. Use it to
+    /// measure everything except the disk.
     #[must_use]
     pub fn null() -> Self {
         Self { is_null: true, ..Self::default() }
     }
 
-    /// A copy with the same files, volatile or durable. Nothing is open or in flight on it. Content
-    /// is shared until written.
+    /// A copy with the same files, volatile or durable like the original. It has no open files and
+    /// no operations in flight. Content is shared until it is written.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut tree = self.tree.clone();
@@ -76,7 +76,7 @@ impl Memory {
         Self::from_tree(tree)
     }
 
-    /// Bytes of all named files.
+    /// Total bytes of all named files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tree.bytes()
@@ -85,7 +85,7 @@ impl Memory {
     /// Adds a blank block device of `size` bytes that [`IoOp::OpenBlockDevice`] can open.
     ///
     /// # Panics
-    /// When the folder does not exist or the path is taken.
+    /// If the folder does not exist or the path is already used.
     pub fn add_block_device(&mut self, path: StorePath, size: u64) {
         let number = self.tree.create(path).expect("a free name in a folder that exists");
         let file = self.tree.file_mut(number);
@@ -103,13 +103,13 @@ impl Memory {
         Some(bytes)
     }
 
-    /// Flips the bits of `mask` in one byte of a file for good, like a rotting medium. Returns
-    /// false when the byte does not exist.
+    /// Flips the bits of `mask` in one byte of a file permanently, like a decaying medium. Returns
+    /// false if the byte does not exist.
     pub fn rot(&mut self, path: &StorePath, offset: u64, mask: u8) -> bool {
         self.tree.find(path).is_ok_and(|number| self.tree.file_mut(number).rot(offset, mask))
     }
 
-    /// Closes every file, as the end of a process does. Drops completions not yet reaped.
+    /// Closes every file, like the end of a process. Results that were not reaped are dropped.
     pub fn close_all(&mut self) {
         self.finished.clear();
         for number in std::mem::take(&mut self.open).into_values() {
@@ -117,8 +117,8 @@ impl Memory {
         }
     }
 
-    /// Plays a crash of the machine by the rules of this module. The device is then as a new
-    /// process finds it.
+    /// Simulates a crash of the machine by the rules of this module. The device is then in the
+    /// state that a new process would find.
     pub fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         self.close_all();
         self.tree.crash(policy, random);
@@ -145,12 +145,12 @@ impl Memory {
         self.tree.next_number()
     }
 
-    /// The size of a file in bytes; `None` once it is gone.
+    /// The size of a file in bytes; `None` after the file is gone.
     pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
         self.tree.size_of(number)
     }
 
-    /// Opens a file under an id; the id's previous file is closed.
+    /// Opens a file under an id. The previous file of this id is closed.
     fn assign(&mut self, file: FileId, number: FileNumber) {
         self.tree.acquire(number);
         if let Some(old) = self.open.insert(file, number) {

@@ -1,5 +1,5 @@
-//! An open file of a real disk, the table of open files, and whole transfers with blocking system
-//! calls.
+//! An open file of a real disk, the table of open files, and complete transfers with blocking
+//! system calls.
 
 use crate::buffer::{ALIGNMENT, IoBuffer};
 use crate::io::{FileId, IoError, IoOutput, StorePath};
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// What offset, length and memory of a direct transfer are multiples of, in bytes.
+/// In a direct transfer, offset, length and memory address must be multiples of this many bytes.
 const PAGE: u64 = ALIGNMENT as u64;
 
 /// The kind of an open file.
@@ -23,15 +23,17 @@ pub enum FileKind {
     BlockDevice,
 }
 
-/// An open file: a descriptor for any IO, and one past the page cache for aligned IO.
+/// An open file with two descriptors: one for any IO, and one for aligned IO that bypasses the page
+/// cache.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
     pub(crate) kind: FileKind,
     direct: Option<OwnedFd>,
-    /// Set when the file system refuses a direct transfer that looked right; none is tried again.
+    /// Set after the file system has refused a direct transfer of correct alignment. Direct
+    /// transfers are then no longer tried.
     direct_refused: AtomicBool,
-    /// The directory whose entry for this file is not known to be durable.
+    /// The directory of a new file, until the file's entry there is durable.
     new_in: Mutex<Option<StorePath>>,
 }
 
@@ -47,8 +49,8 @@ impl OpenFile {
     }
 
     /// The direct descriptor, if a transfer of `length` bytes at `offset` can use it. Memory and
-    /// offset have the same alignment: buffers start on a page, and a transfer covers the whole
-    /// buffer or its rest.
+    /// offset have the same alignment, because a buffer starts on a page, and a transfer covers the
+    /// whole buffer or its rest.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))
@@ -59,8 +61,8 @@ impl OpenFile {
         self.direct_refused.store(true, Ordering::Relaxed);
     }
 
-    /// Makes one system call on the suitable descriptor. Repeats it after a signal, and once
-    /// through the page cache when the file system refuses direct IO.
+    /// Makes one system call on the suitable descriptor. After a signal, the call is repeated. If
+    /// the file system refuses direct IO, the call is repeated once through the page cache.
     fn transfer(
         &self,
         offset: u64,
@@ -103,8 +105,9 @@ impl OpenFile {
         Ok(IoOutput::Moved { count })
     }
 
-    /// Punches a hole. A trim is advice, so a file system without holes is no error. A block device
-    /// is never trimmed: what lies behind a store on it may belong to somebody else.
+    /// Punches a hole. A trim is only a hint, so a file system without holes is not an error. A
+    /// block device is never trimmed, because the bytes after a store may belong to another
+    /// program.
     pub(crate) fn trim(&self, offset: u64, length: u64) -> Result<IoOutput, IoError> {
         if length > 0 && self.kind == FileKind::File {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -137,7 +140,7 @@ impl Files {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(file, Arc::new(open));
     }
 
-    /// Forgets the file; users that hold it can still read and write it.
+    /// Removes the file from the table. Operations in progress can still read and write it.
     pub(crate) fn remove(&self, file: FileId) -> Option<Arc<OpenFile>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&file)
     }

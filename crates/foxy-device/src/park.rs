@@ -1,4 +1,4 @@
-//! How the thread that owns a device sleeps until an operation finishes, a time passes, or another
+//! Lets the thread that owns a device sleep until an operation finishes, a time passes, or another
 //! thread wakes it.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
@@ -8,17 +8,17 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A device whose owner can sleep on it. The owner's loop takes requests, reaps, runs the scheme,
-/// submits, and calls [`BlockingDevice::wait`] when idle. A wake before the wait is not lost.
+/// A device whose owner can sleep. The owner's loop accepts requests, reaps, runs the scheme,
+/// submits, and calls [`BlockingDevice::wait`] when idle. A wake-up before the wait is not lost.
 pub trait BlockingDevice: Device + Send {
-    /// Sleeps until something can be reaped, [`Waker::wake`] is called, or `timeout` has passed.
-    /// May return early.
+    /// Sleeps until a result can be reaped, [`Waker::wake`] is called, or `timeout` has passed. May
+    /// return early.
     fn wait(&mut self, timeout: Option<Duration>);
 
-    /// A handle with which other threads end a wait.
+    /// A handle for other threads to end a wait.
     fn waker(&self) -> Waker;
 
-    /// A handle with which other threads read cached content, if the device has one.
+    /// A handle for other threads to read cached content, if the device supports this.
     fn reader(&self) -> Option<Reader> {
         None
     }
@@ -60,18 +60,18 @@ impl<D: BlockingDevice + ?Sized> BlockingDevice for Box<D> {
     }
 }
 
-/// Ends the wait of one device's owner, from any thread.
+/// Wakes the owner of one device, from any thread.
 #[derive(Clone)]
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 
 impl Waker {
-    /// A waker that calls `wake`.
+    /// Creates a waker that calls `wake`.
     #[must_use]
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(wake))
     }
 
-    /// Wakes the owner. Cheap when the owner is awake.
+    /// Wakes the owner. The call is cheap if the owner is already awake.
     pub fn wake(&self) {
         (self.0)();
     }
@@ -83,7 +83,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A flag on which one thread sleeps, for devices without a kernel object to sleep on.
+/// A flag on which one thread sleeps. It serves devices without a kernel object to sleep on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parker {
     shared: Arc<(Mutex<bool>, Condvar)>,

@@ -1,6 +1,6 @@
-//! Read-only access to a store's folder: nothing is created or written. A shared lock keeps a store
-//! from opening the folder meanwhile; a folder without a lock file has never been a store on this
-//! machine.
+//! Read-only access to a store's folder: nothing is created or written. A shared lock prevents a
+//! store from opening the folder at the same time. A folder without a lock file was never used by a
+//! store on this machine.
 
 use crate::block_device::open_block_device;
 use crate::io::{IoError, StorePath};
@@ -28,7 +28,7 @@ impl ReadOnlyFolder {
     /// Opens an existing folder.
     ///
     /// # Errors
-    /// [`RootError::InUse`] while a store is open there; system errors.
+    /// [`RootError::InUse`] while a store has opened the folder; system errors.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let failed = |error: Errno| explain(path, error);
         let directory =
@@ -50,8 +50,8 @@ impl ReadOnlyFolder {
     /// Opens a file of the folder.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] for anything but a file, [`IoError::InUse`]
-    /// while a store has the file open by any name; system errors.
+    /// [`IoError::NotFound`]; [`IoError::WrongKind`] for anything but a file; [`IoError::InUse`]
+    /// while a store has opened the file under any name; system errors.
     pub fn file(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let descriptor = openat(&self.directory, path.as_str(), flags, Mode::empty())?;
@@ -63,12 +63,12 @@ impl ReadOnlyFolder {
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
-    /// Opens the block device of that name, or the target of a link. No store can open the device
-    /// meanwhile.
+    /// Opens the block device at `path`, or the target of a link. No store can open the device at
+    /// the same time.
     ///
     /// # Errors
-    /// [`IoError::NotFound`], [`IoError::WrongKind`] for anything else, [`IoError::InUse`] while
-    /// another process holds the device; system errors.
+    /// [`IoError::NotFound`]; [`IoError::WrongKind`] for anything else; [`IoError::InUse`] while
+    /// another process has opened the device exclusively; system errors.
     pub fn block_device(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::EXCL;
         let (descriptor, size) = open_block_device(&self.directory, path.as_str(), flags)?;
@@ -77,17 +77,17 @@ impl ReadOnlyFolder {
 }
 
 impl ReadOnlyFile {
-    /// Size in bytes at the opening.
+    /// Size in bytes when the file was opened.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Fills `buffer` from `offset` and returns the number of bytes; fewer only at the end of the
-    /// file.
+    /// Fills `buffer` from `offset` on and returns the number of bytes. Fewer bytes mean the end of
+    /// the file.
     ///
     /// # Errors
-    /// The device's.
+    /// The errors of the device.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, IoError> {
         let mut count = 0;
         while count < buffer.len() {

@@ -1,5 +1,5 @@
-//! Reads of cached file content on any thread, beside the device and without waiting for a disk.
-//! After several misses it tries less often, because each try costs a system call.
+//! Reads cached file content on any thread, without using the device's thread or waiting for a
+//! disk. After several misses it tries less often, because each try costs a system call.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, range_end};
@@ -9,10 +9,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Longest run of skipped reads after a miss.
+/// Most reads that are skipped in a row after misses.
 const MAX_SKIPPED_READS: u32 = 31;
 
-/// Reads content from the page cache. Clones share their experience.
+/// Reads content from the page cache. All clones share the counts of hits and misses.
 #[derive(Clone)]
 pub struct Reader(Arc<ReaderShared>);
 
@@ -32,8 +32,8 @@ impl Reader {
         Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
     }
 
-    /// All `length` bytes from `offset`, if they are cached. `None` may also mean that no read was
-    /// tried.
+    /// All `length` bytes from `offset` on, if they are cached. `None` may also mean that the read
+    /// was skipped.
     #[must_use]
     pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.0.pause.is_on() {
@@ -50,13 +50,13 @@ impl Reader {
         let mut buffer = IoBuffer::zeroed(length);
         let slice = &mut [IoSliceMut::new(buffer.as_mut())];
         let count = preadv2(&file.buffered, slice, offset, ReadWriteFlags::NOWAIT);
-        // A short read, a missing feature and a disk error all count as a miss; the device reports
-        // the cause.
+        // A short read, a missing feature and a disk error all count as a miss. The device will
+        // report the cause.
         (count == Ok(length)).then_some(buffer)
     }
 }
 
-/// Skips reads: twice as many after each miss, none after a hit.
+/// Decides which reads to skip. After each miss, twice as many are skipped; after a hit, none.
 #[derive(Debug, Default)]
 struct Pause {
     length: AtomicU32,
@@ -64,7 +64,8 @@ struct Pause {
 }
 
 impl Pause {
-    /// Whether to skip this read. Concurrent calls may skip too many or too few.
+    /// Whether to skip this read. With concurrent calls, the number of skipped reads may be
+    /// slightly wrong.
     fn is_on(&self) -> bool {
         let left = self.left.load(Relaxed);
         self.left.store(left.saturating_sub(1), Relaxed);

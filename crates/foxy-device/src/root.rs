@@ -1,5 +1,5 @@
-//! A store's folder on a real file system: creation, the lock against a second process, and the
-//! disk space it takes.
+//! A store's folder on a real file system: its creation, its lock against a second process, and the
+//! disk space that it uses.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the lock file; devices do not list it.
+/// Name of the lock file. Devices omit this file in listings.
 pub(crate) const LOCK: &str = "foxy.lock";
 
 /// An open, locked folder. The lock ends with the last clone, or with the process.
@@ -23,18 +23,18 @@ pub struct Root {
     lock: Arc<OwnedFd>,
 }
 
-/// Reason why a folder cannot hold a store.
+/// Why a folder cannot contain a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootError {
-    /// Another process has the folder open.
+    /// Another process has opened the folder.
     InUse(PathBuf),
-    /// The block device is mounted, part of a volume, or held by another process.
+    /// The block device is mounted, part of a volume, or opened exclusively by another process.
     DeviceInUse(PathBuf),
     /// The block device has no bytes.
     NoMedium(PathBuf),
-    /// The path leads to something else.
+    /// The path leads to something other than a directory.
     NotADirectory(PathBuf),
-    /// A link or folder stands where the lock file should be.
+    /// A link or folder has the name of the lock file.
     LockNotAFile(PathBuf),
     /// Permission denied.
     Denied(PathBuf),
@@ -143,11 +143,11 @@ impl Root {
         Some(status.f_bavail.saturating_mul(status.f_frsize))
     }
 
-    /// A duplicate of the lock for another process. The lock ends when all holders have released
+    /// A duplicate of the lock for another process. The lock ends when all processes have released
     /// it.
     ///
     /// # Errors
-    /// When no descriptor is left.
+    /// If the process has no free descriptor.
     pub fn share_lock(&self) -> std::io::Result<OwnedFd> {
         self.lock.try_clone()
     }
@@ -157,7 +157,7 @@ impl Root {
     }
 }
 
-/// Takes a lock; [`IoError::InUse`] if another process has it.
+/// Locks a file. Returns [`IoError::InUse`] if another process has locked it.
 pub(crate) fn lock(file: impl AsFd, how: FlockOperation) -> Result<(), IoError> {
     match retry_on_intr(|| flock(&file, how)) {
         Err(Errno::WOULDBLOCK) => Err(IoError::InUse),
@@ -197,20 +197,20 @@ pub(crate) fn not_locked(path: &Path, error: IoError) -> RootError {
     }
 }
 
-/// Unit of `st_blocks`, for every block size of the file system (stat(3type)).
+/// Bytes in a unit of `st_blocks`, for every block size of the file system (stat(3type)).
 const STAT_BLOCK_BYTES: u64 = 512;
-/// Maximum nesting of folders in a store.
+/// Deepest nesting of folders in a store.
 const MAX_DEPTH: usize = 3;
 
 impl Root {
-    /// The device number that folders on one file system share.
+    /// The device number. Folders on the same file system share it.
     #[must_use]
     pub fn file_system(&self) -> Option<u64> {
         fstat(self.directory()).ok().map(|status| status.st_dev)
     }
 
-    /// Disk space in bytes of the entries that `ours` accepts, with their content. Stops early at
-    /// `enough`. Unreadable entries count as 0.
+    /// Disk space in bytes of the entries that `ours` accepts, including their content. The count
+    /// stops early at `enough`. Unreadable entries count as 0.
     #[must_use]
     pub fn used_bytes(&self, ours: impl Fn(&str) -> bool, enough: u64) -> u64 {
         let mut taken = 0;

@@ -1,5 +1,5 @@
-//! A real disk through a small pool of threads with blocking system calls. Works everywhere, also
-//! in containers.
+//! A real disk with a small pool of threads and blocking system calls. It works everywhere, even in
+//! containers.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::open_file::{Files, OpenFile};
@@ -17,18 +17,19 @@ use std::time::Duration;
 /// Whether IO on large files bypasses the page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
-    /// Everything goes through the page cache.
+    /// All IO uses the page cache.
     Off,
-    /// Aligned transfers on files of at least 1 MiB bypass the page cache, if the file system can.
+    /// Aligned transfers on files of at least 1 MiB bypass the page cache, if the file system
+    /// supports this.
     WhenAligned,
 }
 
-/// The thread that carries out writes.
+/// Which thread performs writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// The pool, like every other operation.
+    /// A thread of the pool, as for every other operation.
     Queued,
-    /// The owner, before `submit` returns, like Squid's aufs (R63).
+    /// The owner's thread, before `submit` returns, like Squid's aufs (R63).
     Waited,
 }
 
@@ -59,7 +60,7 @@ struct Queue {
     closing: bool,
 }
 
-/// An operation with its open file looked up.
+/// An operation together with its open file.
 #[derive(Debug)]
 struct Job {
     id: IoId,
@@ -72,24 +73,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Threads {
-    /// A device on `root` with `threads` threads (at least one).
+    /// Creates a device on `root` with `threads` threads (at least one).
     ///
     /// # Errors
-    /// When a thread cannot be started.
+    /// If a thread cannot be started.
     pub fn new(root: &Root, threads: usize, direct: DirectIo) -> std::io::Result<Self> {
         let parker = Parker::default();
         let owner = parker.waker();
         Self::start(root, threads, direct, parker, owner)
     }
 
-    /// Sets which thread carries out writes.
+    /// Sets which thread performs writes.
     #[must_use]
     pub const fn writing(mut self, writes: Writes) -> Self {
         self.writes = writes;
         self
     }
 
-    /// A device whose owner sleeps elsewhere and is woken by `owner`; do not use its `wait`.
+    /// Creates a device whose owner sleeps elsewhere and is woken by `owner`. Do not call its
+    /// `wait`.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,
@@ -137,7 +139,7 @@ impl Device for Threads {
     fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
         self.in_flight += 1;
         if let IoOp::Close { file } = op {
-            // Jobs in flight hold the descriptor; it is closed with the last of them.
+            // Jobs in flight share the descriptor, so it is closed after the last of these jobs.
             let result = self.files.remove(file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
             let done = IoDone { id, result, buffer: None };
             return lock(&self.shared.finished).push(Finished { done, opened: None });
@@ -198,8 +200,7 @@ impl Drop for Threads {
         lock(&self.shared.queue).closing = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
-            // A panicking disk thread has printed its panic; there is nothing to add while
-            // dropping.
+            // A disk thread that panicked has already printed its panic message.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! A device that counts and records the operations that pass through it (R2), and changes nothing.
+//! A device that counts and records the operations of a wrapped device (R2) and changes nothing.
 //! The counts are exact on any disk.
 
 use crate::buffer::IoBuffer;
@@ -14,15 +14,16 @@ use std::time::Duration;
 pub struct TraceRecord {
     /// Kind of the operation.
     pub kind: OpKind,
-    /// The open file; none for operations on names.
+    /// The open file; `None` for operations on names.
     pub file: Option<FileId>,
     /// Offset in the file in bytes; 0 if not applicable.
     pub offset: u64,
-    /// Requested bytes: of a transfer or trim, or the size that a `Create` preallocates.
+    /// Number of bytes requested: of a transfer, of a trim, or of the space that a `Create`
+    /// preallocates.
     pub length: u64,
-    /// Time of submission.
+    /// Time when the operation was submitted.
     pub submitted: Instant,
-    /// Time of reaping.
+    /// Time when the result was reaped.
     pub finished: Instant,
     /// The outcome.
     pub result: Result<(), IoError>,
@@ -31,11 +32,11 @@ pub struct TraceRecord {
 /// Counts of one kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCounts {
-    /// Operations reaped.
+    /// Number of operations reaped.
     pub finished: u64,
-    /// Failed operations among them.
+    /// How many of these operations failed.
     pub failed: u64,
-    /// Bytes moved by reads and writes.
+    /// Bytes that reads and writes moved.
     pub bytes: u64,
     /// Sum of the times from submission to reaping, in nanoseconds.
     pub nanoseconds: u64,
@@ -53,7 +54,7 @@ impl TraceCounts {
     }
 }
 
-/// The record of a [`Traced`] device, shared between threads.
+/// The counts and records of a [`Traced`] device, shared between threads.
 #[derive(Debug)]
 pub struct Trace {
     seen: Mutex<Seen>,
@@ -103,7 +104,7 @@ impl Trace {
     }
 }
 
-/// A device around a device that counts and records.
+/// Wraps another device, counts its operations and records them.
 #[derive(Debug)]
 pub struct Traced<D> {
     inner: D,
@@ -112,13 +113,13 @@ pub struct Traced<D> {
 }
 
 impl<D: Device> Traced<D> {
-    /// Wraps `inner` and keeps the last `limit` records; 0 keeps counts alone.
+    /// Wraps `inner` and keeps the last `limit` records. With 0, only counts are kept.
     pub fn new(inner: D, limit: usize) -> Self {
         let trace = Arc::new(Trace { seen: Mutex::default(), limit });
         Self { inner, trace, under_way: HashMap::new() }
     }
 
-    /// The shared record.
+    /// The shared counts and records.
     pub fn trace(&self) -> Arc<Trace> {
         Arc::clone(&self.trace)
     }

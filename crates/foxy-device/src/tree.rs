@@ -1,5 +1,5 @@
-//! Operations on a real disk as system calls relative to the [`Root`]'s descriptor: never outside
-//! it, and never through a symbolic link in the last component.
+//! Operations on a real disk as system calls relative to the [`Root`]'s descriptor. They never
+//! leave this folder and never follow a symbolic link in the last component.
 
 use crate::block_device::open_block_device;
 use crate::io::{DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Files of at least this many bytes get a second descriptor for direct IO, if wanted.
+/// Files of at least this many bytes receive a second descriptor for direct IO, if requested.
 const DIRECT_MIN_BYTES: u64 = 1 << 20;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -24,8 +24,8 @@ pub(crate) struct Finished {
     pub(crate) opened: Option<(FileId, OpenFile)>,
 }
 
-/// Carries out an operation other than `Close` with blocking system calls. `file` is the open file
-/// that a `Read`, `Write`, `Sync` or `Trim` names.
+/// Performs an operation other than `Close` with blocking system calls. `file` is the open file of
+/// a `Read`, `Write`, `Sync` or `Trim`.
 pub(crate) fn carry_out(
     root: &OwnedFd,
     id: IoId,
@@ -64,7 +64,8 @@ pub(crate) fn carry_out(
     Finished { done: IoDone { id, result, buffer }, opened }
 }
 
-/// Makes a file's bytes and size durable. The first sync after the creation includes the name.
+/// Makes a file's bytes and size durable. The first sync after the creation also makes the name
+/// durable.
 fn sync(root: &OwnedFd, file: &OpenFile) -> Result<IoOutput, IoError> {
     retry_on_intr(|| fdatasync(&file.buffered))?;
     let mut new_in = file.lock_new_in();
@@ -78,7 +79,7 @@ fn sync(root: &OwnedFd, file: &OpenFile) -> Result<IoOutput, IoError> {
 fn sync_directory(root: &OwnedFd, path: &StorePath) -> Result<(), Errno> {
     let directory = open_directory(root, path)?;
     match retry_on_intr(|| fsync(&directory)) {
-        // This file system does not sync directories and orders their changes itself.
+        // This file system cannot sync directories, but orders their changes itself.
         Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         Err(error) => Err(error),
     }
@@ -118,11 +119,11 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
     if size > 0 {
         match fallocate(&buffered, FallocateFlags::empty(), 0, size) {
             Ok(()) => {}
-            // The file system cannot preallocate: the file is sparse, and a full disk shows at the
-            // write.
+            // The file system cannot preallocate. The file is then sparse, and a full disk shows
+            // only at a later write.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => ftruncate(&buffered, size)?,
             Err(error) => {
-                // Removes the file that does not fit. The first error is the one to report.
+                // Remove the file that does not fit. The first error is the one to report.
                 let _ = unlinkat(root, path.as_str(), AtFlags::empty());
                 return Err(error.into());
             }
@@ -132,7 +133,7 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
     Ok((OpenFile::new(FileKind::File, buffered, direct, Some(path.parent())), IoOutput::Done))
 }
 
-/// `None` where the file system has no direct IO.
+/// A descriptor for direct IO; `None` if the file system does not support it.
 fn open_direct(root: &OwnedFd, path: &StorePath, size: u64, wanted: bool) -> Option<OwnedFd> {
     let open = || openat(root, path.as_str(), flags() | OFlags::DIRECT, Mode::empty()).ok();
     (wanted && size >= DIRECT_MIN_BYTES).then(open).flatten()
@@ -169,8 +170,8 @@ fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError
     Ok(entries)
 }
 
-/// Whether an entry is a directory, and its size in bytes; `None` for other kinds of entries and
-/// entries that vanished.
+/// Whether an entry is a directory, and its size in bytes. `None` for other kinds of entries and
+/// for entries that have vanished.
 fn kind(directory: impl AsFd, name: &str) -> Result<Option<(bool, u64)>, IoError> {
     let status = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => status,

@@ -1,9 +1,10 @@
-//! A real disk through io_uring: many reads, writes and syncs with one system call. One helper
-//! thread carries out operations on names with the code of [`crate::threads`]. [`crate::choose`]
-//! lists where io_uring cannot run.
+//! A real disk with io_uring: many reads, writes and syncs per system call. A helper thread
+//! performs operations on names with the code of [`crate::threads`]. [`UringError`] lists where
+//! io_uring cannot run.
 //!
-//! Memory: a slot owns the buffer and the descriptor of each transfer from before the kernel learns
-//! of them until its completion was taken from the ring, whatever becomes of the device.
+//! Memory safety: a slot owns the buffer and the descriptor of each transfer. It owns them from
+//! before the kernel receives the transfer until its completion was taken from the ring, even if
+//! the device is dropped.
 
 mod slots;
 
@@ -25,24 +26,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// User data of the bell's completion; no slot has this number.
+/// User data of the bell's completion. No slot has this number.
 const BELL: u64 = u64::MAX;
 
-/// Longest wait in the kernel, which accepts at most 2^63 seconds; a wait may end early.
+/// Longest wait in the kernel, which accepts at most 2^63 seconds. A wait may end early.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Reason why a [`Uring`] cannot run.
+/// Why a [`Uring`] cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UringError {
-    /// The setup failed with a system error number: an old kernel (ENOSYS), a container's filter or
-    /// `kernel.io_uring_disabled` (EPERM), too little lockable memory (ENOMEM), a bad number of
-    /// entries (EINVAL).
+    /// The setup failed with this system error number. Causes: an old kernel (ENOSYS), a
+    /// container's filter or `kernel.io_uring_disabled` (EPERM), too little lockable memory
+    /// (ENOMEM), an invalid number of entries (EINVAL).
     Setup(i32),
-    /// The kernel lacks needed operations or features (Linux 5.11 has them).
+    /// The kernel lacks required operations or features. Linux 5.11 has them.
     TooOld,
     /// A first harmless operation failed.
     Trial,
-    /// The helper thread or the bell failed to start, with the system's error number.
+    /// The helper thread or the bell could not be started, with the system's error number.
     Helper(i32),
 }
 
@@ -77,14 +78,14 @@ pub struct Uring {
     backlog: VecDeque<u32>,
     /// Number of entries in the ring or in the kernel.
     started: usize,
-    /// Maximum of `started`.
+    /// Limit of `started`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,
     bell: Arc<Bell>,
-    /// Whether a poll of the bell is in the ring.
+    /// Whether the ring contains a poll of the bell.
     armed: bool,
-    /// Whether the bell completed since the last wait.
+    /// Whether the poll of the bell completed since the last wait.
     heard: bool,
 }
 
@@ -95,14 +96,14 @@ impl fmt::Debug for Uring {
 }
 
 impl Uring {
-    /// A device on `root` with at most `depth` transfers in the kernel at once; further transfers
+    /// Creates a device on `root` with at most `depth` transfers in the kernel. Further transfers
     /// wait in the process.
     ///
     /// # Errors
-    /// [`UringError`], when the kernel has no suitable io_uring; nothing is left behind.
+    /// [`UringError`], if the kernel has no suitable io_uring. In this case nothing remains open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
-        // One additional entry for the bell.
+        // The bell needs one more entry.
         let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
@@ -124,7 +125,7 @@ impl Uring {
         Ok(device)
     }
 
-    /// A wait that the bell ends at once proves that operations complete.
+    /// Waits for a ring of the bell, to prove that operations complete.
     fn try_out(&mut self) -> Result<(), UringError> {
         self.bell.ring();
         self.wait(Some(Duration::from_secs(1)));
@@ -143,7 +144,7 @@ impl Uring {
         }
     }
 
-    /// Fills the ring from the backlog. The kernel learns of the entries at the next `turn`.
+    /// Fills the ring from the backlog. The kernel receives the entries at the next `turn`.
     fn fill(&mut self) {
         if !self.armed {
             let watch =
@@ -163,7 +164,7 @@ impl Uring {
         }
     }
 
-    /// Returns false when the ring is full.
+    /// Adds an entry to the ring. Returns false if the ring is full.
     fn push(&mut self, entry: squeue::Entry) -> bool {
         // SAFETY: the entry's memory and descriptor stay valid until its completion. For a transfer
         // its slot owns both; the slot is emptied only in `take_completions` after its completion
@@ -174,7 +175,7 @@ impl Uring {
         unsafe { self.ring.submission().push(&entry).is_ok() }
     }
 
-    /// Passes the entries in the ring to the kernel and takes completions.
+    /// Passes the entries in the ring to the kernel and collects completions.
     fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
         let nothing_new = self.ring.submission().is_empty();
         let submitter = self.ring.submitter();
@@ -189,7 +190,7 @@ impl Uring {
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the timeout, or a kernel short of memory or completion entries: retry
+            // A signal, the timeout, or a kernel without free memory or completion entries: retry
             // later.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
@@ -214,7 +215,7 @@ impl Uring {
         }
     }
 
-    /// Fails the backlog, when the kernel will not learn of it any more.
+    /// Fails the transfers of the backlog, because the kernel accepts no more entries.
     fn fail_backlog(&mut self, error: Errno) {
         for slot in std::mem::take(&mut self.backlog) {
             self.finished.push(self.slots.remove(slot).finish(Err(error.into())));
@@ -291,8 +292,8 @@ impl BlockingDevice for Uring {
 }
 
 impl Drop for Uring {
-    /// Finishes all submitted operations, as [`Threads`] does. If the ring breaks, the buffers are
-    /// leaked: the kernel may still write into them.
+    /// Finishes all submitted operations, like [`Threads`]. If the ring fails, the buffers are
+    /// leaked, because the kernel may still write into them.
     fn drop(&mut self) {
         while !self.slots.is_empty() {
             self.fill();
@@ -303,12 +304,12 @@ impl Drop for Uring {
     }
 }
 
-/// Ends the sleep of the ring's owner: an eventfd that the ring watches. Any thread rings it; the
+/// Wakes the owner of the ring: an eventfd that the ring polls. Any thread may ring the bell; the
 /// owner silences it.
 #[derive(Debug)]
 struct Bell {
     descriptor: OwnedFd,
-    /// Only the first ring after a silence costs a system call.
+    /// Whether the bell has rung since the last silence. Only the first ring needs a system call.
     rung: AtomicBool,
 }
 
@@ -329,15 +330,16 @@ impl Bell {
 
     fn ring(&self) {
         if !self.rung.swap(true, Ordering::AcqRel) {
-            // An eight-byte counter that is silenced before it overflows accepts every write.
+            // The write always succeeds: the eight-byte counter is reset long before it overflows.
             let _ = rustix::io::write(&self.descriptor, &1u64.to_ne_bytes());
         }
     }
 
-    /// Readies the bell for the next ring. Work done before a swallowed ring is visible afterwards.
+    /// Resets the bell for the next ring. Work done before an ignored ring is visible after this
+    /// call.
     fn silence(&self) {
-        // The eventfd is empty when the ring saw it before the ringer was done; that ring then ends
-        // one wait too many.
+        // The eventfd may still be empty, if the poll completed before the ringing thread finished.
+        // Then that ring ends one additional wait.
         let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         self.rung.swap(false, Ordering::AcqRel);
     }

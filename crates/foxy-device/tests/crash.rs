@@ -1,5 +1,5 @@
-//! The state of a volatile memory device after a crash: synced bytes and names always survive,
-//! others by the policy.
+//! Tests the state of a volatile memory device after a crash. Synced bytes and names always
+//! survive; the policy decides about all others.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -51,10 +51,10 @@ fn after(device: &Memory, policy: CrashPolicy, seed: u64, name: &str) -> Option<
     device.content(&path(name))
 }
 
-/// A policy with even odds.
+/// A policy in which each change survives with probability one half.
 const EVEN: CrashPolicy = CrashPolicy { keep_write: 0.5, tear_write: 0.0, keep_name: 0.5 };
 
-/// The different outcomes of many crashes, sorted.
+/// The distinct outcomes of many crashes, sorted.
 fn outcomes(device: &Memory, policy: CrashPolicy, name: &str) -> Vec<Option<Vec<u8>>> {
     let mut seen: Vec<_> = (0..64).map(|seed| after(device, policy, seed, name)).collect();
     seen.sort();
@@ -91,7 +91,7 @@ fn a_torn_write_is_torn_at_sectors() {
         let new: Vec<bool> = (0..4).map(|sector| content[sector * SECTOR + 300] == 2).collect();
         for (at, &byte) in content.iter().enumerate() {
             let written = (100..100 + 3 * SECTOR).contains(&at);
-            // Bytes 300 of the first three sectors are within the write, of the last beyond it.
+            // The write covers byte 300 of the first three sectors, but not of the last sector.
             let sector_is_new =
                 if at / SECTOR < 3 { new[at / SECTOR] } else { content[3 * SECTOR] == 2 };
             assert_eq!(byte, if written && sector_is_new { 2 } else { 1 }, "at {at}");

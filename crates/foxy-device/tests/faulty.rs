@@ -1,5 +1,5 @@
-//! The faulty device injects the faults of its plan, deterministically for a seed, and none when
-//! the plan is empty.
+//! Tests that the faulty device injects the faults of its plan, that a seed determines them, and
+//! that an empty plan has none.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -15,7 +15,8 @@ fn path() -> StorePath {
     StorePath::new("a")
 }
 
-/// A device with one file full of ones, and faults by `plan` from then on.
+/// A device with one file of bytes of value one. The faults of `plan` start after the file is
+/// written.
 fn device(plan: FaultPlan, seed: u64) -> Faulty<Memory> {
     let mut device = Faulty::new(Memory::volatile(), FaultPlan::default(), seed);
     let operations = [
@@ -155,7 +156,7 @@ fn lost_and_misdirected_writes_claim_success() {
     assert!(astray > 0 && astray.is_multiple_of(512), "at {astray}");
 }
 
-/// The log of a run with every fault.
+/// The log of a run with every kind of fault.
 fn conversation(seed: u64) -> Vec<String> {
     let plan = FaultPlan {
         errors: 0.05,

@@ -1,8 +1,8 @@
-//! Prints the fixture of a scheme in the present format. Keep it in tests/fixtures before the
-//! format changes: `cargo run -p foxy-schemes --example fixture -- webcosm`.
+//! Prints the fixture of a scheme in the current disk format. Run it before the format changes, and
+//! save the output in tests/fixtures: `cargo run -p foxy-schemes --example fixture -- webcosm`.
 //!
-//! The text has a line `file NAME BYTES`, then a line for each 64 bytes that are not all zero:
-//! their offset and the bytes, both hexadecimal.
+//! The output has a line `file NAME BYTES`. Then each group of 64 bytes that are not all zero has a
+//! line with its offset and bytes, both in hexadecimal.
 
 #[path = "../tests/fixtures/script.rs"]
 mod script;
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 const LINE: usize = 64;
 
-/// Makes the store: filled and closed, opened again, partly replaced and removed, filled more, then
-/// killed.
+/// Creates the store: fills and closes it, opens it again, replaces and removes some records, adds
+/// more, then kills it.
 fn make(scheme: SchemeName) -> Memory {
     let (mut driver, _) = open(scheme, Memory::default());
     let put = |driver: &mut StepDriver<Memory>, key, version| {

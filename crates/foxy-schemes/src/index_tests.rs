@@ -1,4 +1,4 @@
-//! The index: keys, places, order of use.
+//! Tests the index: keys, places and the order of use.
 
 use super::*;
 use crate::policy::{PolicyName, PolicySettings};

@@ -1,5 +1,5 @@
-//! A store whose first opening a power failure interrupts, again and again, still becomes a store:
-//! its own unfinished files never look foreign.
+//! A power failure repeatedly interrupts the first opening of a store. The store must still be
+//! created: files from an unfinished attempt must not count as foreign.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;

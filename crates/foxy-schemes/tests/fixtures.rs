@@ -1,4 +1,5 @@
-//! Stores of earlier programs, kept as text: each opens with its records, or is refused by name.
+//! Opens stores of earlier program versions, saved as text. Each must open with its records, or be
+//! refused with a named reason.
 
 #[path = "fixtures/script.rs"]
 mod script;
@@ -14,7 +15,7 @@ use foxy_store::{Answer, OpenStoreError, StoreStatus};
 use script::{KEYS, name, open, record, version};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A store of an earlier program; `examples/fixture.rs` describes the text.
+/// A store of an earlier program version. `examples/fixture.rs` describes the text.
 struct Fixture {
     scheme: SchemeName,
     text: &'static str,

@@ -1,5 +1,5 @@
-//! A shard on a real folder: stored records are there again after closing, and after a copy of the
-//! unclosed file, as a killed process leaves it.
+//! Runs a shard on a real folder. Stored records must be found again after closing. They must also
+//! be found in a copy of the open file, which equals the file of a killed process.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;

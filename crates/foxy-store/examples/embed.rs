@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (store, key) = (Store::open(folder, 64 << 20)?, Key::of(b"starts"));
     let starts = store.get(key).wait().map_or(0, |record| record.body.len()) + 1;
     store.put(key, Record { body: vec![b'|'; starts].into(), ..Record::default() }).wait()?;
-    // A kill loses puts of about the last second.
+    // Wait, because a kill may lose the puts of about the last second.
     std::thread::sleep(Duration::from_millis(1500));
     println!("start {starts}");
     std::thread::sleep(Duration::from_secs(60));

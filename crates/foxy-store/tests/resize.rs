@@ -1,5 +1,5 @@
-//! A webcosm store that is opened with another size: what stays is served byte for byte, nothing
-//! old comes back, whatever becomes of the opening, and the space there is gets used.
+//! Opens a webcosm store with another size. Records that stay must match byte for byte. No old
+//! record may return, even if the opening is interrupted. The new space must be used.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
@@ -63,7 +63,8 @@ impl Store {
         all.iter().find(|measure| measure.name == name).expect("a counter").value
     }
 
-    /// Puts records of keys from `first` on; gives how many keys there were.
+    /// Puts records with keys from `first` on until they have `bytes` bytes. Returns the number of
+    /// keys.
     fn fill(&mut self, first: u64, bytes: u64) -> u64 {
         let (mut done, mut key) = (0, first);
         while done < bytes {
@@ -149,9 +150,9 @@ fn a_store_that_grows_keeps_its_records_and_uses_the_new_space() {
     }
 }
 
-/// Records of the main log since it last began in its first slot, none if those are in more slots
-/// than `slots`; and how many of them are given up at once, since they are in the oldest of as many
-/// segments as there are slots.
+/// Counts live records written since the main log last started at its first slot; 0 if they use
+/// more than `slots` slots. Also returns how many of them are discarded at once. If they fill all
+/// `slots` slots, these are the records of the oldest segment.
 fn newest_turn(report: &Report, slots: u32) -> (u64, u64) {
     let main = report.segments.iter().filter(|segment| segment.log == LogName::Main);
     let begun =
@@ -203,7 +204,7 @@ fn a_size_too_far_from_the_first_begins_the_store_anew() {
     assert_eq!((store.counter("recovered"), store.counter("size_bytes")), (0, 16 << 20));
 }
 
-/// What each key may give: the version put last, or nothing.
+/// The expected answer for each key: the version put last, or no record.
 type Model = HashMap<u64, Option<u64>>;
 
 fn work(store: &mut Store, model: &mut Model, version: &mut u64, random: &mut Random) {

@@ -1,33 +1,35 @@
-//! The faults of a faulty device and their rates. Each field states what the fault does, and so
-//! what the user of the device must survive.
+//! The faults of a faulty device and their rates. Each field describes its fault, and so the
+//! failure that a user of the device must survive.
 
 use foxy_base::Random;
 use std::time::Duration;
 
-/// Probability of each fault for each operation that it fits. At most one fault hits an operation,
-/// drawn in the order of the fields. The default has no faults and takes no time.
+/// For each fault, its probability per operation that it can affect. An operation has at most one
+/// fault; faults are drawn in the order of the fields. The default has no faults and no delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
-    /// Any operation but `Close` fails with EIO. A failed write may have been carried out up to any
-    /// byte. Other failed operations change nothing, and a failed `Sync` makes nothing durable.
+    /// Any operation except `Close` fails with EIO. A failed write may have written any number of
+    /// its first bytes. Other failed operations change nothing, and a failed `Sync` makes nothing
+    /// durable.
     pub errors: f64,
-    /// A `Write` or `Create` fails with ENOSPC; the write may have been carried out up to any byte.
+    /// A `Write` or `Create` fails with ENOSPC. The write may have written any number of its first
+    /// bytes.
     pub no_space: f64,
-    /// A `Read` gives fewer bytes than exist; the rest of its buffer is garbage.
+    /// A `Read` returns fewer bytes than exist. The rest of its buffer contains garbage.
     pub short_reads: f64,
-    /// A `Write` writes fewer bytes than requested, and reports the number.
+    /// A `Write` writes fewer bytes than requested, and reports how many.
     pub short_writes: f64,
-    /// One bit of a `Write` is flipped for good; the write reports success.
+    /// One bit of a `Write` is flipped permanently. The write reports success.
     pub flips_written: f64,
-    /// One bit of a `Read` is flipped; the medium is sound, so the next read may be right.
+    /// One bit of a `Read` is flipped. The stored data is correct, so the next read may be correct.
     pub flips_read: f64,
-    /// A `Write` reports success and never happens.
+    /// A `Write` reports success but does not happen.
     pub lost_writes: f64,
-    /// A `Write` reports success and happens up to 64 sectors away, in the same file.
+    /// A `Write` reports success but goes to an offset up to 64 sectors away, in the same file.
     pub misdirected_writes: f64,
-    /// Range of the latency of every operation, evenly drawn, so completions change their order. An
-    /// operation is carried out at the beginning or the end of its latency; a `Sync` at the
-    /// beginning, so it covers no more than it must.
+    /// Range of the delay of every operation. Delays are drawn uniformly, so operations finish in
+    /// another order. An operation takes effect at the start or the end of its delay. A `Sync`
+    /// takes effect at the start, so it covers no more than it must.
     pub latency: (Duration, Duration),
 }
 
@@ -53,9 +55,9 @@ pub enum FaultKind {
     Error,
     /// ENOSPC.
     NoSpace,
-    /// A read that gave too few bytes.
+    /// A read that returned too few bytes.
     ShortRead,
-    /// A write that took too few bytes.
+    /// A write that wrote too few bytes.
     ShortWrite,
     /// A bit flipped while writing.
     FlipWritten,

@@ -1,17 +1,19 @@
-//! State for replacing a helper that died: the back-off between starts, and the files to reopen.
+//! The state needed to replace a dead helper: the pause before the next start, and the files to
+//! reopen.
 
 use crate::io::{FileId, IoId, IoOp, StorePath};
 use foxy_base::Instant;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// First and longest pause between two starts.
+/// The first and the longest pause between two starts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// A helper that lived this long counts as sound: its death ends the back-off.
+/// A helper that ran at least this long counts as reliable. After its death, the pause is short
+/// again.
 const SOUND_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Exponential back-off between starts.
+/// The pause between starts. It doubles after each early death.
 #[derive(Debug, Default)]
 pub(super) struct BackOff {
     starts: u64,
@@ -20,7 +22,7 @@ pub(super) struct BackOff {
 }
 
 impl BackOff {
-    /// Whether a helper may start now. If so, it counts the start and doubles the next pause.
+    /// Whether a helper may be started now. If so, counts the start and sets the next pause.
     pub(super) fn is_over(&mut self, now: Instant) -> bool {
         let since = self.last.map(|last| now.since(last));
         if since.is_some_and(|since| since < self.wait) {
@@ -38,7 +40,7 @@ impl BackOff {
     }
 }
 
-/// Operation numbers from here on belong to reopened files; nobody waits for them.
+/// Operation numbers from here on are used for reopened files. No caller waits for their answers.
 const OWN: u64 = 1 << 63;
 
 /// The open files, and the files that are being opened.
@@ -69,7 +71,7 @@ impl OpenFiles {
         self.under_way.insert(id, (*file, Opened { path: path.clone(), is_block_device }));
     }
 
-    /// Notes an answered operation; a successful open or create makes its file open.
+    /// Notes the answer to an operation. After a successful open or create, its file is open.
     pub(super) fn opened(&mut self, id: IoId, is_done: bool) {
         if let Some((file, opened)) = self.under_way.remove(&id).filter(|_| is_done) {
             self.open.insert(file, opened);

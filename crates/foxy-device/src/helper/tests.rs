@@ -100,7 +100,7 @@ fn a_new_helper_reopens_open_files_only() {
         assert_eq!(read(1), Err(IoError::NotOpen), "round {round}");
         assert_eq!(device.restarts(), round);
     }
-    // This end of the last socket would keep it open.
+    // The test's own copy of the last socket would keep the connection open.
     drop(killed);
 }
 

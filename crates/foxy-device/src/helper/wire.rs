@@ -1,6 +1,6 @@
 //! The messages between a device and its helper, and the helper's loop. A message has a length, the
-//! operation's number, a tag and fields, little-endian, then the bytes of a transfer. Input from
-//! the other process is not trusted.
+//! operation's number, a tag and fields, all little-endian, then the bytes of a transfer. Input
+//! from the other process is not trusted.
 
 use crate::blocking::Blocking;
 use crate::buffer::IoBuffer;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// Longest accepted message in bytes; real messages are far shorter.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// Errors by their number in a message.
+/// The errors, indexed by their number in a message.
 const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NotFound),
     Some(IoError::NoSpace),
@@ -32,10 +32,10 @@ const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NoMedium),
 ];
 
-/// The number of [`IoError::Other`], which the system's error number follows.
+/// The number of [`IoError::Other`] in a message. The system's error number follows.
 const OTHER_ERROR: u64 = 6;
 
-/// The completion of an operation, as the helper reports it.
+/// The result of an operation, as the helper reports it.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) id: IoId,
@@ -45,7 +45,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer for a completion; the bytes of a write are not sent back.
+    /// The answer for a finished operation. The bytes of a write are not sent back.
     pub(super) fn of(done: IoDone, reads: bool) -> Self {
         let content = match (&done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(buffer)) if reads => {
@@ -82,7 +82,7 @@ impl Message {
     }
 }
 
-/// The rest of a message during decoding.
+/// The bytes of a message that are not decoded yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -269,10 +269,10 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
     ERRORS.get(kind).copied().flatten().ok_or_else(invalid)
 }
 
-/// Serves operations from `socket` on the files in `folder` until the other end closes.
+/// Performs operations from `socket` on the files in `folder` until the other end closes.
 ///
 /// # Errors
-/// When the folder cannot be opened, or the other end violates the protocol.
+/// If the folder cannot be opened, or the other end violates the protocol.
 pub fn serve(socket: UnixStream, folder: &Path, direct: DirectIo) -> Result<()> {
     let directory = open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut device = Blocking::on(std::sync::Arc::new(directory), direct);

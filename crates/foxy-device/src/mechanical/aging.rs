@@ -1,4 +1,4 @@
-//! Changed blocks and pages in memory that are written to the disk at a certain age.
+//! Changed blocks and pages in memory, which are written to the disk when they reach a certain age.
 
 use crate::memory::FileNumber;
 use foxy_base::Instant;
@@ -15,8 +15,8 @@ pub(super) enum Aged {
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// In the order of due times. An item with another time in `due` was written for another
-    /// reason.
+    /// In order of due times. If `due` has another time for an item, the item was already written
+    /// for another reason.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,
@@ -60,7 +60,7 @@ impl Aging {
         Some(aged)
     }
 
-    /// Drops stale items, so that the first item of the queue still waits.
+    /// Drops outdated items, so that the first item of the queue still has to be written.
     fn drop_stale(&mut self) {
         while self.queue.front().is_some_and(|(due, aged)| self.due.get(aged) != Some(due)) {
             self.queue.pop_front();

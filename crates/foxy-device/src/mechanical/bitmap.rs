@@ -1,5 +1,5 @@
-//! A bitmap of a cylinder group's free fragments or inodes. A search continues where the last one
-//! ended.
+//! A bitmap of the free fragments or inodes of a cylinder group. A search continues where the last
+//! search ended.
 
 #[derive(Debug)]
 pub(super) struct Bitmap {
@@ -7,7 +7,7 @@ pub(super) struct Bitmap {
     words: Vec<u64>,
     free: u32,
     rotor: u32,
-    /// Upper bound of the length of free runs.
+    /// No free run is longer than this.
     longest: u32,
 }
 
@@ -26,7 +26,7 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first free run of `count` bits from the rotor on, else from the start.
+    /// Takes the first free run of `count` bits after the rotor, or else from the start.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;
@@ -61,7 +61,7 @@ impl Bitmap {
         self.longest = self.longest.max(end - self.taken_before(start));
     }
 
-    /// The next free run: start and length.
+    /// The next free run after `from`: its start and length.
     pub(super) fn run_from(&self, from: u32) -> Option<(u32, u32)> {
         let start = self.next(from, 0)?;
         let end = self.next(start, u64::MAX).unwrap_or_else(|| self.length());
@@ -83,7 +83,7 @@ impl Bitmap {
         }
     }
 
-    /// The first set bit from `from` on, after each word was combined with `flip` by exclusive or.
+    /// The first set bit from `from` on. Each word is first combined with `flip` by exclusive or.
     fn next(&self, from: u32, flip: u64) -> Option<u32> {
         let mut index = from as usize / 64;
         let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));

@@ -1,5 +1,5 @@
-//! The disk's own buffer: the sectors it has read, and the read-ahead that continues behind a read
-//! until the head leaves.
+//! The disk's own buffer: the sectors it has read, and the read-ahead. After a read, the read-ahead
+//! continues until the head moves away.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
@@ -11,7 +11,7 @@ struct Segment {
     to: u64,
 }
 
-/// The read-ahead: from sector `next`, met at `since`, up to `until`.
+/// The read-ahead: it was at sector `next` at time `since`, and it ends at sector `until`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) since: Instant,
@@ -21,7 +21,7 @@ pub(super) struct Ahead {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lookup {
-    /// The buffer holds all sectors.
+    /// The buffer contains all sectors.
     Held,
     /// The read-ahead will reach the end of the request.
     Coming(Ahead),
@@ -31,7 +31,7 @@ pub(super) enum Lookup {
 
 #[derive(Debug)]
 pub(super) struct DiskBuffer {
-    /// The newest first; the read-ahead extends the first segment.
+    /// The newest segment first. The read-ahead extends the first segment.
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,
@@ -64,7 +64,7 @@ impl DiskBuffer {
         if self.segments.iter().any(holds) { Lookup::Held } else { Lookup::Missing }
     }
 
-    /// Notes that the read-ahead reached `end` at `now` for a request, and continues.
+    /// Notes that the read-ahead reached `end` at `now` for a request. The read-ahead continues.
     pub(super) fn came(&mut self, end: u64, now: Instant) {
         if let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.front_mut()) {
             *ahead = Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) };
@@ -73,7 +73,8 @@ impl DiskBuffer {
         }
     }
 
-    /// Notes that the head leaves after reading up to `sectors` ahead. Returns the sector it is at.
+    /// Notes that the head moves away after reading up to `sectors` ahead. Returns the sector where
+    /// the head is.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
         let reached = (ahead.next + sectors).min(ahead.until);
@@ -88,7 +89,7 @@ impl DiskBuffer {
         self.ahead
     }
 
-    /// Notes a read; the read-ahead continues behind it.
+    /// Notes a read. The read-ahead continues after it.
     pub(super) fn read(&mut self, address: u64, sectors: u64, now: Instant) {
         if self.limit == 0 {
             return;
@@ -101,7 +102,7 @@ impl DiskBuffer {
             Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
-    /// Drops overwritten sectors; the rest of a segment behind them stays.
+    /// Drops overwritten sectors. The part of a segment after them stays.
     pub(super) fn wrote(&mut self, address: u64, sectors: u64) {
         let end = address + sectors;
         for segment in &mut self.segments {

@@ -1,4 +1,5 @@
-//! Measurements of the model before any figure uses it (R3), each with its expected range.
+//! Measures the model and compares each value with its expected range, before any figure uses the
+//! model (R3).
 
 use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
@@ -11,21 +12,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Random requests: enough for a mean within 0.1 ms.
+/// Number of random requests: enough for a mean within 0.1 ms.
 const RANDOM_REQUESTS: u64 = 40_000;
 
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
 
-/// Directories with 64 created and removed files each, as in hbench-OS.
+/// Number of directories. In each, 64 files are created and removed, as in hbench-OS.
 const DIRECTORIES: u64 = 32;
 const FILES: u64 = 64;
 
 const NAMES: u64 = 1000;
 
-/// Mean bytes of an operation in the seed paper's trace: 7.6 GB over all URL-reads and URL-writes.
+/// Mean bytes of an operation in the trace of the reference paper (R3): 7.6 GB divided by all
+/// URL-reads and URL-writes.
 const OPERATION_BYTES: f64 = 10_550.0;
 
-/// URL-gets for each URL-write in the seed paper's trace.
+/// Number of URL-gets for each URL-write in the trace of the reference paper (R3).
 const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
 
 /// One measurement.
@@ -44,7 +46,7 @@ pub struct CalibrationLine {
 }
 
 impl CalibrationLine {
-    /// Whether the value lies in its range.
+    /// Whether the value is in its range.
     #[must_use]
     pub fn holds(&self) -> bool {
         (self.least..=self.most).contains(&self.value)
@@ -67,7 +69,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Whether every line lies in its range.
+    /// Whether every value is in its range.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.lines.iter().all(CalibrationLine::holds)
@@ -81,8 +83,8 @@ impl fmt::Display for Calibration {
     }
 }
 
-/// Measures a profile on one disk. The ranges fit the default profile only. Takes about 0.1 s of
-/// processor time in a release build.
+/// Measures a profile on one disk. The ranges apply only to the default profile. Takes about 0.1 s
+/// of processor time in a release build.
 #[must_use]
 pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     let sequential = sequential_write(profile, seed);
@@ -120,7 +122,7 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     Calibration { lines }
 }
 
-/// Mean time of sequentially issued random requests of `bytes`, without a file system.
+/// Mean time of random requests of `bytes`, issued one after another, without a file system.
 fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     let mut random = Random::new(seed);
     let mut spindle = Spindle::new(0, profile, Arc::new(Geometry::new(profile)), random.next_u64());
@@ -135,7 +137,7 @@ fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     now.since(Instant::ZERO) / u32::try_from(RANDOM_REQUESTS).unwrap_or(u32::MAX)
 }
 
-/// Drives a device one operation at a time.
+/// Runs operations on a device, one at a time.
 struct Driver {
     device: Mechanical,
     now: Instant,
@@ -157,7 +159,7 @@ impl Driver {
     }
 }
 
-/// Throughput in MB/s (10^6 bytes) of writing one file without a preallocated size.
+/// Throughput in MB/s (10^6 bytes) when writing a file that was not preallocated.
 fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     const BLOCK: u64 = 64 << 10;
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
@@ -173,7 +175,7 @@ fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
 }
 
-/// Time to look at each name of a directory whose blocks are cached.
+/// Time to examine each name of a directory whose blocks are cached.
 fn search(profile: &DiskProfile, seed: u64) -> Duration {
     let system = SystemProfile { name_cache: 0, ..profile.system };
     let device = Mechanical::new(DiskProfile { system, ..*profile }, 1, seed);
@@ -189,7 +191,7 @@ fn search(profile: &DiskProfile, seed: u64) -> Duration {
     driver.now.since(start) / u32::try_from(NAMES).unwrap_or(u32::MAX)
 }
 
-/// Mean times to create an empty file and to remove it again, in the reverse order.
+/// Mean times to create an empty file and to remove it. The files are removed in reverse order.
 fn create_and_remove(profile: &DiskProfile, seed: u64) -> (Duration, Duration) {
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
     let (mut create, mut remove) = (Duration::ZERO, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Counts of the modelled disks, and a record of each request for head plots.
+//! Counts of the simulated disks, and a record of each request for plots of the head position.
 
 use super::profile::SECTOR;
 use foxy_base::Instant;
@@ -41,7 +41,7 @@ impl RequestKind {
     }
 }
 
-/// A served request.
+/// A request that the disk has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRecord {
     /// Number of the disk, from 0.
@@ -50,28 +50,28 @@ pub struct ServiceRecord {
     pub kind: RequestKind,
     /// First sector.
     pub address: u64,
-    /// Bytes moved.
+    /// Number of bytes moved.
     pub size: u64,
-    /// Whether the disk's buffer or read-ahead served the request.
+    /// Whether the request was answered from the disk's buffer or read-ahead.
     pub buffered: bool,
     /// Seek time.
     pub seek: Duration,
     /// Rotational delay until the first sector.
     pub rotation: Duration,
-    /// Time from the first sector's start to the last one's end.
+    /// Time from the start of the first sector to the end of the last.
     pub transfer: Duration,
-    /// Time of arrival at the disk.
+    /// Time when the request arrived at the disk.
     pub arrival: Instant,
-    /// Time when the service began.
+    /// Time when the disk started the request.
     pub start: Instant,
-    /// Time of completion: `start + seek + rotation + transfer`.
+    /// Time when the request finished: `start + seek + rotation + transfer`.
     pub finish: Instant,
 }
 
 /// Counts of one disk, or of all disks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MechanicalCounts {
-    /// Requests with a move to another cylinder.
+    /// Requests that moved the arm to another cylinder.
     pub seeks: u64,
     /// Requests with a rotational delay.
     pub rotations: u64,
@@ -83,9 +83,9 @@ pub struct MechanicalCounts {
     pub bytes_read: u64,
     /// Bytes written, all kinds.
     pub bytes_written: u64,
-    /// Requests served by the disk's buffer.
+    /// Requests answered from the disk's buffer.
     pub buffered: u64,
-    /// Pages read because a part of them was written (R24).
+    /// Pages that were read because only a part of them was written (R24).
     pub read_modify_writes: u64,
     /// Inode and directory blocks read.
     pub metadata_reads: u64,

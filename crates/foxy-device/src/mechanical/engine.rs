@@ -1,5 +1,5 @@
-//! The engine of the model: operations as sequences of steps, the requests they wait for, and the
-//! order of events in time.
+//! The engine of the model. Operations are sequences of steps, which wait for disk requests. The
+//! engine processes all events in order of time.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -15,23 +15,24 @@ use foxy_base::Instant;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// A step of an operation. The next step begins when everything that this step waits for is done.
+/// A step of an operation. The next step starts when everything that this step waits for is
+/// finished.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Waits for the requests that are still in flight.
+    /// Waits for those of the requests that are still in flight.
     Await(Vec<RequestId>),
     /// Reads an inode or directory block into memory.
     Need(u64),
-    /// Reads a directory's blocks into memory, one after the other, and lets the processor search
-    /// the entries.
+    /// Reads a directory's blocks into memory, one after another, and lets the processor search the
+    /// entries.
     Search(Search),
     /// Writes an inode or directory block.
     WriteBlock(u64),
-    /// Hands overwritten pages to the page cache.
+    /// Passes overwritten pages to the page cache.
     Wrote { file: FileNumber, first: u64, last: u64 },
     /// Waits until the disk's pending writes are within the limit.
     Hold,
-    /// Sends the collected pages of a file, and waits for all its writes in flight.
+    /// Sends the collected pages of a file to the disk, and waits for all of its writes in flight.
     Sync(FileNumber),
 }
 
@@ -45,10 +46,10 @@ pub(super) struct Operation {
     pub(super) pending: usize,
 }
 
-/// Bookkeeping at the end of a request.
+/// What to do when a request finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// None; operations wait for the request.
+    /// Nothing more: operations wait for the request.
     Foreground,
     Data(FileNumber),
     Block(u64),
@@ -63,20 +64,20 @@ pub(super) struct Pending {
 }
 
 impl Mechanical {
-    /// Starts an operation whose content was already changed.
+    /// Starts an operation. Its content has already been changed.
     pub(super) fn begin(&mut self, done: IoDone, volume: usize, steps: VecDeque<Step>) {
         let id = self.next_number();
         self.operations.insert(id, Operation { done, volume, steps, pending: 0 });
         self.proceed(id);
     }
 
-    /// The next time when a disk finishes a request or the processor an operation.
+    /// The next time when a disk finishes a request or the processor finishes an operation.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         let disks = self.volumes.iter().filter_map(|volume| volume.spindle.next_finish());
         disks.chain(self.processor.next_finish()).min()
     }
 
-    /// Plays all events up to `now`, in order.
+    /// Processes all events up to `now`, in order.
     pub(super) fn advance(&mut self, now: Instant) {
         loop {
             let finish = self.next_finish().filter(|&at| at <= now);
@@ -125,7 +126,8 @@ impl Mechanical {
                     let purpose = Purpose::Block(block);
                     self.issue_block(volume, RequestKind::MetadataWrite, block, purpose);
                 } else {
-                    // The block is in flight in its state before the last change.
+                    // The block is being written in its state before the last change, so it must be
+                    // written again.
                     self.change_block(volume, block);
                 }
             }
@@ -143,7 +145,8 @@ impl Mechanical {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
-    /// Ends the requests that end at `at`; the disks continue with the requests queued by then.
+    /// Finishes the requests that end at `at`. Then the disks continue with the requests queued by
+    /// then.
     fn finish_requests(&mut self, at: Instant) {
         self.now = at;
         while let Some(operation) = self.processor.finish(at) {
@@ -187,7 +190,7 @@ impl Mechanical {
         }
     }
 
-    /// Counts one awaited event of an operation as done.
+    /// Notes that an event which the operation waited for has happened.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -196,7 +199,7 @@ impl Mechanical {
         }
     }
 
-    /// Takes steps until one has to wait, or the operation is done.
+    /// Performs steps until a step has to wait or the operation is finished.
     fn proceed(&mut self, id: OperationId) {
         loop {
             let operation =
@@ -211,7 +214,7 @@ impl Mechanical {
         self.ready.push_back((self.now, operation.done));
     }
 
-    /// Takes a step. Returns whether the operation has to wait.
+    /// Performs a step. Returns whether the operation has to wait.
     fn take_step(&mut self, id: OperationId, volume: usize, step: Step) -> bool {
         match step {
             Step::Await(requests) => self.wait_for(id, &requests),
@@ -335,14 +338,14 @@ impl Processor {
     }
 }
 
-/// Identifies an operation; never reused.
+/// Identifies an operation. Numbers are never reused.
 pub(super) type OperationId = u64;
 
 #[derive(Debug)]
 pub(super) struct Volume {
     pub(super) spindle: Spindle,
     pub(super) layout: Layout,
-    /// Cached blocks by first sector, with the request that last read each.
+    /// Cached blocks by first sector, each with the request that last read it.
     pub(super) blocks: Lru<u64, RequestId>,
     pub(super) written_back: HashSet<u64>,
     /// Bytes of writes in flight that no operation waits for.

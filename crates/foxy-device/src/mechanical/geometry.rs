@@ -1,5 +1,5 @@
-//! Sector positions and the time of the head: seek, rotation, transfer. Pure arithmetic in
-//! nanoseconds.
+//! The positions of sectors and the times of the head: seek, rotation and transfer. Pure arithmetic
+//! in nanoseconds.
 
 use super::profile::DiskProfile;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use std::time::Duration;
 /// The parts of a request's time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Time of moving the arm or switching heads.
+    /// Time to move the arm or to switch heads.
     pub(crate) seek: u64,
     /// Rotational delay until the first sector.
     pub(crate) rotation: u64,
-    /// Time from the start of the first sector to the end of the last, with track switches.
+    /// Time from the start of the first sector to the end of the last, including track switches.
     pub(crate) transfer: u64,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Geometry {
     sectors_per_track: u64,
     track_skew: u64,
     cylinder_shift: u64,
-    /// A whole number, so a turn is a whole number of sectors and consecutive sectors are met
-    /// exactly.
+    /// A whole number of nanoseconds. So a turn is a whole number of sectors, and consecutive
+    /// sectors follow without a gap.
     sector_time: u64,
     turn: u64,
     head_switch: u64,
@@ -69,8 +69,8 @@ impl Geometry {
         track / self.heads
     }
 
-    /// Time of moving `sectors` from `first` on, starting from a track and a time (with the start
-    /// angle added).
+    /// Time to transfer `sectors` sectors starting at `first`. The head starts on `track` at time
+    /// `start`, to which the start angle is added.
     pub(crate) fn service(&self, track: u64, start: u64, first: u64, sectors: u64) -> Parts {
         let mut at = self.track_of(first);
         let seek = self.travel(track, at);
@@ -92,7 +92,8 @@ impl Geometry {
         }
     }
 
-    /// Sectors that pass under the head in a time, with the mean cost of track switches.
+    /// Number of sectors that pass under the head in `time`, including the mean cost of track
+    /// switches.
     pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
         let tracks = self.heads * self.sectors_per_track;
         nanoseconds(time) / self.sector_time * tracks / (tracks + self.cylinder_shift)
@@ -110,7 +111,7 @@ impl Geometry {
             .unwrap_or(0)
     }
 
-    /// Time until a sector comes by.
+    /// Time until a sector reaches the head.
     const fn wait(&self, now: u64, track: u64, sector: u64) -> u64 {
         let skew =
             self.cylinder_of(track) * self.cylinder_shift + track % self.heads * self.track_skew;
@@ -119,8 +120,9 @@ impl Geometry {
     }
 }
 
-/// Seek times by distance, in nanoseconds: a square-root curve up to the bend, a line from there.
-/// The height of the bend gives the mean; the ends are the shortest and the longest seek.
+/// Seek times by distance, in nanoseconds: a square-root curve up to the bend, then a straight
+/// line. The ends are the shortest and the longest seek. The height at the bend is chosen to give
+/// the mean.
 fn seek_table(profile: &DiskProfile) -> Vec<u64> {
     let cylinders = f64::from(profile.cylinders);
     let shares: Vec<f64> = (0..profile.cylinders)
@@ -138,7 +140,7 @@ fn seek_table(profile: &DiskProfile) -> Vec<u64> {
         .collect()
 }
 
-/// Seek time in seconds; linear in `height`, the time at the bend.
+/// Seek time in seconds. It is linear in `height`, the time at the bend.
 fn seek_time(profile: &DiskProfile, height: f64, distance: u32) -> f64 {
     let (shortest, longest) =
         (profile.seek_shortest.as_secs_f64(), profile.seek_longest.as_secs_f64());

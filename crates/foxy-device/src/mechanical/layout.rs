@@ -1,5 +1,5 @@
-//! Placement of inodes and pages on one disk by an FFS-like file system. Directories are spread
-//! over cylinder groups; a file's inode and pages lie in its directory's group while there is room.
+//! Places inodes and pages on one disk, like an FFS-like file system. Directories are spread over
+//! cylinder groups. A file's inode and pages are in its directory's group while that has space.
 
 use super::bitmap::Bitmap;
 use super::profile::{DiskProfile, SECTOR};
@@ -7,13 +7,13 @@ use super::profile::{DiskProfile, SECTOR};
 /// Bytes of a fragment, the unit of allocation.
 pub(super) const FRAGMENT: u64 = 1024;
 
-/// Fragments of a group for its bitmaps and a copy of the superblock.
+/// Number of fragments in a group for its bitmaps and a copy of the superblock.
 const HEADER: u32 = 16;
 
 /// Bytes of an inode on the disk.
 const INODE: u64 = 128;
 
-/// Files of up to this many pages end in fragments; longer files use whole pages.
+/// A file of up to this many pages may end with single fragments. Longer files use whole pages.
 const FRAGMENTED_PAGES: u64 = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) struct Inode {
 #[derive(Debug)]
 struct Group {
     inodes: Bitmap,
-    /// Fragments from the start of the group's data.
+    /// Free fragments, counted from the start of the group's data.
     data: Bitmap,
     directories: u32,
 }
@@ -51,10 +51,10 @@ pub(super) fn sector_of(fragment: u32) -> u64 {
 }
 
 impl Layout {
-    /// An empty file system on the whole disk.
+    /// Creates an empty file system on the whole disk.
     ///
     /// # Panics
-    /// When the profile's page is no multiple of a fragment, or a group has no room for data.
+    /// If the profile's page is no multiple of a fragment, or a group has no space for data.
     pub(super) fn new(profile: &DiskProfile) -> Self {
         let system = &profile.system;
         let page_size = u64::from(system.page_size);
@@ -101,7 +101,7 @@ impl Layout {
         sector_of(group * self.group_fragments)
     }
 
-    /// Takes an inode in `group`, or in the next group that has one.
+    /// Takes an inode in `group`, or in the next group with a free inode.
     pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
         for group in self.from(group) {
             if let Some(index) = self.groups[group as usize].inodes.take_run(1) {
@@ -111,8 +111,8 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Takes an inode for a new directory, as FFS does: in the group with the fewest directories
-    /// among those with at least the mean number of free inodes.
+    /// Takes an inode for a new directory, like FFS. Only groups with at least the mean number of
+    /// free inodes are considered. Among them, the group with the fewest directories is chosen.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;
@@ -128,8 +128,8 @@ impl Layout {
         self.groups[inode.group as usize].inodes.give(inode.index, 1);
     }
 
-    /// Places every unplaced page of `first..=last` near the file's other pages, or in `group`. On
-    /// a full disk the pages placed so far stay with the file.
+    /// Places every page of `first..=last` that has no place yet, near the file's other pages or in
+    /// `group`. If the disk becomes full, the pages placed so far stay with the file.
     pub(super) fn grow(
         &mut self,
         extents: &mut Extents,
@@ -157,8 +157,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Places `size` bytes for a file without pages, in the longest runs of the groups from `group`
-    /// on.
+    /// Places `size` bytes for a file without pages. It uses the longest free runs of the groups,
+    /// starting at `group`.
     pub(super) fn preallocate(
         &mut self,
         extents: &mut Extents,
@@ -190,7 +190,7 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Frees the fragments of a small file's last page beyond `size` bytes.
+    /// Frees fragments of a small file's last page that lie beyond `size` bytes.
     pub(super) fn trim_tail(&mut self, extents: &mut Extents, size: u64) {
         if size == 0 || size > FRAGMENTED_PAGES * self.page_size {
             return;
@@ -218,8 +218,8 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Completes the last page before pages up to `last` are written: in place, or by freeing it
-    /// for a new place.
+    /// Completes the last page before pages up to `last` are written. The page grows in place, or
+    /// is freed and placed again.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -235,7 +235,7 @@ impl Layout {
         }
     }
 
-    /// Places up to `pages` pages behind the previous page, or as near as possible.
+    /// Places up to `pages` pages directly after the previous page, or as near as possible.
     fn place(
         &mut self,
         extents: &Extents,
@@ -297,7 +297,7 @@ pub(super) struct Extent {
     pub(super) page: u64,
     /// First fragment on the disk.
     pub(super) start: u32,
-    /// Number of fragments; the last page of a small file may have fewer than a page.
+    /// Number of fragments. The last page of a small file may have fewer fragments than a page.
     pub(super) fragments: u32,
 }
 
@@ -324,7 +324,8 @@ impl Extents {
         Some((extent.start + before, (extent.fragments - before).min(page_fragments)))
     }
 
-    /// Adds unplaced pages. They join an extent that they continue in the file and on the disk.
+    /// Adds pages that had no place. They extend an existing extent if they follow it both in the
+    /// file and on the disk.
     pub(super) fn insert(&mut self, new: Extent, page_fragments: u32) {
         let index = self.0.partition_point(|extent| extent.page < new.page);
         if let Some(before) = index.checked_sub(1).map(|before| &mut self.0[before]) {
@@ -364,7 +365,7 @@ impl DiskProfile {
     /// Bytes for files on the disk, without inodes and bitmaps.
     ///
     /// # Panics
-    /// When the profile's page is no multiple of a fragment, or a cylinder group has no room for
+    /// If the profile's page is no multiple of a fragment, or a cylinder group has no space for
     /// data.
     #[must_use]
     pub fn room(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Tests of the layout: no fragment is taken twice, and placement follows FFS.
+//! Tests of the layout: no fragment is used twice, and placement follows FFS.
 
 use super::layout::{DiskFull, Extents, Inode, Layout};
 use super::profile::DiskProfile;
@@ -13,7 +13,7 @@ fn layout() -> Layout {
     Layout::new(&DiskProfile { cylinders: 160, ..DiskProfile::st15150w() })
 }
 
-/// Fails when two files share a fragment; returns the number of taken fragments.
+/// Fails if two files share a fragment. Returns the number of fragments in use.
 fn check_disjoint<'a>(files: impl Iterator<Item = &'a Extents>) -> u64 {
     let all: BTreeMap<u32, u32> =
         files.flat_map(Extents::all).map(|extent| (extent.start, extent.fragments)).collect();

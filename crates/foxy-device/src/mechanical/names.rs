@@ -1,5 +1,5 @@
-//! The directories and files on the modelled disks, with their places and pending writes. It
-//! mirrors the tree that holds the content.
+//! The directories and files on the simulated disks, with their places and pending writes. They
+//! mirror the tree that stores the content.
 
 use super::layout::{DiskFull, Extents, Inode, Layout, sector_of};
 use super::spindle::RequestId;
@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-/// Bytes of a directory entry with a name as caches use it.
+/// Bytes of a directory entry whose name has the length that caches use.
 pub(super) const ENTRY: u32 = 20;
 
-/// Identifies a directory; directories are never removed.
+/// Identifies a directory. Directories are never removed.
 pub(super) type DirectoryId = usize;
 
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub(super) struct Directory {
     block_entries: u32,
     /// Number of entries, free ones included.
     entries: u32,
-    /// Freed entries; the lowest is taken first.
+    /// Freed entries. The lowest is reused first.
     free: BinaryHeap<Reverse<u32>>,
-    /// The entry of the last look-up.
+    /// The entry that the last look-up found.
     looked_up: u32,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Directory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) directory: DirectoryId,
-    /// Blocks still to examine; the first block follows the last.
+    /// Blocks still to examine. After the last block, the first block follows.
     pub(super) blocks: Range<usize>,
     pub(super) entries: u32,
 }
@@ -58,7 +58,7 @@ impl Directory {
         }
     }
 
-    /// Takes an entry for a new name; returns its number from the front.
+    /// Takes an entry for a new name. Returns its number, counted from the front.
     pub(super) fn take_entry(&mut self, layout: &mut Layout) -> Result<u32, DiskFull> {
         if let Some(Reverse(entry)) = self.free.pop() {
             return Ok(entry);
@@ -79,7 +79,7 @@ impl Directory {
         (entry / self.block_entries) as usize
     }
 
-    /// The sector of a block; the first block follows the last.
+    /// The sector of a block. After the last block, the first block follows.
     pub(super) fn sector(&self, block: usize) -> u64 {
         sector_of(self.blocks[block % self.blocks.len()])
     }
@@ -98,15 +98,15 @@ pub(super) struct PlacedFile {
     /// Number of the name's entry in the directory.
     pub(super) entry: u32,
     pub(super) extents: Extents,
-    /// Identifies the content in the page cache; changes at each truncation.
+    /// Identifies the content in the page cache. It changes at each truncation.
     pub(super) content: u64,
     /// Pages collected for the next write.
     pub(super) collected: Range<u64>,
     /// Writes in flight.
     pub(super) in_flight: Vec<RequestId>,
-    /// Offset in bytes at which a sequential read would continue.
+    /// The offset in bytes where a sequential read would continue.
     pub(super) next_read: u64,
-    /// Whether a `Sync` needs no write of inode and name.
+    /// Whether a `Sync` does not need to write the inode and name.
     pub(super) settled: bool,
 }
 
@@ -142,7 +142,7 @@ impl Directories {
         Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
     }
 
-    /// A look-up, which starts at the last look-up and wraps around.
+    /// A look-up. It starts where the last look-up ended and wraps around.
     pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
         let Search { blocks, entries, .. } = self.search(directory);
         let place = &mut self.all[directory];
@@ -158,7 +158,7 @@ impl Directories {
         if path.as_str().is_empty() { Some(0) } else { self.found.get(path).copied() }
     }
 
-    /// The directory of a new file's name; root files go to the volumes in turn.
+    /// The directory for a new file's name. Root files are assigned to the volumes in turn.
     pub(super) fn for_file(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {
@@ -168,7 +168,8 @@ impl Directories {
         Some((self.next_file - 1) % self.volumes)
     }
 
-    /// The directory of a new directory's name; root directories go to the volumes in turn.
+    /// The directory for a new directory's name. Root directories are assigned to the volumes in
+    /// turn.
     pub(super) fn for_directory(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {

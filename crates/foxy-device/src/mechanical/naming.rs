@@ -1,5 +1,5 @@
-//! Costs of operations on names: the inode and directory blocks they read, write and leave for
-//! write-back.
+//! The costs of operations on names: which inode and directory blocks they read, write, and leave
+//! for a later write-back.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -43,7 +43,7 @@ impl Mechanical {
         };
         match placed {
             Err(DiskFull) => {
-                // A file that does not fit leaves nothing behind.
+                // A file that does not fit must not remain.
                 self.apply(id, IoOp::Remove { path: path.clone() });
                 self.forget_unless_used(existing.ok());
                 self.fail(id, op(path), IoError::NoSpace);
@@ -112,7 +112,7 @@ impl Mechanical {
         self.begin(done, volume, VecDeque::from([whole]));
     }
 
-    /// Frees the place of a file without a name and an open id.
+    /// Frees the place of a file that has neither a name nor an open id.
     pub(super) fn forget_unless_used(&mut self, number: Option<FileNumber>) {
         let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else {
             return;
@@ -208,7 +208,7 @@ impl Mechanical {
         looks.then_some(Step::Search(search)).into_iter().chain([Step::Need(block)]).collect()
     }
 
-    /// Marks the blocks of a directory change that nobody waits for: the inode and the group's
+    /// Marks the blocks that a directory change leaves for write-back: the inode and the group's
     /// bitmaps.
     fn change_directory(&mut self, directory: DirectoryId) {
         let Directory { volume, inode, .. } = *self.directories.get(directory);
@@ -219,8 +219,8 @@ impl Mechanical {
         }
     }
 
-    /// Adds the steps that read an inode's block if needed, and write blocks one after the other or
-    /// leave them for write-back.
+    /// Adds two kinds of steps. The first reads an inode's block if needed. The others write blocks
+    /// one after another, or leave them for write-back.
     fn read_then_write(
         &mut self,
         volume: usize,

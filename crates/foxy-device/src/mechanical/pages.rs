@@ -1,4 +1,5 @@
-//! File pages between the page cache and the disk: missing pages to read, collected pages to write.
+//! Moves file pages between the page cache and the disk: reads missing pages and writes collected
+//! pages.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -9,7 +10,7 @@ use super::spindle::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 
-/// Request number of a page that came from no request.
+/// Request number of a page that was written and not read.
 const WRITTEN: RequestId = 0;
 
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +30,8 @@ impl Mechanical {
         self.inner.size_of(number).unwrap_or(0)
     }
 
-    /// Reads the missing pages and returns the requests that bring all pages. Adjacent pages share
-    /// a request; before a write, each page has its own.
+    /// Reads the missing pages. Returns the requests that will make all pages available. Adjacent
+    /// pages share a request; before a write, each page has its own.
     pub(super) fn read_pages(
         &mut self,
         number: FileNumber,
@@ -71,7 +72,8 @@ impl Mechanical {
         requests
     }
 
-    /// The last page to read if a read up to page `last` is sequential or starts the file.
+    /// The last page to read, with read-ahead. Read-ahead happens if the read up to page `last` is
+    /// sequential or starts the file.
     pub(super) fn read_ahead(
         &mut self,
         number: FileNumber,
@@ -133,7 +135,7 @@ impl Mechanical {
         }
     }
 
-    /// Disk runs of placed pages, up to the end of the file.
+    /// The runs of the pages on the disk, up to the end of the file.
     fn runs(&self, number: FileNumber, pages: impl Iterator<Item = u64>, join: bool) -> Vec<Run> {
         let Some(file) = self.files.get(&number) else { return Vec::new() };
         let page_fragments = self.volumes[file.volume].layout.page_fragments();
@@ -161,8 +163,8 @@ impl Mechanical {
         runs
     }
 
-    /// Whether a page must be read before a write of the file's bytes `from..to`: it holds other
-    /// data and is not cached.
+    /// Whether a page must be read before bytes `from..to` of the file are written. That is so if
+    /// the page has other data and is not cached.
     pub(super) fn must_be_read(
         &mut self,
         number: FileNumber,

@@ -1,4 +1,4 @@
-//! Parameters of a modelled disk and of the file system on it, as plain numbers with units.
+//! Parameters of a simulated disk and of the file system on it, as plain numbers with units.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ pub const SECTOR: u64 = 512;
 pub enum Scheduling {
     /// First come, first served.
     Fifo,
-    /// The next request upwards from the head, then again from the lowest: the one-way elevator of
-    /// Solaris and BSD.
+    /// The next request above the head position, or else the lowest request: the one-way elevator
+    /// of Solaris and BSD.
     CLook,
 }
 
-/// The time when changes of names and inodes reach the disk.
+/// When changes of names and inodes reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataMode {
-    /// As in the UFS of Solaris 2.6: `Create` waits for the inode block and then the directory
-    /// block, `Remove` for the directory block. Other changes (the removed inode, times, bitmaps)
-    /// are written back later.
+    /// Like the UFS of Solaris 2.6. `Create` waits for the inode block and then the directory
+    /// block; `Remove` waits for the directory block. Other changes (the removed inode, times,
+    /// bitmaps) are written back later.
     Synchronous,
-    /// As with soft updates or `mount -o async`: everything is written back later, and a `Sync`
-    /// waits for its own file.
+    /// Like soft updates or `mount -o async`. All changes are written back later, and a `Sync`
+    /// waits only for its own file.
     Asynchronous,
 }
 
@@ -41,24 +41,24 @@ pub enum AccessTimes {
 pub struct SystemProfile {
     /// Bytes of a page of the page cache and a block of the file system: 8192 or 4096.
     pub page_size: u32,
-    /// Bytes of the page cache (LRU). Pages that wait to be written are kept in addition.
+    /// Bytes of the page cache (LRU). Pages waiting to be written are stored in addition.
     pub page_cache: u64,
-    /// Bytes of cached inode and directory blocks for each disk.
+    /// Bytes of cached inode and directory blocks per disk.
     pub metadata_cache: u64,
-    /// Bytes of a directory that the processor searches in a second; 0 finds names at once in their
-    /// block.
+    /// Bytes of a directory that the processor searches per second. With 0, a search takes no time.
     pub search_rate: u64,
-    /// Number of cached file names (LRU); opening one of them needs no search.
+    /// Number of cached file names (LRU). Opening such a file needs no search.
     pub name_cache: u64,
-    /// The time when changes of names and inodes reach the disk.
+    /// When changes of names and inodes reach the disk.
     pub metadata: MetadataMode,
     /// Whether reads change inodes.
     pub access_times: AccessTimes,
-    /// Bytes of consecutive writes of a file collected into one request. The collected bytes leave
-    /// when full, when a write does not continue them, at `Close` and `Sync`, and by age.
+    /// Bytes of consecutive writes to a file that are collected into one request. The collected
+    /// bytes are written when they are full, or when a write does not follow them. `Close`, `Sync`
+    /// and age also trigger the write.
     pub cluster: u64,
-    /// Bytes of writes in flight to one disk above which a writer waits until two thirds are left;
-    /// 0 makes every write wait for the disk. Solaris counts them for each file (`ufs_HW` and
+    /// Limit of bytes in flight to one disk. Above it, a writer waits until two thirds are left.
+    /// With 0, every write waits for the disk. Solaris applies such limits per file (`ufs_HW` and
     /// `ufs_LW`).
     pub write_behind: u64,
     /// Bytes of read-ahead for sequential reads; 0 for none.
@@ -67,15 +67,15 @@ pub struct SystemProfile {
     pub write_back_age: Duration,
     /// Cylinders in a cylinder group.
     pub group_cylinders: u32,
-    /// Bytes of the disk for each inode.
+    /// The file system has one inode for this many bytes of the disk.
     pub bytes_per_inode: u64,
 }
 
 impl SystemProfile {
-    /// Solaris 2.6 with UFS, as the seed paper used it, on a Sun Ultra 1 with 384 MB. It reads
-    /// memory with 129 MB/s (McVoy and Staelin, lmbench, USENIX 1996, table 2). It caches 17 names
-    /// for each megabyte of memory and 90 (`ncsize`, Sun's NFS Server Performance and Tuning Guide,
-    /// table 4-5).
+    /// Solaris 2.6 with UFS on a Sun Ultra 1 with 384 MB, as in the reference paper (R3). The
+    /// machine reads memory at 129 MB/s (McVoy and Staelin, lmbench, USENIX 1996, table 2). It
+    /// caches 17 names per megabyte of memory plus 90 (`ncsize`, Sun's NFS Server Performance and
+    /// Tuning Guide, table 4-5).
     #[must_use]
     pub const fn solaris() -> Self {
         Self {
@@ -96,8 +96,8 @@ impl SystemProfile {
     }
 }
 
-/// A disk with uniform tracks and no defects. It has a read-ahead buffer; a write completes when it
-/// is on the disk.
+/// A disk with equal tracks and no defects. It has a read-ahead buffer. A write finishes only when
+/// it is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskProfile {
     /// Cylinders, counted from the outside.
@@ -106,13 +106,14 @@ pub struct DiskProfile {
     pub heads: u32,
     /// Sectors of [`SECTOR`] bytes on a track.
     pub sectors_per_track: u32,
-    /// Turns in a minute.
+    /// Turns per minute.
     pub turns_per_minute: u32,
-    /// Offset of a track's start from the previous track of the cylinder, in sectors.
+    /// Offset of a track's first sector from that of the previous track in the cylinder, in
+    /// sectors.
     pub track_skew: u32,
     /// Offset of a cylinder's first track from the last track of the previous cylinder, in sectors.
     pub cylinder_skew: u32,
-    /// Time of a switch to another track of the cylinder.
+    /// Time to switch to another track of the cylinder.
     pub head_switch: Duration,
     /// Seek time to the next cylinder.
     pub seek_shortest: Duration,
@@ -120,29 +121,31 @@ pub struct DiskProfile {
     pub seek_mean: Duration,
     /// Seek time from the first cylinder to the last.
     pub seek_longest: Duration,
-    /// Seek distance in cylinders up to which the time grows with the square root; beyond,
-    /// linearly.
+    /// Up to this distance in cylinders, the seek time grows with the square root. Beyond it, the
+    /// time grows linearly.
     pub seek_bend: u32,
-    /// Time from a request's arrival to its first movement; it overlaps with waiting in the queue.
+    /// Time from a request's arrival to the first movement. It overlaps with the time in the queue.
     pub controller_overhead: Duration,
     /// Segments of the disk's buffer; 0 for none.
     pub buffer_segments: u32,
-    /// Sectors of a segment, and most sectors of an idle read-ahead.
+    /// Number of sectors in a segment. An idle read-ahead reads at most as many.
     pub buffer_segment_sectors: u64,
-    /// Bytes in a second between the disk's buffer and the computer.
+    /// Bytes per second between the disk's buffer and the computer.
     pub bus_rate: u64,
-    /// The order of service.
+    /// The order in which the disk serves its queue.
     pub scheduling: Scheduling,
     /// The operating system.
     pub system: SystemProfile,
 }
 
 impl DiskProfile {
-    /// The Seagate ST15150W of the seed paper (R3): 4 GB, 7,200 turns a minute, 9 ms mean seek. The
-    /// sectors of a track give the paper's 4.7 MB/s over the whole disk; the real disk has more of
-    /// them outside than inside. All other values (1.1 and 19 ms for the shortest and longest seek,
-    /// 1 ms to switch heads, 1 MB of buffer, a bus of 20 MB/s) are assumed, as was usual for such
-    /// disks.
+    /// The Seagate ST15150W of the reference paper (R3): 4 GB, 7,200 turns per minute, 9 ms mean
+    /// seek. The sectors per track give the paper's 4.7 MB/s over the whole disk. The real disk has
+    /// more sectors on outer tracks than on inner tracks.
+    ///
+    /// All other values are assumptions that were typical for such disks. The shortest seek takes
+    /// 1.1 ms, the longest 19 ms, and a head switch 1 ms. The buffer has 1 MB and the bus moves 20
+    /// MB/s.
     #[must_use]
     pub const fn st15150w() -> Self {
         Self {

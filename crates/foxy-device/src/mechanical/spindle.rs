@@ -14,7 +14,8 @@ pub(super) struct Spindle {
     number: usize,
     geometry: Arc<Geometry>,
     overhead: Duration,
-    /// Angle at time zero, in nanoseconds since the first track's first sector came by.
+    /// The angle of the disk at time zero, as nanoseconds since the first sector of the first track
+    /// passed the head.
     phase: u64,
     /// The sector after the last served sector.
     head: u64,
@@ -28,7 +29,7 @@ pub(super) struct Spindle {
 }
 
 impl Spindle {
-    /// A disk at rest at its first cylinder. `angle` counts modulo a turn.
+    /// Creates an idle disk at its first cylinder. `angle` counts modulo a turn.
     pub(super) fn new(
         number: usize,
         profile: &DiskProfile,
@@ -55,7 +56,7 @@ impl Spindle {
         self.counts
     }
 
-    /// Queues a request; an idle disk starts it.
+    /// Queues a request. An idle disk starts it at once.
     pub(super) fn push(&mut self, request: DiskRequest) {
         self.queue.push(request);
         if self.current.is_none() {
@@ -68,8 +69,8 @@ impl Spindle {
         self.current.as_ref().map(|(_, record)| record.finish)
     }
 
-    /// Ends the current request. The caller starts the next one with [`Spindle::resume`] after it
-    /// has queued the consequences of this end.
+    /// Finishes the current request. The caller first queues all requests that follow from this,
+    /// then starts the next request with [`Spindle::resume`].
     pub(super) fn finish(&mut self) -> Option<(RequestId, ServiceRecord)> {
         let (id, record) = self.current.take()?;
         self.free_at = record.finish;
@@ -111,7 +112,7 @@ impl Spindle {
         self.current = Some((request.id, record));
     }
 
-    /// The time of a read from the disk's buffer or read-ahead.
+    /// The time to read from the disk's buffer or read-ahead; `None` if the head has to move.
     fn serve_from_buffer(&mut self, request: &DiskRequest, start: Instant) -> Option<Parts> {
         if !request.kind.reads() {
             return None;
@@ -155,7 +156,7 @@ impl Spindle {
     }
 }
 
-/// Identifies a request; never reused.
+/// Identifies a request. Numbers are never reused.
 pub(super) type RequestId = u64;
 
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +190,7 @@ impl DriveQueue {
         }
     }
 
-    /// Takes the next request to serve, with the head before sector `head`.
+    /// Removes the next request to serve. The head is before sector `head`.
     pub(super) fn pop(&mut self, head: u64) -> Option<DiskRequest> {
         match self {
             Self::Fifo(queue) => queue.pop_front(),
@@ -218,7 +219,7 @@ mod tests {
         DiskRequest { id, kind: RequestKind::Read, address, sectors, arrival: Instant::ZERO }
     }
 
-    /// Serves everything, and gives the order and the end.
+    /// Serves all requests. Returns their order and the end time.
     fn run(spindle: &mut Spindle) -> (Vec<RequestId>, Instant) {
         let (mut order, mut end) = (Vec::new(), Instant::ZERO);
         while let Some((id, record)) = spindle.finish() {

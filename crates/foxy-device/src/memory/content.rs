@@ -43,7 +43,8 @@ impl Content {
         self.size
     }
 
-    /// Fills `out` from `offset` and returns the number of bytes before the end.
+    /// Fills `out` with the bytes from `offset` on. Returns the number of bytes before the end of
+    /// the file.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);
@@ -56,7 +57,7 @@ impl Content {
         count
     }
 
-    /// Writes `bytes` at `offset`; a gap before it reads as zero.
+    /// Writes `bytes` at `offset`. A gap before them reads as zero.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         for piece in pieces(offset, bytes.len()) {
             let page = self.pages.entry(piece.page).or_insert_with(|| Arc::new([0; PAGE]));
@@ -77,7 +78,7 @@ impl Content {
         self.size = size;
     }
 
-    /// Makes a range read as zero; the size stays.
+    /// Makes a range read as zero. The size stays the same.
     pub(crate) fn zero(&mut self, offset: u64, length: u64) {
         let end = offset.saturating_add(length).min(self.size);
         if offset >= end {
@@ -101,7 +102,7 @@ impl Content {
         }
     }
 
-    /// Flips bits of one byte; returns false beyond the end.
+    /// Flips bits of one byte. Returns false if the byte is beyond the end.
     pub(crate) fn flip(&mut self, offset: u64, mask: u8) -> bool {
         let mut byte = [0];
         let inside = self.read(offset, &mut byte) == 1;

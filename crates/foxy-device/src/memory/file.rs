@@ -1,4 +1,4 @@
-//! One file in memory: its current content, its durable content, and the outcome of a crash.
+//! One file in memory: its current content, its durable content, and what a crash leaves of it.
 
 use super::content::Content;
 use crate::io::StorePath;
@@ -6,7 +6,7 @@ use crate::open_file::FileKind;
 use foxy_base::Random;
 use std::collections::VecDeque;
 
-/// Bytes that a disk writes whole or not at all.
+/// Bytes that a disk writes completely or not at all.
 pub(crate) const SECTOR: usize = 512;
 
 /// A change that a crash may undo.
@@ -34,7 +34,7 @@ impl Change {
         }
     }
 
-    /// Applies a random half of the change; for a write, each sector independently.
+    /// Applies a random half of the change. For a write, each sector is decided independently.
     fn tear(&self, content: &mut Content, random: &mut Random) {
         match self {
             Self::Write { offset, bytes } => {
@@ -54,7 +54,7 @@ impl Change {
         }
     }
 
-    /// Loses the change. The longer size of a lost write may stay, reading as zero.
+    /// Drops the change. A lost write may still lengthen the file; the new bytes then read as zero.
     fn lose(&self, content: &mut Content, random: &mut Random) {
         if let Self::Write { offset, bytes } = self
             && !bytes.is_empty()
@@ -65,7 +65,7 @@ impl Change {
     }
 }
 
-/// A file: the current content, the durable content, and the ordered changes between both.
+/// A file: the current content, the durable content, and the changes between them, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFile {
     current: Content,
@@ -73,14 +73,14 @@ pub(crate) struct MemoryFile {
     pending: VecDeque<Change>,
     pending_weight: u64,
     pub(crate) kind: FileKind,
-    /// Number of open ids and of current and durable names that lead here.
+    /// Number of open ids, current names and durable names that lead to this file.
     pub(crate) references: u32,
-    /// The name of the creation, until it is durable.
+    /// The name that the file was created with, until this name is durable.
     pub(crate) new_name: Option<StorePath>,
 }
 
 impl MemoryFile {
-    /// An empty file with one reference, its new name.
+    /// Creates an empty file with one reference: its new name.
     pub(crate) fn named(path: StorePath) -> Self {
         Self { references: 1, new_name: Some(path), ..Self::default() }
     }
@@ -89,7 +89,7 @@ impl MemoryFile {
         &self.current
     }
 
-    /// Writes. `limit` is the number of bytes of changes that may stay volatile; 0 makes all
+    /// Writes bytes. At most `limit` bytes of changes may stay volatile; with 0, all changes are
     /// durable at once.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], limit: u64) {
         self.current.write(offset, bytes);
@@ -120,13 +120,14 @@ impl MemoryFile {
         self.pending_weight = 0;
     }
 
-    /// Flips bits of one byte in the current and the durable content; returns false beyond the end.
+    /// Flips bits of one byte in the current and the durable content. Returns false if the byte is
+    /// beyond the end.
     pub(crate) fn rot(&mut self, offset: u64, mask: u8) -> bool {
         self.durable.flip(offset, mask);
         self.current.flip(offset, mask)
     }
 
-    /// Each volatile change survives, is torn or is lost.
+    /// Simulates a crash: each volatile change survives, is torn or is lost.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random, limit: u64) {
         if limit == 0 {
             return;
@@ -149,7 +150,8 @@ impl MemoryFile {
         }
     }
 
-    /// Records a volatile change. Writes the oldest back beyond the limit, as a kernel does.
+    /// Records a volatile change. Above the limit, the oldest changes are written back, as in a
+    /// kernel.
     fn note(&mut self, change: Change, limit: u64) {
         self.pending_weight += change.weight();
         self.pending.push_back(change);
@@ -161,25 +163,25 @@ impl MemoryFile {
     }
 }
 
-/// Probability that a volatile change survives a crash. Each change is drawn independently, so a
-/// later change may survive an earlier one.
+/// Probabilities that volatile changes survive a crash. Each change is drawn independently, so a
+/// later change may survive although an earlier change is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashPolicy {
     /// Probability that a write, truncation or trim survives whole.
     pub keep_write: f64,
-    /// Probability that a change is torn: each 512-byte sector of a torn write survives with
-    /// probability one half. Other changes are lost.
+    /// Probability that a change is torn. Each 512-byte sector of a torn write survives with
+    /// probability one half. Other torn changes are lost.
     pub tear_write: f64,
-    /// Probability that a created or removed name stays so.
+    /// Probability that the creation or removal of a name survives.
     pub keep_name: f64,
 }
 
 impl CrashPolicy {
-    /// Everything survives, as when only the process dies.
+    /// Everything survives, as if only the process had died.
     pub const KEEP_ALL: Self = Self { keep_write: 1.0, tear_write: 0.0, keep_name: 1.0 };
     /// Only synced changes survive.
     pub const LOSE_ALL: Self = Self { keep_write: 0.0, tear_write: 0.0, keep_name: 0.0 };
-    /// Some of everything.
+    /// Some changes of each kind survive.
     pub const MIXED: Self = Self { keep_write: 0.4, tear_write: 0.3, keep_name: 0.5 };
 
     pub(crate) fn write_fate(&self, random: &mut Random) -> Fate {

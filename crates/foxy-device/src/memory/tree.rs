@@ -1,4 +1,5 @@
-//! Names and files in memory: the current state, the durable state, and the outcome of a crash.
+//! Names and files in memory: the current state, the durable state, and what a crash leaves of
+//! them.
 
 use super::file::{CrashPolicy, MemoryFile};
 use crate::io::{DirectoryEntry, IoError, StorePath};
@@ -6,10 +7,10 @@ use foxy_base::Random;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Identifies a file's content as long as anything leads to it.
+/// Identifies the content of a file as long as a name or an open id leads to it.
 pub(crate) type FileNumber = u64;
 
-/// Number of removed names that a crash may bring back.
+/// Number of removed names that may return in a crash.
 const REMOVED_LIMIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +31,13 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     names: BTreeMap<StorePath, Node>,
-    /// The names that a crash certainly finds. Directories are durable at once.
+    /// The names that certainly survive a crash. Directories are durable at once.
     durable: BTreeMap<StorePath, FileNumber>,
     /// Removed names that are still durable, oldest first.
     removed: VecDeque<StorePath>,
     files: BTreeMap<FileNumber, MemoryFile>,
     next: FileNumber,
-    /// Volatile bytes of one file before a write-back; 0 when everything is durable at once.
+    /// Most volatile bytes of one file before a write-back. 0 makes everything durable at once.
     pub(crate) limit: u64,
 }
 
@@ -58,7 +59,7 @@ impl Tree {
         self.next
     }
 
-    /// The size of a file in bytes; `None` once it is gone.
+    /// The size of a file in bytes; `None` after the file is gone.
     pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
         self.files.get(&number).map(|file| file.current().size())
     }
@@ -79,7 +80,7 @@ impl Tree {
         }
     }
 
-    /// The file at `path`; created if missing.
+    /// The file at `path`. Creates it if it is missing.
     pub(crate) fn create(&mut self, path: StorePath) -> Result<FileNumber, IoError> {
         match self.find(&path) {
             Err(IoError::NotFound) => {}
@@ -166,7 +167,7 @@ impl Tree {
         self.file_mut(number).references += 1;
     }
 
-    /// Drops a reference; the last reference takes the content along.
+    /// Drops a reference. With the last reference, the content is freed.
     pub(crate) fn release(&mut self, number: FileNumber) {
         let file = self.file_mut(number);
         file.references -= 1;
@@ -175,7 +176,7 @@ impl Tree {
         }
     }
 
-    /// Plays a crash. Nothing is open afterwards.
+    /// Simulates a crash. No file is open afterwards.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         let named = self.names.iter().filter_map(|(path, node)| Some((path.clone(), node.file()?)));
         let named: BTreeMap<StorePath, FileNumber> = named.collect();

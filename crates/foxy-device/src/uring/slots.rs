@@ -1,5 +1,5 @@
-//! Transfers in flight on a ring, each in a numbered slot that owns its buffer and descriptor. This
-//! file decides what to request from the kernel next and interprets the answer.
+//! Transfers in flight on a ring. Each has a numbered slot that owns its buffer and descriptor.
+//! This file builds the next entry for the kernel and interprets its answer.
 
 use crate::buffer::IoBuffer;
 use crate::io::{IoDone, IoError, IoId, IoOutput};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Most bytes in one entry: what the kernel moves in one call, in whole pages.
+/// Most bytes in one entry: as much as the kernel moves in one call, in whole pages.
 const MAX_ENTRY_BYTES: usize = 0x7fff_f000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +28,12 @@ impl Work {
     }
 }
 
-/// Next step after a completion.
+/// What to do after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// Submit another entry.
     Again,
-    /// The transfer is over, with the number of bytes moved.
+    /// The transfer is finished, with the number of bytes moved.
     Done(Result<usize, IoError>),
 }
 
@@ -58,8 +58,8 @@ impl Transfer {
         Self { id, file, work, buffer, moved: 0, direct: false }
     }
 
-    /// The next entry for the kernel. It points into the buffer: the transfer must stay in its slot
-    /// until the answer.
+    /// The next entry for the kernel. It points into the buffer, so the transfer must stay in its
+    /// slot until the kernel answers.
     pub(super) fn entry(&mut self) -> squeue::Entry {
         let rest =
             self.buffer.as_mut().map_or(&mut [][..], |buffer| &mut buffer.as_mut()[self.moved..]);
@@ -85,7 +85,7 @@ impl Transfer {
         }
     }
 
-    /// Interprets the kernel's answer: bytes moved, or a negated error number.
+    /// Interprets the kernel's answer: a number of bytes, or a negated error number.
     pub(super) fn advance(&mut self, answer: i32) -> After {
         let Ok(count) = usize::try_from(answer) else {
             let error = Errno::from_raw_os_error(answer.saturating_neg());
@@ -165,7 +165,7 @@ mod tests {
 
     const LENGTH: usize = 8192;
 
-    /// A transfer of two pages on an empty file, direct where the file system can.
+    /// A transfer of two pages on an empty file, with direct IO if the file system supports it.
     fn transfer(work: Work) -> Transfer {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = Root::open(folder.path()).expect("a new folder");

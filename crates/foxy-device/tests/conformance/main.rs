@@ -1,5 +1,5 @@
-//! One suite for every device that keeps content: the promises of `io::Device`, operation by
-//! operation, and random sequences on which all devices must agree.
+//! Tests every device that stores content with the same suite. It checks the guarantees of
+//! `io::Device` for each operation, and runs random sequences on which all devices must agree.
 
 mod subject;
 

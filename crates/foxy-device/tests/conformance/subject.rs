@@ -1,4 +1,4 @@
-//! The devices under test, behind a handle that runs an operation to its end.
+//! The devices under test, each with a handle that runs an operation until its result arrives.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -15,7 +15,7 @@ pub struct Subject {
     pub folder: Option<TempDir>,
 }
 
-/// A device on its own folder; none if `make` finds that it cannot run here.
+/// A device on its own folder; `None` if `make` finds that it cannot run here.
 fn real<D: BlockingDevice + 'static>(
     name: &'static str,
     make: impl FnOnce(&Root) -> Option<D>,
@@ -34,7 +34,7 @@ fn modelled() -> impl BlockingDevice {
     Mechanical::new(DiskProfile::default(), 2, 1)
 }
 
-/// The helper is a thread here and shares only the socket, as a process would.
+/// The helper runs in a thread here. It shares only the socket, like a real helper process.
 fn helper(root: &Root, direct: DirectIo) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
@@ -46,7 +46,7 @@ fn helper(root: &Root, direct: DirectIo) -> Helper {
     Helper::new(3, start).expect("a socket and a thread")
 }
 
-/// io_uring is left out where the kernel or a container's filter forbids it.
+/// All devices under test. io_uring is omitted if the kernel or a container's filter forbids it.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
@@ -79,7 +79,8 @@ impl Subject {
         done.pop().expect("one completion")
     }
 
-    /// Waits until `count` operations are done; moves the time of a device in virtual time.
+    /// Waits until `count` operations are finished. For a device in simulated time, moves the time
+    /// forward.
     pub fn reap_until(&mut self, count: usize, done: &mut Vec<IoDone>) {
         while done.len() < count {
             let virtual_time = self.device.next_completion();
@@ -103,7 +104,7 @@ impl Subject {
         Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
     }
 
-    /// The listing without the lock file of real folders.
+    /// The directory listing without the lock file of real folders.
     pub fn listing(&mut self, path: StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
         match self.run(IoOp::List { path }).result? {
             IoOutput::Listing(entries) => {

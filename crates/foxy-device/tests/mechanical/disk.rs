@@ -1,4 +1,4 @@
-//! A modelled device driven one operation at a time, in virtual time.
+//! A simulated device that runs one operation at a time, in simulated time.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -23,7 +23,7 @@ impl Disk {
         self.device.submit(IoId(0), op, self.now);
     }
 
-    /// Finishes all submitted operations; returns the results in the order of completion.
+    /// Finishes all submitted operations. Returns the results in order of completion.
     pub fn finish(&mut self) -> Vec<Result<IoOutput, IoError>> {
         let mut done = Vec::new();
         while let Some(at) = self.device.next_completion() {
@@ -34,7 +34,7 @@ impl Disk {
         done.into_iter().map(|done| done.result).collect()
     }
 
-    /// The duration of an operation.
+    /// How long an operation takes.
     pub fn time(&mut self, op: IoOp) -> Duration {
         let start = self.now;
         self.submit(op);
@@ -43,7 +43,7 @@ impl Disk {
         self.now.since(start)
     }
 
-    /// Writes everything back and moves time past it.
+    /// Writes all changes back and moves the time to the end of these writes.
     pub fn settle(&mut self) {
         self.now = self.device.settle(self.now);
     }

@@ -1,5 +1,5 @@
-//! The modelled disks: calibrated times (R3), names, parallel disks, and the same content as
-//! memory.
+//! Tests the simulated disks: calibrated times (R3), names, parallel disks, and the same content as
+//! the memory device.
 
 mod disk;
 mod names;

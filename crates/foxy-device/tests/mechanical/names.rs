@@ -1,11 +1,12 @@
-//! The cost of finding a name: a directory is read from front to back, unless the name is cached.
+//! Tests the cost of finding a name. A directory is read from front to back, unless the name is
+//! cached.
 
 use crate::disk::{Disk, FILE, create, directory, open};
 use foxy_device::mechanical::MetadataMode;
 use foxy_device::{DiskProfile, FileId, IoOp, StorePath};
 use std::time::Duration;
 
-/// A disk without waits for cached blocks, and a processor that takes a microsecond for each name.
+/// A profile in which cached blocks cost no wait and the processor needs a microsecond per name.
 fn profile() -> DiskProfile {
     let mut profile = DiskProfile::st15150w();
     profile.system.metadata = MetadataMode::Asynchronous;
@@ -14,7 +15,7 @@ fn profile() -> DiskProfile {
     profile
 }
 
-/// A disk at rest with this many files in the directory `d`.
+/// An idle disk with this many files in the directory `d`.
 fn filled(profile: DiskProfile, files: u32) -> Disk {
     let mut disk = Disk::new(profile, 1, 1);
     disk.time(directory("d"));

@@ -1,5 +1,5 @@
-//! Pages between the page cache and the disk: reads before writes (R24), cache hits, delayed
-//! writes.
+//! Tests pages between the page cache and the disk: reads before writes (R24), cache hits and
+//! delayed writes.
 
 use crate::disk::{Disk, FILE, MIB, create, open, read, write};
 use foxy_base::{Instant, Random};
@@ -8,7 +8,8 @@ use std::time::Duration;
 
 #[test]
 fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
-    /// Offset and length of a write into a preallocated file, and the number of pages read for it.
+    /// Each case: offset and length of a write into a preallocated file, and the number of pages
+    /// that must be read for it.
     const CASES: [(u64, usize, u64); 8] = [
         (0, 8192, 0),
         (8192, 16_384, 0),

@@ -1,4 +1,4 @@
-//! The disk operations of each plan, counted on a device in memory. The contract suite tests the
+//! Counts the disk operations of each plan on an in-memory device. A separate suite tests the
 //! contract.
 
 mod ahead;
@@ -22,7 +22,7 @@ fn settings() -> SchemeSettings {
     SchemeSettings { high_watermark: 100, low_watermark: 100, ..SchemeSettings::with_size(4 << 20) }
 }
 
-/// A device that carries out a changed operation.
+/// A device that changes each operation before it performs it.
 struct Spoilt {
     inner: Memory,
     spoil: fn(IoOp) -> IoOp,
@@ -76,7 +76,7 @@ impl<D: Device> Store<D> {
         matches!(found.expect("answered within the patience"), Answer::Found(_))
     }
 
-    /// Creates, writes and reads since the last call.
+    /// The number of creates, writes and reads since the last call.
     fn counts(&self, before: &mut [u64; 3]) -> [u64; 3] {
         let statistics = &self.observer.statistics;
         let now = [statistics.creates.get(), statistics.writes.get(), statistics.reads.get()];
@@ -86,7 +86,8 @@ impl<D: Device> Store<D> {
     }
 }
 
-/// Creates, writes and reads of a put, once its kind of file exists.
+/// The number of creates, writes and reads for a put. The file that it uses already exists if it is
+/// shared.
 fn cost_of_a_put(plan: Plan, slots: usize) -> [u64; 3] {
     let mut store = Store::open(plan, Memory::default(), &settings());
     store.put(1, slots, 1);

@@ -1,5 +1,5 @@
-//! The scheme on memory: wraps, reopening, limits. Faults, files and the journal have their own
-//! tests.
+//! Tests the scheme on an in-memory device: wrapping around, reopening and limits. Faults, files
+//! and the journal have separate tests.
 
 mod faults;
 mod files;

@@ -1,5 +1,5 @@
-//! Tests of ufs: its operations for hits, puts and removals, with files and order. The contract
-//! suite tests the promises of all schemes.
+//! Tests ufs: its disk operations for hits, puts and removals, their files and their order. A
+//! separate suite tests the contract.
 
 use super::*;
 use crate::{UfsMapping, UfsReclaim};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use foxy_device::DirectoryEntry;
 use foxy_store::contract::{Record, StoreReply};
 
-/// A ufs whose operations the test answers.
+/// A ufs store whose disk operations the test answers itself.
 struct Hand {
     ufs: Ufs,
     log: Vec<String>,
@@ -25,7 +25,7 @@ impl Hand {
         }
     }
 
-    /// Carries out all operations like a disk whose folder has these entries.
+    /// Performs all operations like a disk whose folder has the entries in `folder`.
     fn carry_out(&mut self, mut out: Outbox, folder: &[DirectoryEntry]) {
         while !out.operations.is_empty() {
             let mut next = Outbox::default();
@@ -46,7 +46,7 @@ impl Hand {
         self.carry_out(out, folder);
     }
 
-    /// The operations and the answer of a request.
+    /// Sends a request. Returns its disk operations and its answer.
     fn ask(&mut self, request: StoreRequest) -> (Vec<String>, Answer) {
         self.log.clear();
         let mut out = Outbox::default();

@@ -1,4 +1,4 @@
-//! Tests of all policies: common properties, and agreement with naive models.
+//! Tests all policies: their common properties, and whether they agree with simple models.
 
 mod models;
 
@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 const CAPACITY: u64 = 4000;
 const SETTINGS: PolicySettings = PolicySettings { capacity: CAPACITY, object_limit: 150 };
 
-/// An owner as a cache is: entries by key, the policy, and perhaps its model.
+/// The owner of a policy, like a cache: its entries by key, the policy, and optionally a model to
+/// compare with.
 struct Owner {
     policy: Box<dyn Policy>,
     model: Option<Box<dyn Model>>,
@@ -18,7 +19,7 @@ struct Owner {
     sizes: BTreeMap<u32, (u64, u64)>,
     vacant: Vec<u32>,
     used: u64,
-    /// Names the policy and the seed in failures.
+    /// The policy and the seed, for failure messages.
     run: String,
 }
 
@@ -90,7 +91,8 @@ impl Owner {
         self.sizes.keys().nth(nth).copied()
     }
 
-    /// Runs skewed look-ups, some removals, and unforced evictions.
+    /// Runs look-ups with a skewed distribution, some removals, and evictions that no insertion
+    /// needs.
     fn drive(&mut self, random: &mut Random, steps: u32) {
         for _ in 0..steps {
             let reach = random.below(400);

@@ -1,4 +1,4 @@
-//! Naive models of the policies with plain lists and whole scans, written from the definitions.
+//! Simple models of the policies, written from their definitions with plain lists and full scans.
 
 use super::super::w_tiny_lfu::Sketch;
 use super::{CAPACITY, PolicyName};
@@ -28,7 +28,7 @@ pub(super) fn of(name: PolicyName) -> Box<dyn Model> {
     }
 }
 
-/// Entries by last use, or by arrival.
+/// Entries in order of last use, or of arrival.
 struct Line {
     moves: bool,
     items: Vec<u32>,
@@ -63,7 +63,7 @@ struct RankedItem {
     number: u64,
 }
 
-/// Entries with a key of age, frequency, size and use number.
+/// Entries with a key computed from age, frequency, size and number of the use.
 struct Ranked {
     key: fn(f64, f64, u64, u64) -> f64,
     items: Vec<RankedItem>,
@@ -99,7 +99,8 @@ impl Model for Ranked {
     }
 }
 
-/// Oldest first, with the bit. The hand is an entry and passes all entries but the newest.
+/// The oldest entry first, each with its bit. The hand points at an entry and visits all entries
+/// except the newest.
 #[derive(Default)]
 struct Sieve {
     items: Vec<(u32, bool)>,
@@ -163,7 +164,8 @@ fn bytes(list: &[Item]) -> u64 {
     list.iter().map(|item| item.size).sum()
 }
 
-/// Lists with the oldest first. A ghost that was hit keeps an empty place until it is the oldest.
+/// Lists with the oldest entry first. A ghost entry that was hit leaves an empty place until this
+/// place is the oldest.
 #[derive(Default)]
 struct S3Fifo {
     small: Vec<Item>,
@@ -230,7 +232,7 @@ impl Model for S3Fifo {
     }
 }
 
-/// Lists with the coldest first. The sketch is the real one, which has its own tests.
+/// Lists with the coldest entry first. The model uses the real sketch, which has its own tests.
 #[derive(Default)]
 struct WTinyLfu {
     window: Vec<Item>,

@@ -1,4 +1,5 @@
-//! Prefetching (R36): prefetched records, their answers, and their removal.
+//! Tests prefetching (R36): which records are prefetched, how gets use them, and when they are
+//! dropped.
 
 use super::*;
 
@@ -7,8 +8,8 @@ fn ahead() -> SchemeSettings {
     SchemeSettings { prefetch: 8 << 10, ..settings() }
 }
 
-/// A device with a closed store: records 0 to 5 of one site side by side, and a record of another
-/// site behind them.
+/// A device with a closed store. Records 0 to 5 of one site are adjacent, and a record of another
+/// site follows them.
 fn written_side_by_side() -> Memory {
     let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &ahead());
     for key in 0..6 {
@@ -19,7 +20,7 @@ fn written_side_by_side() -> Memory {
     store.driver.into_device().fork()
 }
 
-/// That store, open, with its counts so far.
+/// The store on this device, opened, with its counts so far.
 fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     let store = Store::open(LAZY_READS_LOC, written_side_by_side(), &ahead());
     let mut before = [0; 3];
@@ -27,7 +28,7 @@ fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     (store, before)
 }
 
-/// Prefetched, useful and wasted records.
+/// Counts of prefetched, useful and wasted records.
 fn prefetch_counts<D>(store: &Store<D>) -> [u64; 3] {
     let statistics = &store.observer.statistics;
     [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted]

@@ -1,4 +1,4 @@
-//! A full or failing disk: hits are lost, nothing hangs, no answer is wrong.
+//! Tests a full or failing disk: records may be lost, but no request hangs and no answer is wrong.
 
 use super::{open, settings};
 use crate::SchemeSettings;

@@ -1,4 +1,4 @@
-//! A lost journal.
+//! Tests a store whose journal is lost.
 
 use super::{new, open, settings};
 use crate::stream_packetizer::FILE_NAME;
@@ -30,7 +30,8 @@ fn reopened(device: Memory, expected: Beginning) -> Store {
 
 #[test]
 fn a_journal_without_a_whole_block_forgets_everything_and_says_so() {
-    // As it is while it was begun, after that was closed, and after an opening and a kill.
+    // Three states: a new store that was killed, a closed store, and a store that was opened again
+    // and killed.
     for lives in 0..3 {
         let mut store = new();
         assert_eq!(store.observer.beginning.get(), Some(Beginning::New));
