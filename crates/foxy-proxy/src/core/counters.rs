@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
     ($($(#[doc = $help:literal])+ $variant:ident = $name:literal,)+) => {
-        /// A counted event or amount.
+        /// An event or amount that the proxy counts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Counter {
             $($(#[doc = $help])+ $variant,)+
@@ -21,7 +21,7 @@ macro_rules! counters {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// Help text.
+            /// Help text for Prometheus.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($help,)+),)+ }
             }
@@ -32,84 +32,84 @@ macro_rules! counters {
 counters! {
     /// Client connections accepted.
     Connections = "client_connections",
-    /// Client connections refused because too many were open, or too many of the same client.
+    /// Client connections refused because too many were open, in total or from the same client.
     ConnectionsRefused = "client_connections_refused",
-    /// Client connections that gave their place up to another while no request was at work on them.
+    /// Client connections without a request in progress, closed in favour of a new connection.
     ConnectionsYielded = "client_connections_yielded",
-    /// TLS handshakes with clients that failed or took too long.
+    /// TLS handshakes with clients that failed or timed out.
     TlsFailures = "client_tls_failures",
-    /// Connections from balancers that did not begin with a PROXY protocol header.
+    /// Connections from load balancers that did not start with a PROXY protocol header.
     BadProxyHeaders = "client_bad_proxy_headers",
-    /// Client connections that speak HTTP/2.
+    /// Client connections that use HTTP/2.
     Http2Connections = "client_http2_connections",
-    /// Requests that came over HTTP/2.
+    /// Requests received over HTTP/2.
     Http2Streams = "client_http2_requests",
-    /// Requests over HTTP/2 that the client gave up before they were answered.
+    /// HTTP/2 requests that the client cancelled before they were answered.
     Http2Resets = "client_http2_resets",
-    /// HTTP/2 connections ended because the client gave up too many requests, or sent more frames
-    /// than requests need.
+    /// HTTP/2 connections closed because the client cancelled too many requests, or sent more
+    /// frames than its requests need.
     Http2Floods = "client_http2_floods",
     /// Requests whose head was read.
     Requests = "requests",
-    /// Answers from the memory tier.
+    /// Responses served from memory.
     MemoryHits = "memory_hits",
-    /// Answers from the store.
+    /// Responses served from the store on disk.
     DiskHits = "disk_hits",
-    /// Stored responses an origin confirmed.
+    /// Stored responses that an origin server confirmed as still valid.
     Revalidated = "revalidated",
-    /// Stale responses served because an origin failed.
+    /// Stale responses served because an origin server failed.
     StaleAnswers = "stale_answers",
-    /// Stored responses that were validated while a stale one was served.
+    /// Stored responses validated in the background while the stale response was served.
     BackgroundRefreshes = "background_refreshes",
-    /// Requests sent to an origin.
+    /// Requests sent to an origin server.
     Forwarded = "forwarded",
-    /// Requests answered by another request's flight.
+    /// Requests answered by a fetch that another request had started.
     Collapsed = "collapsed",
-    /// CONNECT and upgrade tunnels.
+    /// Tunnels opened for CONNECT and for upgrades.
     Tunnels = "tunnels",
-    /// CONNECTs of which the TLS was ended here.
+    /// CONNECT requests whose TLS foxy terminated.
     Intercepted = "intercepted",
-    /// Clients that were to be intercepted and do not trust the certificate authority.
+    /// Clients of intercepted hosts that do not trust foxy's certificate authority.
     InterceptDistrusted = "intercept_distrusted",
-    /// Clients that were to be intercepted and whose TLS asks for another host than their CONNECT.
+    /// Clients of intercepted hosts whose TLS handshake names another host than their CONNECT.
     InterceptWrongName = "intercept_wrong_name",
-    /// Clients that were to be intercepted and do not speak TLS.
+    /// Clients of intercepted hosts that sent something other than TLS.
     InterceptNotTls = "intercept_not_tls",
-    /// Clients that were to be intercepted and whose TLS handshake failed in another way or took
-    /// too long.
+    /// Clients of intercepted hosts whose TLS handshake failed for another reason or timed out.
     InterceptFailures = "intercept_failures",
-    /// Requests answered with an error of the proxy's own.
+    /// Requests answered with an error that foxy generated.
     LocalErrors = "local_errors",
-    /// Responses cut off because the origin did not send them whole.
+    /// Responses cut off because the origin server did not send the complete body.
     CutResponses = "cut_responses",
-    /// Requests whose client left before the answer was complete.
+    /// Requests whose client disconnected before the response was complete.
     ClientsLeft = "clients_left",
-    /// Bytes sent to clients, heads included; those of HTTP/2 as they are before their compression.
+    /// Bytes sent to clients, including heads; HTTP/2 heads count with their uncompressed size.
     BytesToClients = "client_sent_bytes",
-    /// Body bytes received from origins.
+    /// Body bytes received from origin servers.
     BytesFromOrigins = "origin_received_bytes",
-    /// Responses that came over HTTP/2 from origins.
+    /// Responses received from origin servers over HTTP/2.
     OriginHttp2Responses = "origin_http2_responses",
-    /// Responses handed to the store.
+    /// Responses passed to the store.
     StorePuts = "store_puts",
-    /// Responses the store refused or failed to keep.
+    /// Responses that the store refused or failed to keep.
     StoreRefusals = "store_refusals",
-    /// Gets the store did not answer in time; misses to the client.
+    /// Requests that the store did not answer in time; they count as misses.
     StoreTimeouts = "store_timeouts",
-    /// Parts of large stored bodies read from the store, each for all who were sent it at the time.
+    /// Parts of large stored bodies read from the store; one read can serve several clients.
     StoreParts = "store_parts",
-    /// Parts of large stored bodies found in memory, each for all who were sent it at the time.
+    /// Parts of large stored bodies found in memory; one part can serve several clients.
     MemoryParts = "memory_parts",
-    /// Stored bodies that were dropped while their client took nothing, to be read again.
+    /// Stored bodies removed from memory because their client accepted no bytes; foxy reads them
+    /// again later.
     BodiesLetGo = "bodies_let_go",
-    /// Stored objects of which a part was gone when it was needed.
+    /// Stored objects of which a part was missing when foxy needed it.
     LostParts = "lost_parts",
-    /// Responses of which the rest was fetched from the origin, because it broke off or a stored
-    /// part was gone.
+    /// Responses whose rest was fetched from the origin server, because the transfer broke off or a
+    /// stored part was missing.
     Resumed = "resumed",
-    /// Stored responses removed because of an unsafe request.
+    /// Stored responses removed because of an unsafe request, such as POST.
     Invalidations = "invalidations",
-    /// Purges of URLs, tags, prefixes, sites or everything.
+    /// Purges of URLs, tags, prefixes, sites or the whole cache.
     Purges = "purges",
 }
 

@@ -16,9 +16,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub fn add_to(command: Command) -> Command {
     let flag =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
-    let config = "Configuration file of the running foxy [default: as for foxy serve]";
-    let admin = "Address of its admin server [default: as configured]";
-    let token = "File with the admin server's token [default: as configured]";
+    let config = "Configuration file of the running foxy [default: as for `foxy serve`]";
+    let admin = "Address of the running foxy's admin server [default: the configured address]";
+    let token = "File with the token of the admin server [default: the configured file]";
     command
         .arg(flag("config", "FILE", config).value_parser(value_parser!(PathBuf)))
         .arg(flag("admin", "ADDRESS", admin).value_parser(value_parser!(SocketAddr)))
@@ -40,7 +40,8 @@ impl AdminClient {
         let given = matches.get_one::<SocketAddr>("admin").copied().or(settings.network.admin);
         let address = given.filter(|address| address.port() != 0).ok_or_else(|| {
             Failure::Unusable(
-                "the configuration names no admin server; name it with --admin ADDRESS".into(),
+                "the configuration names no admin server; give its address with --admin ADDRESS"
+                    .into(),
             )
         })?;
         let token_file = matches
@@ -59,8 +60,8 @@ impl AdminClient {
         let Self { address, authorization } = self;
         let unreachable = |error: std::io::Error| {
             let text = format!(
-                "no foxy answers at {address}: {error}; start one, or name its admin server with \
-                 --admin"
+                "no foxy answers at {address}: {error}; start foxy, or give the address of its \
+                 admin server with --admin"
             );
             Failure::Failed(text)
         };
@@ -88,14 +89,17 @@ fn body_of(answer: &[u8]) -> Result<String, String> {
     let mut response = httparse::Response::new(&mut fields);
     let parsed = response.parse(answer);
     let (Ok(httparse::Status::Complete(length)), Some(status)) = (parsed, response.code) else {
-        return Err("the answer is not from a foxy; name its admin server with --admin".into());
+        return Err(
+            "the answer is not from a foxy; give the address of foxy's admin server with --admin"
+                .into(),
+        );
     };
     let body = String::from_utf8_lossy(&answer[length..]).into_owned();
     match status {
         200 => Ok(body),
         404 | 405 => {
-            Err("this foxy does not know the request; is it another version, or the proxy's own \
-            address?"
+            Err("this server does not know the request; it may be another version of foxy, or the \
+            proxy's own address; give the address of the admin server with --admin"
                 .into())
         }
         _ => Err(format!("{} ({status})", body.trim_end())),

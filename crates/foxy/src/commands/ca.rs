@@ -17,10 +17,10 @@ pub fn command() -> Command {
         .about("Make or show the certificate authority for intercepted HTTPS")
         .long_about(
             "Make or show the certificate authority for intercepted HTTPS.\n\n\
-             foxy caches HTTPS only for hosts that you list (`intercept-hosts`), and only for \
-             clients that trust an authority of your own. The authority is constrained to the \
-             hosts that you name when you make it: even its private key cannot vouch for another. \
-             `foxy run` makes an authority for one command by itself.",
+             foxy caches HTTPS only for hosts that you list in `intercept-hosts`, and only for \
+             clients that trust your own certificate authority. The authority can sign only for \
+             the hosts that you name when you make it. Even a stolen private key cannot sign for \
+             another host. `foxy run` makes its own authority for each command.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -36,13 +36,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 }
 
 fn init_command() -> Command {
-    let about = "Make a certificate authority that can vouch only for the named hosts";
+    let about = "Make a certificate authority that can sign only for the named hosts";
     Command::new("init")
         .about(about)
         .long_about(format!(
-            "{about}.\n\nIts folder gets `ca.pem`, which clients must trust, and `ca.key`, which \
-             only you may read. Nothing else on this machine changes: no program trusts the \
-             authority before you say so.",
+            "{about}.\n\nThe command writes two files to the folder: `ca.pem`, which clients must \
+             trust, and `ca.key`, which only you may read. Nothing else on this machine changes: \
+             no program trusts the authority until you configure that program.",
         ))
         .arg(
             Arg::new("allow")
@@ -52,8 +52,8 @@ fn init_command() -> Command {
                 .required(true)
                 .value_parser(value_parser!(HostPattern))
                 .help(
-                    "A host with all names below it, an address or a block of addresses; can be \
-                     repeated",
+                    "Host with all names below it, address or block of addresses for which the \
+                     authority may sign; can be repeated",
                 ),
         )
         .arg(folder_argument())
@@ -63,19 +63,19 @@ fn init_command() -> Command {
                 .value_name("N")
                 .default_value("365")
                 .value_parser(value_parser!(u64).range(1..=3650))
-                .help("Days until the authority expires"),
+                .help("Number of days until the authority expires"),
         )
         .arg(
             Arg::new("force")
                 .long("force")
                 .action(ArgAction::SetTrue)
-                .help("Replace an existing authority; clients must then trust the new one"),
+                .help("Replace an existing authority; clients must then trust the new authority"),
         )
 }
 
 fn show_command() -> Command {
     Command::new("show")
-        .about("Show a certificate authority: hosts, fingerprint, end, and how to trust it")
+        .about("Show a certificate authority: hosts, fingerprint, expiry date, and how to trust it")
         .arg(folder_argument())
 }
 
@@ -118,8 +118,8 @@ fn init(matches: &ArgMatches) -> Result<(), Failure> {
     for host in &hosts {
         if let HostPattern::Below(name) = host {
             return Err(Failure::Unusable(format!(
-                "--allow *.{name}: a certificate authority is for a name with all below it; give \
-                 --allow {name}"
+                "--allow *.{name}: a certificate authority always includes the name itself; give \
+                 --allow {name}, which includes all names below it"
             )));
         }
     }
@@ -128,8 +128,8 @@ fn init(matches: &ArgMatches) -> Result<(), Failure> {
             && is_wide(name)
         {
             let text = format!(
-                "--allow {name}: it has no dot, so the authority may vouch for every name that \
-                 ends in .{name}; name single hosts or domains instead if that is not meant"
+                "--allow {name}: the name has no dot, so the authority may sign for every name \
+                 that ends in .{name}; to avoid this, name single hosts or domains"
             );
             terminal::report(Level::Warning, &text);
         }
@@ -175,7 +175,7 @@ fn text(folder: &Path, facts: &AuthorityFacts, now: WallTime) -> String {
         "\nUse it:   foxy serve --intercept-ca {folder} --intercept-host {first}\n\
          Trust it in one command:\n  \
            foxy run --proxy 127.0.0.1:3128 --ca {folder} -- CMD…\n\
-         or in one program, beside the system's authorities where it takes more than one:\n  \
+         or in one program, in addition to the system's authorities if it accepts several:\n  \
            curl --cacert, SSL_CERT_FILE, REQUESTS_CA_BUNDLE, PIP_CERT, NODE_EXTRA_CA_CERTS, \
            CARGO_HTTP_CAINFO, GIT_SSL_CAINFO\n\
          or on the whole machine:\n  \
@@ -190,7 +190,7 @@ fn text(folder: &Path, facts: &AuthorityFacts, now: WallTime) -> String {
 
 fn hosts(permitted: &[HostPattern]) -> String {
     if permitted.is_empty() {
-        return "any: it is not constrained".into();
+        return "any host: the authority is not constrained".into();
     }
     permitted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -11,15 +11,15 @@ pub fn command() -> Command {
     let print =
         |name: &'static str, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     Command::new("check")
-        .about("Check a configuration file, and print the settings it gives")
+        .about("Check a configuration file, and print the settings in force")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
                 .required_unless_present_any(["print-docs", "print-schema"])
-                .help("The TOML file to check"),
+                .help("TOML file to check"),
         )
-        .arg(print("print-schema", "Print a JSON Schema of the file, for editors"))
+        .arg(print("print-schema", "Print a JSON Schema of configuration files, for editors"))
         .arg(print("print-docs", "Print docs/configuration.md").hide(true))
 }
 

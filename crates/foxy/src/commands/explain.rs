@@ -1,5 +1,5 @@
-//! `foxy explain URL`: shows what a running foxy has stored for the URL, and what a GET now would
-//! come to, rule by rule.
+//! `foxy explain URL`: shows what a running foxy has stored for the URL, and how foxy would
+//! answer a GET now, rule by rule.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -14,10 +14,10 @@ pub fn command() -> Command {
     let field = Arg::new("field").long("field").value_name("LINE").action(ArgAction::Append);
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("explain")
-        .about("Explain what a running foxy has stored for a URL, and what a GET would come to")
-        .arg(url.help("URL, as a client would ask for it"))
-        .arg(field.help("Header line of the GET, as \"Accept-Language: de\"; can be repeated"))
-        .arg(json.help("Print one JSON object instead"));
+        .about("Explain what a running foxy has stored for a URL, and how it would answer a GET")
+        .arg(url.help("URL, as a client would request it"))
+        .arg(field.help("Header line of the GET, such as \"Accept-Language: de\"; can be repeated"))
+        .arg(json.help("Print one JSON object instead of text"));
     admin_client::add_to(command)
 }
 
@@ -34,8 +34,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::print(answer.trim_end());
         return Ok(());
     }
-    let explanation = serde_json::from_str(&answer)
-        .map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    let explanation = serde_json::from_str(&answer).map_err(|error| {
+        Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
+    })?;
     terminal::print(text(&explanation).trim_end());
     Ok(())
 }

@@ -16,14 +16,13 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("fsck")
-        .about("Verify every checksum of a store that is not in use, and say what is lost")
+        .about("Verify every checksum of a store that is not in use, and report lost objects")
         .long_about(
-            "Verifies every checksum of a store that is not in use, and says what is lost. Nothing \
-             is written. What a kill or a power failure leaves is not damage: the next start deals \
-             with it.
-
-Exit codes: 0 no damage, 1 damage, 2 no store that can be checked, 3 the \
-             disk could not be read.",
+            "Verify every checksum of a store that is not in use, and report lost objects. The \
+             command writes nothing. Incomplete data after a kill or a power failure is not \
+             damage: the next start of foxy repairs it.\n\n\
+             Exit codes: 0 no damage, 1 damage, 2 no store that can be checked, 3 the disk could \
+             not be read.",
         )
         .arg(path())
         .arg(json_argument())
@@ -34,11 +33,14 @@ pub fn path() -> Arg {
         .value_name("PATH")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("The store's folder, or the file in it")
+        .help("Folder of the store, or the store file in the folder")
 }
 
 pub fn json_argument() -> Arg {
-    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object instead")
+    Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("Print one JSON object instead of text")
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -103,7 +105,7 @@ impl Verdict {
                 let count = |level| report.findings.count(level);
                 if count(Level::Unread) > 0 {
                     return Some(Failure::Failed(format!(
-                        "store {path}: not all of it could be read"
+                        "store {path}: a part of the store could not be read"
                     )));
                 }
                 (count(Level::Damage) > 0)

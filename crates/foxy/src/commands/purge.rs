@@ -1,4 +1,4 @@
-//! `foxy purge`: makes a running foxy forget stored responses.
+//! `foxy purge`: purges stored responses of a running foxy.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -12,23 +12,24 @@ pub fn command() -> Command {
         flag(name, help).value_name(value).action(ArgAction::Append)
     };
     let url = Arg::new("url").value_name("URL").action(ArgAction::Append);
-    let tag = "Responses with that word in Surrogate-Key or Cache-Tag; can be repeated";
-    let site = "Everything of a host, as example.com or http://example.com:8080";
+    let tag = "Purge responses with this word in Surrogate-Key or Cache-Tag; can be repeated";
+    let site = "Purge every response of a host, such as example.com or http://example.com:8080; can be repeated";
     let names = ArgGroup::new("what").args(["url", "tag", "prefix", "site", "all"]);
     let command = Command::new("purge")
-        .about("Make a running foxy forget what it has stored")
+        .about("Purge stored responses of a running foxy")
         .long_about(
-            "Make a running foxy forget what it has stored. A purged response is stale, and foxy \
-             validates it before it answers again; with --hard it is gone. When this command ends, \
-             no crash can undo the purge.",
+            "Purge stored responses of a running foxy. A purge makes responses stale, so foxy \
+             validates them at the origin server before it serves them again. With --hard foxy \
+             removes the responses. When this command ends, the purge is durable: no crash can \
+             undo it.",
         )
-        .arg(url.help("A URL, with all its variants"))
+        .arg(url.help("Purge all variants of this URL"))
         .arg(many("tag", "TAG", tag))
-        .arg(many("prefix", "URL", "URLs that begin so; can be repeated"))
+        .arg(many("prefix", "URL", "Purge all URLs that start with this text; can be repeated"))
         .arg(many("site", "HOST", site))
-        .arg(flag("all", "Everything").action(ArgAction::SetTrue))
+        .arg(flag("all", "Purge every response").action(ArgAction::SetTrue))
         .arg(
-            flag("hard", "Remove the responses, instead of making them stale")
+            flag("hard", "Remove the responses instead of making them stale")
                 .action(ArgAction::SetTrue),
         )
         .group(names.multiple(true).required(true));
@@ -46,8 +47,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let answer =
         AdminClient::new(matches)?.ask("POST", "/purge", &Value::Object(wanted).to_string())?;
-    let said: Value = serde_json::from_str(&answer)
-        .map_err(|error| Failure::Failed(format!("the answer cannot be read: {error}")))?;
+    let said: Value = serde_json::from_str(&answer).map_err(|error| {
+        Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
+    })?;
     let (purged, number) = (&said["purged"], &said["number"]);
     let what = if matches.get_flag("hard") { "gone" } else { "stale" };
     terminal::print(&format!("purged: {purged} ({what}); purge number {number}"));

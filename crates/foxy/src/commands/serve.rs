@@ -12,9 +12,8 @@ pub fn command() -> Command {
     let command = Command::new("serve")
         .about("Run the caching proxy")
         .long_about(
-            "Run the caching proxy. Every flag can also stand in a TOML file. `foxy check` prints \
-             the \
-             settings in force, and docs/configuration.md explains every setting.",
+            "Run the caching proxy. Every flag can also be set in a TOML file. `foxy check` prints \
+             the settings in force, and docs/configuration.md explains every setting.",
         )
         .arg(
             Arg::new("config")
@@ -22,8 +21,8 @@ pub fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
                 .help(
-                    "Configuration file [default: ~/.config/foxy/foxy.toml or \
-                     /etc/foxy/foxy.toml, if there]",
+                    "Configuration file [default: ~/.config/foxy/foxy.toml, else \
+                     /etc/foxy/foxy.toml, if the file exists]",
                 ),
         );
     flags::add_to(command)

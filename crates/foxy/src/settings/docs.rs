@@ -29,9 +29,9 @@ allow-destination = [\"10.0.0.0/8\"]
 connect = \"5s\"
 ```
 
-Sizes are `512M`, `10G`, `2TiB`; units are binary. Times are `500ms`, `30s`, `5m`, `2h`, `1d`; \
-the bounds are 10ms and 1d unless given. A list is one value or an array in the file; its flag (marked …) can be repeated. `[timeouts]` \
-holds the settings named `timeouts.NAME`; other tables work alike.
+Examples of sizes are `512M`, `10G` and `2TiB`; units are binary. Examples of times are `500ms`, \
+`30s`, `5m`, `2h` and `1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a list is one value or an array. A list's flag is marked … and can be repeated. The \
+table `[timeouts]` contains the settings named `timeouts.NAME`; other tables work alike.
 ";
 
 const COLUMNS: usize = 100;

@@ -43,7 +43,7 @@ fn an_authority_for_a_whole_top_level_domain_is_made_with_a_warning() {
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
     let warning = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(
-        warning.contains("--allow com: it has no dot") && !warning.contains("example.org"),
+        warning.contains("--allow com: the name has no dot") && !warning.contains("example.org"),
         "{warning}"
     );
 }

@@ -40,44 +40,45 @@ const SETTINGS: &[&str] = &[
 
 pub fn command() -> Command {
     let command = Command::new("run")
-        .about("Run a command whose downloads are cached, HTTPS too")
+        .about("Run a command and cache its downloads, including HTTPS")
         .long_about(
-            "Run a command whose downloads are cached, HTTPS too.\n\n  \
+            "Run a command and cache its downloads, including HTTPS.\n\n  \
              foxy run -- pip install requests\n  \
              foxy run -- npm ci\n  \
              foxy run -- cargo fetch\n\n\
-             The command's environment names foxy as its proxy and makes it trust foxy; nothing \
-             else on this machine changes. foxy keeps downloads from public package registries in \
-             ~/.cache/foxy-run, and the next `foxy run` takes them from there. Commands that run \
-             at the same time have a store each (foxy-run-2 and so on). Connections to all other \
-             hosts pass unseen.\n\n\
-             For those registries foxy ends TLS itself, with a certificate authority that is made \
-             for each run and can vouch for nothing else; its key is never written down. foxy \
-             verifies the certificates of the registries as always. A program that brings its own \
-             list of authorities, or that pins certificates, refuses foxy; the last line says so.",
+             foxy sets environment variables of the command, so that the command uses foxy as its \
+             proxy and trusts foxy. Nothing else on this machine changes. foxy stores downloads \
+             from public package registries in ~/.cache/foxy-run, and the next `foxy run` serves \
+             them from this store. Commands that run at the same time use separate stores \
+             (foxy-run-2 and so on). foxy tunnels connections to all other hosts unread.\n\n\
+             For the registries foxy terminates TLS, with a certificate authority that foxy makes \
+             for each run. This authority can sign only for these hosts, and foxy never writes \
+             its private key to disk. foxy verifies the certificates of the registries as always. \
+             A program with its own list of authorities or with pinned certificates refuses foxy. \
+             The last line of the output then says so.",
         )
-        .after_long_help(format!("Hosts that are cached without being named:\n{}", hosts::table()))
+        .after_long_help(format!("Hosts that foxy caches without --intercept:\n{}", hosts::table()))
         .arg(
             Arg::new("intercept")
                 .long("intercept")
                 .value_name("HOST")
                 .action(ArgAction::Append)
                 .value_parser(value_parser!(HostPattern))
-                .help("Cache this host too, and all names below it; can be repeated"),
+                .help("Also cache this host and all names below it; can be repeated"),
         )
         .arg(
             Arg::new("ca")
                 .long("ca")
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
-                .help("Use the certificate authority in this folder, for all of its hosts"),
+                .help("Use the certificate authority in this folder, and cache all of its hosts"),
         )
         .arg(
             Arg::new("proxy")
                 .long("proxy")
                 .value_name("HOST:PORT")
                 .conflicts_with_all(["intercept", "store", "size", "memory"])
-                .help("Use the foxy that runs there; --ca names its authority, if it intercepts"),
+                .help("Use the foxy that runs at this address; if it intercepts HTTPS, --ca names its authority"),
         )
         .arg(
             Arg::new("command")
@@ -87,7 +88,7 @@ pub fn command() -> Command {
                 .trailing_var_arg(true)
                 .allow_hyphen_values(true)
                 .value_parser(value_parser!(OsString))
-                .help("The command and its arguments"),
+                .help("Command to run, with its arguments"),
         );
     flags::add_some(command, SETTINGS)
 }
@@ -101,7 +102,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         .find_map(|name| Some((name, std::env::var_os(name).filter(|value| !value.is_empty())?)))
     {
         let text = format!(
-            "foxy: {name} names {}, which is not used: foxy connects by itself",
+            "foxy: {name} names the proxy {}; foxy ignores it and connects directly",
             value.display()
         );
         terminal::report(Level::Warning, &text);
@@ -120,16 +121,17 @@ fn run_with_proxy_at(
 ) -> Result<(), Failure> {
     let unusable = |reason: String| {
         let text = format!(
-            "no proxy answers at {address} (--proxy): {reason}; start one there, or leave --proxy \
-             out and this command gets its own"
+            "no proxy answers at {address} (--proxy): {reason}; start a proxy at this address, or \
+             leave --proxy out, so that this command starts its own"
         );
         Failure::Unusable(text)
     };
     let bare = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
-    let (host, port) = bare.rsplit_once(':').ok_or_else(|| unusable("it names no port".into()))?;
-    let port: u16 = port.parse().map_err(|_| unusable("it names no port".into()))?;
+    let (host, port) =
+        bare.rsplit_once(':').ok_or_else(|| unusable("the address has no port".into()))?;
+    let port: u16 = port.parse().map_err(|_| unusable("the address has no port".into()))?;
     let mut addresses = bare.to_socket_addrs().map_err(|error| unusable(error.to_string()))?;
-    let address = addresses.next().ok_or_else(|| unusable("it has no address".into()))?;
+    let address = addresses.next().ok_or_else(|| unusable("the name has no address".into()))?;
     TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
         .map_err(|error| unusable(error.to_string()))?;
     let authority =

@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command};
 
 pub fn command() -> Command {
     Command::new("store")
-        .about("Look at the disk cache and measure it, by itself")
+        .about("Inspect and measure the disk cache, without a proxy")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(inspect::command())

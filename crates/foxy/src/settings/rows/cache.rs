@@ -16,108 +16,115 @@ const TIB: u64 = 1 << 40;
 settings! {
     struct DiskCache, written as WrittenDiskCache in disk, chapter "The cache on disk";
 
-    /// Folders that hold the cache on disk, one store in each. foxy makes a missing folder. It does
-    /// not start if the folder has a store file that is not foxy's. A link to a block device can
-    /// replace the file of `webcosm` (docs/operation.md). Options can follow a folder, as in
-    /// `/disk1/foxy,scheme=coss,max-object=8K,size=1G`. `scheme` and `size` override the settings
-    /// of that name. `min-object` and `max-object` bound the bytes of the objects stored there.
+    /// Folders of the on-disk cache, one store in each folder. foxy creates a missing folder. foxy
+    /// does not start if the folder contains a store file of another program. For `webcosm` a link
+    /// to a block device may replace the store file (docs/operation.md). Options may follow a
+    /// folder, as in `/disk1/foxy,scheme=coss,max-object=8K,size=1G`. `scheme` and `size` override
+    /// the settings of these names. `min-object` and `max-object` are the smallest and the largest
+    /// object size for this store.
     store: defaulted Vec<StoreChoice> = "store" flag "store", Stores,
-        Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; none beside \
-                  `cache-dir`");
+        Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; no \
+                  default if `cache-dir` is set");
 
-    /// Further stores, each a line `cache_dir` of a Squid configuration. Types are `ufs`, `aufs`,
-    /// `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
-    /// megabytes. The first three types take the numbers of directories: 16 and 256. Options are
-    /// `min-size` and `max-size` in bytes, and for `diskd` `Q1` and `Q2`. foxy does not read what
-    /// Squid has stored.
+    /// More stores, each written as a `cache_dir` line of a Squid configuration. Types are `ufs`,
+    /// `aufs`, `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
+    /// megabytes. The first three types need the numbers of directories, which must be 16 and 256.
+    /// Options are `min-size` and `max-size` in bytes, and for `diskd` also `Q1` and `Q2`. foxy
+    /// does not read objects that Squid has stored.
     cache_dir: defaulted Vec<CacheDir> = "cache-dir" flag "cache-dir", CacheDirs, Fixed();
 
-    /// Which store takes a new object, among the stores that take its size. A stored object is
-    /// replaced where it lies. Except with `key` and stores of equal sizes, foxy remembers the
-    /// stores of about a million keys in up to 17 MiB of memory. For other keys it asks each store,
-    /// and stores an object only after the others have confirmed its absence. Empty a store that
-    /// comes back after an absence, and all stores before a change to `key`; otherwise replaced
-    /// objects could come back.
+    /// Rule that chooses a store for a new object, among the stores that accept its size. A new
+    /// version of a stored object always goes to the store of the old version. With `key` and
+    /// stores of equal sizes, the key alone names the store. Otherwise foxy remembers the stores of
+    /// about a million keys in up to 17 MiB of memory. For other keys foxy searches every store.
+    /// foxy then stores an object only after the other stores have confirmed that they do not have
+    /// it. Empty a store before you use it again after an absence, and empty all stores before you
+    /// change to `key`. Otherwise foxy may serve outdated objects.
     store_selection: given &'static str = "store-selection" flag "store-selection", choice(&[
-        ("key", "the store that the key hashes to"),
-        ("round-robin", "each store in turn, as Squid's store_dir_select_algorithm"),
-        ("least-load", "the store with the fewest waiting requests, as Squid's least-load"),
+        ("key", "the store that a hash of the key selects"),
+        ("round-robin", "each store in turn, as round-robin in Squid"),
+        ("least-load", "the store with the fewest waiting requests, as least-load in Squid"),
     ]), Fixed("key");
 
-    /// Bytes of disk for each store. foxy does not start if the disk has less room, unless a store
-    /// of that size is there already. A `webcosm` store of another size keeps what fits, but begins
-    /// anew below about half of its earlier size, or beyond eight times more or less than at first.
+    /// Size of each store on disk. foxy does not start if the disk has less free space, unless a
+    /// store of this size already exists. After a change of size, a `webcosm` store keeps the
+    /// objects that fit. It discards all objects if the new size is below about half of its earlier
+    /// size, or more than eight times smaller or larger than its first size.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
-        Computed("the store's present size; for a new store 10 % of the free disk, at most 10 GiB");
+        Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
 
     /// Layout of objects on disk.
     scheme: given SchemeName = "scheme" flag "scheme", Scheme, Fixed("webcosm");
 
-    /// Which record goes when the disk is full. `stream-packetizer` and the schemes of one file per
-    /// object use it. Other schemes have an order of their own; foxy does not start with a policy
-    /// that no store uses.
+    /// Rule that chooses the object to evict when the disk is full. `stream-packetizer` and the
+    /// schemes with one file per object use this rule. Other schemes have their own rule. foxy does
+    /// not start if you set a policy that no store uses.
     policy: defaulted PolicyName = "policy" flag "policy", Policy, Fixed("lru");
 
     /// How foxy reads and writes the disk.
     device: given &'static str = "device" flag "device", choice(&[
         (
             "auto",
-            "as the scheme needs: blocking for ufs and its kin, threads for aufs, helper for \
-             diskd, else io_uring, or threads where the system forbids it",
+            "as the scheme needs: blocking for ufs and similar schemes, threads for aufs, \
+             helper for diskd; else io_uring, or threads if the system forbids io_uring",
         ),
-        ("uring", "io_uring, or do not start"),
+        ("uring", "io_uring; foxy does not start if the system forbids io_uring"),
         ("threads", "a pool of threads"),
-        ("blocking", "the store's own thread, which waits for every operation"),
+        ("blocking", "the store's own thread, which waits for each operation"),
         ("helper", "a separate process"),
     ]), Fixed("auto");
 
-    /// Bytes that each `webcosm` store aims to write per day, to spare a disk that wears out.
-    /// Unused budget is saved for at most a day. When it is spent and the store has been full,
-    /// comparatively large new objects wait in memory until they are asked for again; a stop loses
-    /// them. Everything else is still written: this is no limit. Waiting objects take a fiftieth of
-    /// the store, and in all stores at most a quarter of `memory`, besides it. With 0 the budget is
-    /// always spent.
+    /// Number of bytes that each `webcosm` store should write per day, to reduce wear of the disk.
+    /// foxy saves unused budget for at most a day. When the budget is spent and the store has been
+    /// full, relatively large new objects wait in memory until a client requests them again. A stop
+    /// of foxy loses these waiting objects. foxy still writes all other objects, so the budget is
+    /// not a strict limit. Waiting objects use at most a fiftieth of the store's size. In all
+    /// stores together they use at most a quarter of `memory`, in addition to `memory`. A budget of
+    /// 0 is always spent.
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
-        size(0, 1 << 50), Nothing("everything is written");
+        size(0, 1 << 50), Nothing("foxy writes every object");
 
-    /// Recovery of the schemes of one file per object after a crash. `stream-packetizer` always
-    /// recovers, other schemes never.
+    /// Which objects the schemes with one file per object recover after a crash. `webcosm` and
+    /// `stream-packetizer` always recover their objects; other schemes never do.
     recovery: given &'static str = "recovery" flag "recovery", choice(&[
-        ("crash", "all durable objects come back; forgetting an object costs a sync"),
-        ("clean-stop", "only a store that was stopped comes back; serving never syncs"),
+        ("crash", "all durable objects; each removal of an object then needs a sync"),
+        ("clean-stop", "no object after a crash, all objects after a stop; serving never syncs"),
     ]), Fixed("crash");
 
-    /// How `ufs`, `aufs` and `diskd` spread files over folders. A change loses what was stored.
+    /// How `ufs`, `aufs` and `diskd` distribute files over folders. A change of this setting loses
+    /// all stored objects.
     ufs_mapping: given &'static str = "ufs.mapping", choice(&[
         ("consecutive", "256 consecutive files share a folder, as in Squid since 1998"),
         ("round-robin", "consecutive files lie in different folders, as in Squid 1.1"),
     ]), Fixed("consecutive");
 
-    /// Operations under way at which `aufs` opens no more files: hits become misses, and fills are
-    /// not stored.
+    /// Number of operations in progress at which `aufs` opens no more files. Then hits become
+    /// misses, and new responses are not stored.
     aufs_queue: given usize = "aufs.queue", count(1, OPERATIONS), Fixed("80");
 
     /// Which threads write for `aufs`.
     aufs_writes: given &'static str = "aufs.writes", choice(&[
-        ("queued", "threads write"),
-        ("waited", "the store's own thread writes, as in Squid 2.5"),
+        ("queued", "a pool of threads"),
+        ("waited", "the store's own thread, as in Squid 2.5"),
     ]), Fixed("queued");
 
-    /// Operations under way at which `diskd` opens no more files, as Squid's Q1.
+    /// Number of operations in progress at which `diskd` opens no more files, as Q1 in Squid.
     diskd_q1: given usize = "diskd.q1", count(1, OPERATIONS), Fixed("64");
 
-    /// Operations under way at which the store waits for its helper process, as Squid's Q2.
+    /// Number of operations in progress at which the store waits for its helper process, as Q2 in
+    /// Squid.
     diskd_q2: given usize = "diskd.q2", count(1, OPERATIONS), Fixed("72");
 
-    /// Largest response that is stored; larger ones are only relayed. A response must also fit the
-    /// store: `webcosm` takes up to 25 MiB in a store of 64 MiB, and three quarters of a store of 1
-    /// GiB or more.
+    /// Largest response that foxy stores; foxy relays larger responses without storing them. A
+    /// response must also fit the store: `webcosm` accepts up to 25 MiB in a store of 64 MiB, and
+    /// three quarters of a store of 1 GiB or more.
     object_limit: optional ByteSize = "object-limit" flag "object-limit", size(KIB, TIB),
         Computed("an eighth of the smallest store, at least 64 MiB, at most half of the store");
 
-    /// How long a response with status 404, 405, 410, 414 or 501 is fresh when it does not say so
-    /// itself (RFC 9111 §4.2.2), in whole seconds. With 0s such a response is stored only if it can
-    /// be validated. Other errors never get a lifetime by guess.
+    /// How long a response with status 404, 405, 410, 414 or 501 stays fresh if it does not state a
+    /// lifetime (RFC 9111 §4.2.2). The time is in whole seconds. With 0s foxy stores such a
+    /// response only if it can be validated. foxy never guesses a lifetime for other error
+    /// responses.
     negative_lifetime: given Duration = "negative-lifetime" flag "negative-lifetime",
         span_from_zero, Fixed("0s");
 }
@@ -135,11 +142,12 @@ impl DiskCache {
 settings! {
     struct Memory, written as WrittenMemory in memory, chapter "The cache in memory";
 
-    /// Bytes of responses, and of parts of large ones, kept in memory in front of the disk.
+    /// Size of the memory cache in front of the disk, for responses and for parts of large
+    /// responses.
     size: given ByteSize = "memory" flag "memory", size(MIB, TIB),
-        Computed("an eighth of the memory of the machine or control group, at most 1 GiB");
+        Computed("an eighth of the memory of the machine or its control group, at most 1 GiB");
 
-    /// Largest body kept in memory. Parts of bodies above 1 MiB are kept too if they are asked for
-    /// repeatedly.
+    /// Largest response body that foxy keeps in memory. foxy also keeps parts of bodies above 1 MiB
+    /// if clients request them repeatedly.
     object_limit: given ByteSize = "memory-object-limit", size(KIB, GIB), Fixed("1M");
 }

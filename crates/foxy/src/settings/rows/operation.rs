@@ -7,8 +7,9 @@ use std::time::Duration;
 settings! {
     struct Operation, written as WrittenOperation in operation, chapter "Operation";
 
-    /// Output for a line per request: a file, `-` for standard output, or `off`. SIGHUP opens the
-    /// file anew. Lines that cannot be written fast enough are dropped and counted.
+    /// Where foxy writes a line for each request: a file, `-` for standard output, or `off`. On
+    /// SIGHUP foxy opens the file again. If the output is too slow, foxy drops lines and counts
+    /// them.
     access_log: given Output = "access-log" flag "access-log", Output, Fixed("-");
 
     /// Format of the access log.
@@ -18,14 +19,14 @@ settings! {
         ("json", "one JSON object per line"),
     ]), Fixed("squid");
 
-    /// Which of foxy's own messages go to standard error.
+    /// Which of foxy's own messages appear on standard error.
     log_level: given &'static str = "log-level" flag "log-level", choice(&[
-        ("error", "what stops foxy"),
-        ("warning", "also what costs hits"),
-        ("info", "also start, stop and the operator's actions"),
+        ("error", "errors that stop foxy"),
+        ("warning", "also problems that cost hits"),
+        ("info", "also start, stop and administrator actions"),
     ]), Fixed("info");
 
-    /// How long a graceful stop waits for requests in progress. SIGTERM or SIGINT begins it; a
-    /// second signal ends it at once.
+    /// How long a graceful stop waits for requests in progress. SIGTERM or SIGINT starts the
+    /// graceful stop. A second signal stops foxy at once.
     stop_after: given Duration = "stop-after" flag "stop-after", span, Fixed("10s");
 }

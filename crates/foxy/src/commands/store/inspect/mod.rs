@@ -15,14 +15,14 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("inspect")
-        .about("Show what is where in a store that is not in use")
+        .about("Show the parts and records of a store that is not in use")
         .arg(fsck::path())
         .arg(
             Arg::new("segment")
                 .long("segment")
                 .value_name("N")
                 .value_parser(value_parser!(u32))
-                .help("List the records of this segment of a webcosm store"),
+                .help("Number of a segment of a webcosm store whose records are listed"),
         )
         .arg(fsck::json_argument())
 }
