@@ -21,7 +21,9 @@ const NAME: &str = "disk-helper";
 
 /// The hidden command.
 pub fn command() -> Command {
-    Command::new(NAME).about("Carry out another foxy's disk work; started by it").hide(true)
+    Command::new(NAME)
+        .about("Perform the disk operations of another foxy process, which starts this command")
+        .hide(true)
 }
 
 /// Serves in the current folder until the other process ends.

@@ -41,7 +41,7 @@ fn writable(path: PathBuf) -> Result<PathBuf, String> {
 /// Parses a number of at least 0.001.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
-    number.ok_or_else(|| format!("{text:?} is not a number from 0.001 on"))
+    number.ok_or_else(|| format!("{text:?} is not a number of at least 0.001"))
 }
 
 pub fn count() -> RangedU64ValueParser {

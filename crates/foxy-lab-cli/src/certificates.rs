@@ -19,8 +19,8 @@ pub fn argument() -> Arg {
     path(
         "ca-dir",
         "FOLDER",
-        "Terminate TLS, with or without CONNECT, with certificates of this authority (a \
-             folder of `foxy ca init --dir`)",
+        "Terminate TLS, with or without CONNECT, with certificates of the authority in this \
+             folder of `foxy ca init --dir`",
     )
 }
 

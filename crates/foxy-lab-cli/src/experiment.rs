@@ -27,17 +27,19 @@ pub enum Flag {
 
 pub fn flags<const N: usize>(wanted: [Flag; N]) -> [Arg; N] {
     wanted.map(|flag| match flag {
-        Flag::Seed => option("seed", "N", "Seed of all random choices")
+        Flag::Seed => option("seed", "N", "Seed of all random choices; equal seeds repeat a run")
             .default_value("1")
             .value_parser(value_parser!(u64)),
-        Flag::Json => output("json", "Write run records to a file, one JSON object per line"),
-        Flag::Html => output("html", "Write the results to a page"),
+        Flag::Json => output("json", "Write run records to this file, one JSON object per line"),
+        Flag::Html => output("html", "Write the results to this HTML file"),
         Flag::FailIf(example) => Arg::new("fail-if")
             .long("fail-if")
             .value_name("BAR")
             .value_parser(value_parser!(Bar))
             .action(ArgAction::Append)
-            .help(format!("End with code 1 if this holds, such as {example}; can be repeated")),
+            .help(format!(
+                "End with exit code 1 if this condition is true, such as {example}; can be repeated"
+            )),
     })
 }
 
@@ -127,7 +129,7 @@ impl<'a> Experiment<'a> {
             std::fs::write(path, page(&setup)).map_err(|error| {
                 let path = path.display();
                 Failure::Failed(format!(
-                    "{path}: the page cannot be written: {error}; name another place"
+                    "{path}: the page cannot be written: {error}; name a file in a folder that can be written to"
                 ))
             })?;
         }

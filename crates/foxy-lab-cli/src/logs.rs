@@ -16,11 +16,11 @@ use std::io::{BufWriter, LineWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 pub fn trace() -> Arg {
-    path("trace", "FILE", "Replay this log; - is standard input")
+    path("trace", "FILE", "Send the GET requests of this log file; - reads standard input")
 }
 
 pub fn recorded() -> Arg {
-    option("recorded", "TIMES", "Start requests at the recorded times, N times as fast (1)")
+    option("recorded", "TIMES", "Start requests at the times recorded in the log, TIMES times as fast [default without a value: 1]")
         .num_args(0..=1)
         .default_missing_value("1")
         .value_parser(positive)
@@ -60,7 +60,7 @@ pub fn format() -> Arg {
     option(
         "format",
         "FORMAT",
-        "squid, common, combined, csv or parquet; without it the format is guessed",
+        "Format of the log: squid, common, combined, csv or parquet [default: guessed from the content]",
     )
     .value_parser(value_parser!(Format))
 }
@@ -82,15 +82,14 @@ fn read_into(
     path: &Path,
 ) -> Result<(Trace, ReadReport), Failure> {
     let unusable = |what: String| Failure::Unusable(format!("{option}{}: {what}", path.display()));
-    let input: Box<dyn Read> =
-        if path.as_os_str() == "-" {
-            Box::new(io::stdin().lock())
-        } else {
-            let opened = File::open(path);
-            Box::new(opened.map_err(|error| {
-                unusable(format!("cannot be opened: {error}; name a log to read"))
-            })?)
-        };
+    let input: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        let opened = File::open(path);
+        Box::new(opened.map_err(|error| {
+            unusable(format!("cannot be opened: {error}; name a log file that can be read"))
+        })?)
+    };
     let mut progress = Progress::new("lines", None);
     let format = matches.get_one::<Format>("format").copied();
     let read = trace::read_into(builder, input, format, &mut |lines| progress.update(lines));
@@ -100,7 +99,7 @@ fn read_into(
         let reasons: Vec<String> =
             report.reasons().map(|(reason, count)| format!("{count} {reason}")).collect();
         return Err(unusable(format!(
-            "no GET in {} lines read as {} ({}); name the right --format, or a log that has some",
+            "no GET request in {} lines read as {} ({}); name the right --format, or a log with GET requests",
             report.lines,
             report.format,
             if reasons.is_empty() { "it is empty".into() } else { reasons.join(", ") }
@@ -153,7 +152,7 @@ impl LineLog {
     ) -> Result<Self, Failure> {
         let file = path.map(File::create).transpose().map_err(|error| {
             let path = path.map(|path| path.display().to_string()).unwrap_or_default();
-            Failure::Unusable(format!("--log {path}: cannot be made: {error}; name another place"))
+            Failure::Unusable(format!("--log {path}: cannot be created: {error}; name a file in a folder that can be written to"))
         })?;
         Ok(Self { path: path.cloned().unwrap_or_default(), file: file.map(writer) })
     }

@@ -26,14 +26,16 @@ fn here() -> OriginOptions {
 fn failed(command: &str, servers: u32, error: &io::Error) -> Failure {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse if servers > 1 => {
-            format!("{servers} consecutive ports are nowhere free on this machine; end what listens there")
+            format!(
+                "this machine has no {servers} consecutive free ports; stop programs that listen on ports"
+            )
         }
         io::ErrorKind::AddrInUse => {
-            "this machine has no port left to listen at; wait, or widen net.ipv4.ip_local_port_range".into()
+            "this machine has no free port; wait, or widen net.ipv4.ip_local_port_range".into()
         }
         _ => error.to_string(),
     };
-    Failure::Failed(format!("{command}: no origin: {why}"))
+    Failure::Failed(format!("{command}: the origin cannot start: {why}"))
 }
 
 /// Default zone. Names in `.test` are reserved (RFC 6761).
@@ -45,18 +47,18 @@ pub fn name_server_flags() -> [Arg; 3] {
         option(
             "dns",
             "ADDRESS:PORT",
-            "Serve DNS here (UDP): every name in the zone origin.test has the origin's address",
+            "Serve DNS at this UDP address; every name in the zone origin.test has the origin's address",
         )
         .value_parser(value_parser!(SocketAddr)),
         option(
             "dns-cost",
             "TIME",
-            "Mean delay of a DNS answer; each name varies between half and one and a half \
-             times this (30ms)",
+            "Mean delay of a DNS answer; the delay of each name is from 0.5 to 1.5 times this mean \
+             [default: 30ms]",
         )
         .value_parser(parse_duration)
         .requires("dns"),
-        option("dns-lifetime", "TIME", "Lifetime of DNS answers (1h)")
+        option("dns-lifetime", "TIME", "Lifetime of DNS answers [default: 1h]")
             .value_parser(parse_duration)
             .requires("dns"),
     ]
@@ -124,10 +126,15 @@ mod tests {
     fn an_origin_for_which_no_port_is_left_says_so() {
         let said = |servers| failed("load", servers, &io::ErrorKind::AddrInUse.into()).to_string();
         assert!(
-            said(1).contains("no origin: this machine has no port left to listen at;"),
+            said(1).contains("the origin cannot start: this machine has no free port;"),
             "{}",
             said(1)
         );
-        assert!(said(4).contains("no origin: 4 consecutive ports are nowhere free"), "{}", said(4));
+        assert!(
+            said(4)
+                .contains("the origin cannot start: this machine has no 4 consecutive free ports"),
+            "{}",
+            said(4)
+        );
     }
 }

@@ -13,8 +13,8 @@ pub fn argument() -> Arg {
     path(
         "ca",
         "FILE",
-        "Trust these authorities (PEM) instead of the system's; `foxy ca init` writes \
-             DIR/ca.pem",
+        "Trust the certificate authorities in this PEM file instead of the system's; \
+             `foxy ca init` writes such a file, DIR/ca.pem",
     )
 }
 
@@ -33,9 +33,9 @@ pub fn read(matches: &ArgMatches, started_here: Option<&Origin>) -> Result<Trust
         (None, Some(_)) => {}
     }
     if let Some(own) = started_here.and_then(Origin::authority) {
-        trust
-            .add_pem(own.as_bytes())
-            .map_err(|error| Failure::Failed(format!("no origin: {error}")))?;
+        trust.add_pem(own.as_bytes()).map_err(|error| {
+            Failure::Failed(format!("the origin's certificate authority is unusable: {error}"))
+        })?;
     }
     Ok(trust)
 }

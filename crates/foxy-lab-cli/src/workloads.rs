@@ -6,14 +6,14 @@ use foxy_cli::failure::Failure;
 use foxy_workload::Workload;
 
 pub fn argument() -> Arg {
-    option("workload", "NAME|FILE.toml", "A workload from the list below, or a file")
+    option("workload", "NAME|FILE.toml", "Workload from the list below, or a workload file")
 }
 
 pub fn help() -> String {
     let line = |workload: Workload| format!("  {:<11} {}", workload.name, workload.about);
     let lines: Vec<String> = Workload::named().map(line).collect();
     format!(
-        "Workloads (their files are in workloads/, what they are in docs/workloads.md):\n{}",
+        "Workloads (files in workloads/, descriptions in docs/workloads.md):\n{}",
         lines.join("\n")
     )
 }

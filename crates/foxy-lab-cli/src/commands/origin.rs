@@ -19,11 +19,12 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub fn command() -> Command {
     Command::new("origin")
-        .about("Serve synthetic objects, whose bytes a client can verify")
+        .about("Serve synthetic objects whose bytes a client can verify")
         .long_about(
-            "Serve synthetic objects at /o/ID/SIZE/VERSION: the body is a function of ID and VERSION, so that a load \
-             generator checks every byte. A query may set max-age=SECONDS, no-store, chunked, delay=MILLISECONDS. \
-             Documents of the workload polymix-4 are at /p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE. Runs until it is stopped.",
+            "Serve synthetic objects at /o/ID/SIZE/VERSION. ID and VERSION determine the body, so a load generator can \
+             check every byte. The query of the URL may contain max-age=SECONDS, no-store, chunked and \
+             delay=MILLISECONDS. Documents of the workload polymix-4 are at /p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE. \
+             The command runs until a signal stops it.",
         )
         .arg(
             option("listen", "ADDRESS:PORT", "Address to listen on")
@@ -34,7 +35,7 @@ pub fn command() -> Command {
             option(
                 "servers",
                 "N",
-                "Number of consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4",
+                "Number of servers, at consecutive ports: 4 for table3, 500 + peak-rate / 4 for polymix-4",
             )
             .value_parser(value_parser!(u32).range(1..=20_000))
             .default_value("1"),
@@ -47,7 +48,7 @@ pub fn command() -> Command {
         .arg(path(
             "write-ca",
             "FILE",
-            "Speak TLS with an authority made for this run, and write its certificate to FILE",
+            "Use TLS with a certificate authority made for this run, and write its certificate to this file",
         ))
         .args(origin::name_server_flags())
 }
@@ -96,7 +97,7 @@ fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
         return refusal;
     }
     Failure::Failed(format!(
-        "origin: {listen} cannot be listened on: {error}; choose another with --listen"
+        "origin: cannot listen on {listen}: {error}; choose another address with --listen"
     ))
 }
 
@@ -107,7 +108,7 @@ fn serve(origin: &Origin) -> Result<(), Failure> {
     while !stop.load(Relaxed) {
         if !said && origin.not_accepted() > 0 {
             said = true;
-            let why = "origin: connections cannot be accepted and have to wait: this process may have no more open files; raise ulimit -n";
+            let why = "origin: connections wait, because this process has reached its limit of open files; raise ulimit -n";
             terminal::report(Level::Warning, why);
         }
         std::thread::sleep(LOOK);
@@ -119,7 +120,7 @@ fn write(file: &Path, certificate: &str) -> Result<(), Failure> {
     std::fs::write(file, certificate).map_err(|error| {
         let file = file.display();
         Failure::Unusable(format!(
-            "--write-ca {file}: cannot be written: {error}; name another place"
+            "--write-ca {file}: cannot be written: {error}; name a file in a folder that can be written to"
         ))
     })
 }

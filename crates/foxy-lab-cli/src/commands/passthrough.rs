@@ -15,13 +15,14 @@ use foxy_lab::leap::{
 use std::net::{SocketAddr, TcpListener};
 
 const LONG: &str = "\
-Serve as a proxy without a cache. Each request goes on unchanged on a new connection to --origin \
-(an origin, or a parent such as foxy collector). Without --origin it goes to the loopback or \
-private address that it names. This is LEAP's pass-through proxy, the baseline for the bytes \
-that a cache saves and for the time that any proxy adds. It speaks HTTP/1.0, 1.1 and 2. With \
---ca-dir it also takes tunnels and TLS, ends them, and sends requests on over TLS to servers \
-that --ca or the system vouches for. Only this machine and private networks may connect. It runs \
-until it is stopped, and then prints its counts.";
+Serve as a proxy without a cache. The proxy forwards each request unchanged, on a new connection \
+to --origin (an origin, or a parent proxy such as foxy collector). Without --origin the request \
+goes to the loopback or private address in its URL. This is the pass-through proxy of LEAP. It \
+is the baseline for the bytes that a cache saves, and for the time that any proxy adds. It \
+speaks HTTP/1.0, 1.1 and 2. With --ca-dir it also accepts CONNECT tunnels and TLS, terminates \
+the TLS, and forwards the requests over TLS. It then trusts the servers' certificates by --ca or \
+the system's authorities. Only this machine and private networks may connect. The proxy runs \
+until a signal stops it, and then prints its counts.";
 
 pub fn command() -> Command {
     let place = || value_parser!(SocketAddr);
@@ -32,8 +33,12 @@ pub fn command() -> Command {
             option("listen", "ADDRESS:PORT", "Address to listen on")
                 .value_parser(place())
                 .default_value("127.0.0.1:3130"),
-            option("origin", "ADDRESS:PORT", "The next hop, whatever host a request names")
-                .value_parser(place()),
+            option(
+                "origin",
+                "ADDRESS:PORT",
+                "Server that receives all requests, whatever host a request names",
+            )
+            .value_parser(place()),
             certificates::argument(),
             trust::argument(),
         ])
@@ -48,25 +53,24 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     raise_open_files();
     let failed = |error: std::io::Error| {
         Failure::Failed(format!(
-            "passthrough: {address}: cannot serve: {error}; choose another place with --listen"
+            "passthrough: {address}: cannot serve: {error}; choose another address with --listen"
         ))
     };
     let listener = TcpListener::bind(address).map_err(failed)?;
     let own = listener.local_addr().map_err(failed)?;
     let authority = origin.map(|origin| origin.to_string());
-    let to = authority
-        .clone()
-        .unwrap_or_else(|| "the loopback or private address that a request names".into());
+    let to =
+        authority.clone().unwrap_or_else(|| "the loopback or private address in its URL".into());
     let certificates = certificates::of(matches)?;
     let front =
         Front { authority, any_host: origin.is_some(), certificates, ..Front::at(listener) };
-    terminal::print(&format!("passthrough: http://{own}/ passes every request on to {to}"));
+    terminal::print(&format!("passthrough: http://{own}/ forwards every request to {to}"));
     let outgoing = Outgoing::new(&trust::read(matches, None)?);
     let run = LeapRun { outgoing, ..passing_through(origin, interrupted()?) };
     let report = leap::serve(&run, None, front, &mut |_| {}, &mut |_| {}).map_err(failed)?;
     let path = &report.paths[0];
     terminal::print(&format!(
-        "{} requests passed on, {} answers with {} of bodies, {} errors",
+        "{} requests forwarded, {} answers with {} of bodies, {} errors",
         report.requests,
         path.answers,
         ByteSize(path.bytes),

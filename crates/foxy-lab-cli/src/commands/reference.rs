@@ -13,12 +13,13 @@ use std::path::PathBuf;
 pub fn command() -> Command {
     let list = Architecture::ALL.iter().map(|(name, _, about)| format!("\n  {name:<20} {about}"));
     Command::new("reference")
-        .about("Serve as a small proxy with a classical architecture, as a subject of measurements")
+        .about("Serve as a small proxy with a classical architecture, to be measured")
         .long_about(
-            "Serve as a small caching forward proxy of a classical architecture, to be measured by foxy wpb and foxy load. They differ \
-             in who carries a connection and how the cache is found and written, and in nothing else; each has a switch that takes away what \
-             its figures are said to come from. They speak HTTP/1.0, store what says max-age, keep all of it, and know no access control: \
-             they listen on loopback addresses only. Workers are threads. Runs until it is stopped.",
+            "Serve as a small caching forward proxy with a classical architecture, which foxy wpb and foxy load can measure. The \
+             architectures differ only in how they serve a connection, and in how they find and write cached answers. Most have \
+             a switch that removes the part to which the literature attributes their results. The proxies speak HTTP/1.0, store \
+             every answer with max-age, and never evict. They have no access control, so they listen only on loopback addresses. \
+             Workers are threads. The command runs until a signal stops it.",
         )
         .after_help(format!("Architectures:{}", list.collect::<String>()))
         .arg(
@@ -26,26 +27,26 @@ pub fn command() -> Command {
                 .value_name("NAME")
                 .required(true)
                 .value_parser(Architecture::ALL.map(|(name, ..)| name))
-                .help("The architecture"),
+                .help("Architecture of the proxy"),
         )
         .arg(
             option("listen", "ADDRESS:PORT", "Address to listen on")
                 .value_parser(value_parser!(SocketAddr))
                 .default_value("127.0.0.1:3128"),
         )
-        .arg(path("store", "DIR", "The folder of the cache, new or empty").required(true))
+        .arg(path("store", "DIR", "Folder of the cache, which must be new or empty").required(true))
         .arg(
-            option("pool", "N", "Number of workers of prefork (64) or fixed-pool (32)")
+            option("pool", "N", "prefork and fixed-pool: number of workers [default: prefork 64, fixed-pool 32]")
                 .value_parser(value_parser!(u16).range(1..=4096)),
         )
         .arg(
-            option("backlog", "N", "Queued connections of fixed-pool (16)")
+            option("backlog", "N", "fixed-pool: number of connections that may wait in the queue [default: 16]")
                 .value_parser(value_parser!(u16).range(1..)),
         )
-        .arg(switch("no-scan", "process-per-request: find files by URL hash, without the text index"))
-        .arg(switch("one-phase", "prefork: write an answer once, and send it at once"))
-        .arg(switch("no-index", "event-loop: look for stored answers on disk, without the index"))
-        .arg(switch("no-cache", "Store nothing"))
+        .arg(switch("no-scan", "process-per-request: find files by a hash of the URL, without the text index"))
+        .arg(switch("one-phase", "prefork: write each answer to disk once, and send it immediately"))
+        .arg(switch("no-index", "event-loop: keep no index in memory, and check the disk for each request"))
+        .arg(switch("no-cache", "Store no answers"))
         .arg(switch("connection", "Serve the connection on standard input").hide(true))
 }
 
@@ -61,20 +62,21 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let listen = *matches.get_one::<SocketAddr>("listen").expect("has a default");
     if !listen.ip().is_loopback() {
         return Err(Failure::Unusable(format!(
-            "--listen {listen}: reference proxies relay for everybody; name a loopback address such as 127.0.0.1:3128"
+            "--listen {listen}: reference proxies have no access control; name a loopback address such as 127.0.0.1:3128"
         )));
     }
     let listener =
         TcpListener::bind(listen).and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = listener.map_err(|error| {
         Failure::Failed(format!(
-            "reference: {listen} cannot be listened on: {error}; choose another with --listen"
+            "reference: cannot listen on {listen}: {error}; choose another address with --listen"
         ))
     })?;
     reference::start(&options, listener).map_err(unusable)?;
     terminal::print(&format!("reference: {name} at http://{address}/"));
-    signals::wait_for_stop()
-        .map_err(|error| Failure::Failed(format!("reference: no signal handler: {error}")))
+    signals::wait_for_stop().map_err(|error| {
+        Failure::Failed(format!("reference: cannot set a signal handler: {error}"))
+    })
 }
 
 fn options(matches: &ArgMatches) -> Result<Options, Failure> {
@@ -97,7 +99,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Failure> {
     };
     if let Some((option, _)) = whose.iter().find(|(id, has)| given(id) && !has) {
         return Err(Failure::Unusable(format!(
-            "--{option}: {name} has nothing of that kind; leave it out"
+            "--{option}: the architecture {name} has no such option; leave it out"
         )));
     }
     let as_it_was = Options::new(architecture, store);

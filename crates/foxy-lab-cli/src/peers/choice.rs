@@ -42,7 +42,11 @@ pub fn installed<'a>(
 }
 
 pub fn folder_argument() -> Arg {
-    path("folder", "DIR", "Parent of the running proxies' folders (the system's temporary folder)")
+    path(
+        "folder",
+        "DIR",
+        "Folder for the files of running proxies [default: the system's temporary folder]",
+    )
 }
 
 /// Other users may read the folder. Removes folders of killed runs.

@@ -26,12 +26,12 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
         option(
             "start",
             "NAME",
-            "Start this proxy here, as a reverse proxy of an origin started here",
+            "Start this proxy on this machine, as the reverse proxy of an origin that this command starts",
         )
         .value_parser(names)
         .conflicts_with_all(instead),
         only(
-            option("memory", "SIZE", "With --start, memory cache of the proxy")
+            option("memory", "SIZE", "With --start, size of the proxy's memory cache")
                 .value_parser(value_parser!(ByteSize))
                 .default_value("32MiB"),
         ),
@@ -40,13 +40,13 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
                 "cores",
                 "N",
                 "With --start, limit the proxy to N cores, such as 0.05, so that the load \
-             generator is not the limit; needs root",
+             generator is not the bottleneck; needs root",
             )
             .value_parser(cores),
         ),
         only(choice::folder_argument().action(ArgAction::Append).help(
-            "Parent of the proxy's folder (the system's temporary folder); several folders \
-             get a cache each",
+            "Folder for the files of the proxy; can be repeated, for one cache in each folder \
+             [default: the system's temporary folder]",
         )),
     ]
 }

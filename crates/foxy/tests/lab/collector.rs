@@ -155,12 +155,12 @@ fn what_cannot_be_used_is_refused_in_one_line() {
         assert!(err.contains(part), "{arguments:?}: {err}");
     };
     refused(&["--listen", "here"], "write ADDRESS:PORT or NAME=ADDRESS:PORT");
-    refused(&["--origin", "192.0.2.1:80"], "only loopback and private addresses are asked");
+    refused(&["--origin", "192.0.2.1:80"], "sends requests only to loopback and private addresses");
     refused(&["--any-method"], "--live");
     refused(&["--live", "--live-rate", "0"], "not a number from 0.001");
     refused(
         &["--spool-dir", "/no/such/folder"],
-        "--spool-dir /no/such/folder: no file can be made there",
+        "--spool-dir /no/such/folder: no file can be created in this folder",
     );
     refused(&["--log", "/no/such/folder/log"], "--log /no/such/folder/log: cannot be made");
     refused(&["--listen", "192.0.2.1:1"], "choose another place with --listen");

@@ -301,10 +301,10 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     };
     let one = "a=127.0.0.1:1";
     refused(&["--proxy", "127.0.0.1:1"], 2, "write NAME=ADDRESS:PORT");
-    refused(&["--proxy", one, "--proxy", one], 2, "there are two of that name");
+    refused(&["--proxy", one, "--proxy", one], 2, "two proxies have this name");
     refused(&["--proxy", one, "--workload", "polymix-4"], 2, "leap cannot send yet");
     refused(&["--proxy", one, "--live"], 2, "--trace");
-    refused(&["--proxy", one, "--rate", "0"], 2, "not a number from 0.001 on");
+    refused(&["--proxy", one, "--rate", "0"], 2, "is not a number of at least 0.001");
     refused(
         &["--proxy", one, "--log", "/no/such/folder/log"],
         2,

@@ -123,7 +123,10 @@ fn arguments_that_do_not_go_together_are_refused() {
         assert_eq!(code, Some(2), "{arguments:?}: {err}");
         assert!(err.contains(part), "{arguments:?}: {err}");
     };
-    refused(&["--listen", "127.0.0.1:0", "--rate", "5"], "clients ask when they ask");
+    refused(
+        &["--listen", "127.0.0.1:0", "--rate", "5"],
+        "with --listen the clients decide when they send requests",
+    );
     refused(&["--listen", "127.0.0.1:0", "--trace", "x"], "--listen");
     refused(&["--for", "1s"], "--listen");
     refused(&["--live", "--trace", "x", "--direct", "127.0.0.1:1"], "leave one of them out");

@@ -97,12 +97,16 @@ fn a_trace_that_cannot_be_replayed_is_refused_in_one_line() {
     check(
         &written(folder.path(), "posts.log", posts.as_bytes()),
         &[],
-        "no GET in 1 lines read as squid (1 not a GET)",
+        "no GET request in 1 lines read as squid (1 not a GET)",
     );
     let cut = &packed(&log(&[("a/", 9), ("b/", 9)]))[..12];
     check(&written(folder.path(), "cut.gz", cut), &[], "cut.gz: ");
     let good = written(folder.path(), "good.log", log(&[("a/", 9)]).as_bytes());
-    check(&good, &["--objects", "5"], "--objects: only workloads of the model objects/1 have that");
+    check(
+        &good,
+        &["--objects", "5"],
+        "--objects: only workloads of the model objects/1 have this option",
+    );
     check(&good, &["--newest", "5"], "--newest: only workloads that never repeat");
 }
 
@@ -113,7 +117,7 @@ fn what_only_a_trace_has_is_refused_without_one() {
         (&["--format", "squid"], "--trace <FILE>"),
         (&["--trace", "a", "--workload", "zipf"], "cannot be used with"),
         (&["--trace", "a", "--recorded", "--rate", "5"], "cannot be used with"),
-        (&["--trace", "a", "--recorded", "0"], "is not a number from 0.001 on"),
+        (&["--trace", "a", "--recorded", "0"], "is not a number of at least 0.001"),
     ] {
         let (code, _, err) = ended(command(&["load", "--proxy", "127.0.0.1:1"]).args(more));
         assert_eq!(code, Some(2), "{err}");

@@ -235,7 +235,7 @@ fn a_folder_in_use_is_said_in_the_row() {
         out.lines().any(|line| line.starts_with("stream ") && line.contains("in use")),
         "{out}"
     );
-    assert!(err.contains("no run came to anything"), "{err}");
+    assert!(err.contains("no run succeeded"), "{err}");
 }
 
 #[test]

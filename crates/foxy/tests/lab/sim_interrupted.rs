@@ -53,7 +53,7 @@ fn check_signal(name: &str) {
     commands::signal(child.id(), name);
     let (code, text) = end(child);
     assert_eq!(code, Some(3), "{name}: {text}");
-    assert!(text.contains("stopped by a signal; what it had made is removed"), "{name}: {text}");
+    assert!(text.contains("stopped by a signal; its files are removed"), "{name}: {text}");
     assert!(entries(folder.path()).is_empty(), "{name}");
 }
 

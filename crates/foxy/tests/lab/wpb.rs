@@ -300,12 +300,12 @@ fn what_cannot_be_run_ends_with_one_clear_line() {
         (
             &["wpb", "--proxy", "127.0.0.1:1", "--clients", "0.."][..],
             2,
-            "--clients 0..: not a range of numbers",
+            "--clients 0..: is not a range of numbers",
         ),
         (
             &["wpb", "--proxy", "127.0.0.1:1", "--clients", "96..8"],
             2,
-            "--clients 96..8: ends before it begins",
+            "--clients 96..8: the last number is below the first",
         ),
         (
             &["wpb", "--proxy", "127.0.0.1:1", "--quick"],

@@ -137,10 +137,7 @@ fn a_measure_that_is_ended_by_a_signal_removes_what_it_made_and_says_so() {
         let output = child.wait_with_output().expect("it ends");
         let text = String::from_utf8(output.stderr).expect("UTF-8");
         assert_eq!(output.status.code(), Some(3), "{measure} {signal}: {text}");
-        assert!(
-            text.contains("stopped by a signal; what it had made is removed"),
-            "{measure}: {text}"
-        );
+        assert!(text.contains("stopped by a signal; its files are removed"), "{measure}: {text}");
         assert!(output.stdout.is_empty(), "{measure}: no figures of a part");
         let left = std::fs::read_dir(folder.path()).expect("there").count();
         assert_eq!(left, 0, "{measure} {signal}");

@@ -13,63 +13,75 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const LONG: &str = "\
-The parent of compared proxies (the Collector of LEAP, Davison and Wu). It asks an origin once \
-for all proxies, including POST, private answers, cookies and errors. Every proxy waits as long \
-as the first proxy waited: for one name lookup, the connection, the first byte, and the \
-transfer. Answers that may not be stored are kept for 180 seconds. The Collector opens a \
-connection per exchange, does not repeat an exchange after an error, and never serves a later \
-proxy before the first.
+Serve as the parent proxy of the compared proxies. This is the Collector of LEAP (Davison and \
+Wu). The Collector sends each request to the origin once for all proxies, including POST, \
+private answers, cookies and errors. Every proxy waits as long as the first proxy waited: for \
+one DNS lookup, the connection, the first byte, and the transfer. The Collector keeps answers \
+that may not be stored for 180 seconds. It opens one connection per exchange with the origin. It \
+does not repeat an exchange after an error, and never serves a later proxy before the first.
 
-The address that a proxy connects to identifies it. Give each proxy its own --listen, and make \
-it the proxy's only way out. Proxies may speak HTTP/1 or HTTP/2. Only this machine and private \
-networks may connect.
+The address that a proxy connects to identifies the proxy. Give each proxy its own --listen \
+address, and configure this address as the proxy's only parent. Proxies may speak HTTP/1 or \
+HTTP/2. Only this machine and private networks may connect.
 
-HTTPS: with --ca-dir an address also takes CONNECT and TLS, and ends both with certificates of \
-that authority, which the proxies must trust (foxy: --origin-ca). https URLs are requested over \
-TLS, from an origin that --ca or the system vouches for. The TLS handshake counts as a part of \
-the connection.
+HTTPS: with --ca-dir each address also accepts CONNECT and TLS. The Collector terminates TLS \
+with certificates of this authority, which the proxies must trust (foxy: --origin-ca). The \
+Collector requests https URLs over TLS, and trusts the origin's certificate by --ca or the \
+system's authorities. The TLS handshake counts as a part of the connection.
 
-OFFLINE by default: requests go to loopback and private addresses and localhost only, without \
-name lookups. With --origin every host is that synthetic origin. --live sends requests to the \
-servers that they name, over the network: GET only without --any-method, and 10 exchanges per \
-second without --live-rate. The Collector runs until it is stopped, and then prints its counts.";
+OFFLINE by default: the Collector sends requests only to loopback and private addresses and \
+localhost, without DNS lookups. With --origin it sends the requests for every host to this \
+synthetic origin. With --live it sends requests over the network to the servers that they name: \
+only GET unless --any-method is given, and 10 exchanges per second unless --live-rate is given. \
+The Collector runs until a signal stops it, and then prints its counts.";
 
 const LIVE_RATE: f64 = 10.0;
 
 pub fn command() -> Command {
     Command::new("collector")
         .about(
-            "Serve as the parent of compared proxies: one exchange with the origin serves \
-             all, and each waits as long",
+            "Serve as the parent of compared proxies: one exchange with the origin serves all \
+             proxies, and all wait equally long",
         )
         .long_about(LONG)
         .args(whom())
         .args(costs())
         .args(limits())
-        .args([path("log", "FILE", "Write a line per answer in the format of Squid's access.log")])
+        .args([path(
+            "log",
+            "FILE",
+            "Write a line for each answer to this file, in the format of Squid's access.log",
+        )])
         .args(flags([Flag::Json, Flag::FailIf("hit_minus_miss_p90_ms>2")]))
 }
 
 fn whom() -> Vec<Arg> {
     vec![
-        option("listen", "[NAME=]ADDRESS:PORT", "Listen here for a proxy; can be repeated")
-            .action(ArgAction::Append)
-            .value_parser(parse_listen)
-            .default_value("127.0.0.1:3180"),
+        option(
+            "listen",
+            "[NAME=]ADDRESS:PORT",
+            "Address at which one proxy connects; can be repeated",
+        )
+        .action(ArgAction::Append)
+        .value_parser(parse_listen)
+        .default_value("127.0.0.1:3180"),
         option(
             "origin",
             "ADDRESS:PORT",
-            "The synthetic origin; it replaces the host of every request",
+            "Synthetic origin that receives the requests for every host",
         )
         .value_parser(value_parser!(SocketAddr)),
         certificates::argument(),
         trust::argument(),
         switch("live", "Send requests to the servers that they name, over the network")
             .conflicts_with("origin"),
-        switch("any-method", "With --live, also forward POST and all other methods")
+        switch("any-method", "With --live, also forward POST and all other methods than GET")
             .requires("live"),
-        switch("origin-http2", "Ask origins in HTTP/2: by prior knowledge, within TLS by ALPN"),
-        option("live-rate", "N", "With --live, exchanges per second (10)")
+        switch(
+            "origin-http2",
+            "Use HTTP/2 with origins: by prior knowledge without TLS, by ALPN with TLS",
+        ),
+        option("live-rate", "N", "With --live, exchanges with origins per second [default: 10]")
             .value_parser(parse_rate)
             .requires("live"),
     ]
@@ -81,13 +93,13 @@ fn costs() -> Vec<Arg> {
     vec![
         time(
             "dns-cost",
-            "What a host's name costs each proxy once, beside what resolving it takes",
+            "Time added to each proxy's first request to a host, on top of the measured DNS lookup",
         ),
         time(
             "network-cost",
-            "A round trip to the origin, beside what it takes: one to connect, one to the first byte",
+            "Time added for each round trip to the origin: one to connect, one to the first byte",
         ),
-        time("time-limit", "For how long nothing may happen in an exchange")
+        time("time-limit", "Time after which an exchange without progress fails")
             .default_value("60s")
             .value_parser(parse_positive_duration),
     ]
@@ -99,27 +111,27 @@ fn limits() -> Vec<Arg> {
         option(
             "most-connections",
             "N",
-            "Maximum number of connections of proxies; more are refused and counted",
+            "Maximum number of connections of proxies; the Collector refuses and counts further connections",
         )
         .default_value("1024")
         .value_parser(count()),
         option(
             "most-fetches",
             "N",
-            "Maximum number of concurrent exchanges with origins; more are refused and counted",
+            "Maximum number of concurrent exchanges with origins; the Collector refuses and counts further requests",
         )
         .default_value("256")
         .value_parser(count()),
-        size("memory", "Memory for heads and bodies").default_value("64MiB"),
-        size("spool", "Space for further bodies, in an unnamed file").default_value("4GiB"),
-        path("spool-dir", "DIR", "The folder of that file (the system's temporary folder)"),
+        size("memory", "Most memory for heads and bodies of answers").default_value("64MiB"),
+        size("spool", "Most disk space for further bodies, in an unnamed file; 0 uses no file").default_value("4GiB"),
+        path("spool-dir", "DIR", "Folder of the unnamed file of --spool [default: the system's temporary folder]"),
     ]
 }
 
 fn parse_listen(text: &str) -> Result<Listen, String> {
     let refuse = || {
         format!(
-            "{text:?} is not a place; write ADDRESS:PORT or NAME=ADDRESS:PORT, such as squid=127.0.0.1:3181"
+            "{text:?} is not an address with a port; write ADDRESS:PORT or NAME=ADDRESS:PORT, such as squid=127.0.0.1:3181"
         )
     };
     let (name, address) =
@@ -144,14 +156,14 @@ pub fn options(matches: &ArgMatches) -> Result<CollectorOptions, Failure> {
     let listen: Vec<Listen> = matches.get_many("listen").into_iter().flatten().cloned().collect();
     if listen.len() > MOST_PROXIES {
         let text =
-            format!("--listen: there are {} places; {MOST_PROXIES} is the most", listen.len());
+            format!("--listen: {} addresses are given; give at most {MOST_PROXIES}", listen.len());
         return Err(Failure::Unusable(text));
     }
     let origin = matches.get_one::<SocketAddr>("origin").copied();
     if let Some(origin) = origin.filter(|origin| !Reach::Offline.covers(origin.ip())) {
         return Err(Failure::Unusable(format!(
-            "--origin {origin}: offline, only loopback and private addresses are asked; name such a one, or start with --live to ask \
-             the servers that requests name"
+            "--origin {origin}: an offline Collector sends requests only to loopback and private addresses; name such an \
+             address, or use --live to reach the servers that requests name"
         )));
     }
     let rate = matches.get_one::<f64>("live-rate").copied().unwrap_or(LIVE_RATE);
@@ -190,7 +202,7 @@ fn spool(matches: &ArgMatches, size: ByteSize) -> Result<Option<SpoolFile>, Fail
     collector::spool(&folder, size).map(Some).map_err(|error| {
         let folder = folder.display();
         Failure::Unusable(format!(
-            "--spool-dir {folder}: no file can be made there: {error}; name another folder"
+            "--spool-dir {folder}: no file can be created in this folder: {error}; name another folder"
         ))
     })
 }

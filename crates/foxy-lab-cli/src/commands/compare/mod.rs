@@ -29,12 +29,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use trial::TrialFindings;
 
-const LONG: &str = "Puts the same work on several proxies on this machine, each started fresh as a reverse proxy in front of \
-the verifying origin, in turn, repeat by repeat: CPU time per request, rates, latencies, hits, memory, and bytes on disk; every body \
-byte is checked. Load, origin and proxy share the cores: compare within a table, and leave the machine alone meanwhile. As \
-root more is measured, and the others run as nobody: disk hits with limited memory and a dropped page cache.\n\n\
-The folder given with --out gets records.jsonl, report.html, summary.md and junit.xml; --report makes the last three again. \
-Bars can name proxy and workload: errors>0, foxy/hit_ratio<0.9, fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
+const LONG: &str = "Run the same workloads through several proxies on this machine, one after the other, repeat by repeat. Each proxy \
+starts without a cache, as a reverse proxy in front of the verifying origin. The command measures CPU time per request, rates, \
+latencies, hits, memory and bytes on disk, and checks every body byte. Load generator, origin and proxy share the cores. So compare \
+only values of one table, and run nothing else on the machine meanwhile. As root the command also measures disk hits with limited \
+memory and a dropped page cache; the proxies then run as the user nobody.\n\n\
+The command writes records.jsonl, report.html, summary.md and junit.xml to the folder of --out. --report writes the last three files \
+again. Conditions of --fail-if can name proxy and workload, such as errors>0, foxy/hit_ratio<0.9 and \
+fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
 /// Arguments that have no meaning with `--report`.
 const OF_A_RUN: [&str; 10] = [
@@ -53,31 +55,31 @@ pub fn command() -> Command {
             Arg::new("proxy")
                 .value_name("PROXY")
                 .num_args(1..)
-                .help("Proxies to compare; the first is the baseline"),
+                .help("Proxies to compare; the first proxy is the baseline"),
         )
         .arg(
-            option("workload", "NAME", "A workload; can be repeated (memory-hit to large)")
+            option("workload", "NAME", "Workload to run; can be repeated [default: memory-hit to large in the list below]")
                 .action(ArgAction::Append),
         )
-        .arg(path("out", "DIR", "The folder for records and reports"))
+        .arg(path("out", "DIR", "Write records and reports to this folder"))
         .arg(
-            path("report", "DIR", "Write the reports of an earlier comparison again")
+            path("report", "DIR", "Write the reports of the earlier comparison in this folder again")
                 .conflicts_with_all(OF_A_RUN),
         )
         .arg(switch(
             "quick",
-            "A short comparison without repeats: little evidence, in a minute or two",
+            "Run a short comparison without repeats: a minute or two, but little evidence",
         ))
         .arg(
-            option("repeats", "N", "Repeats of each trial (3, quick 1)")
+            option("repeats", "N", "Number of repeats of each trial [default: 3, with --quick 1]")
                 .value_parser(value_parser!(u32).range(1..=100)),
         )
         .arg(
-            option("seconds", "N", "Duration of a hit measurement (10, quick 2)")
+            option("seconds", "N", "Duration of a hit measurement in seconds [default: 10, with --quick 2]")
                 .value_parser(count()),
         )
         .arg(
-            option("clients", "N", "Number of connections")
+            option("clients", "N", "Number of client connections")
                 .default_value("64")
                 .value_parser(value_parser!(u16).range(1..)),
         )
@@ -85,8 +87,8 @@ pub fn command() -> Command {
             option(
                 "rate",
                 "N",
-                "Also measure latency at this number of requests per second, open loop; can be \
-             repeated",
+                "Also measure latency at this number of requests per second, sent without waiting for \
+             answers; can be repeated",
             )
             .action(ArgAction::Append)
             .value_parser(value_parser!(u32).range(1..)),
@@ -102,7 +104,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let Some(out) = matches.get_one::<PathBuf>("out") else {
         return Err(Failure::Unusable(
-            "--out DIR: name the folder that records and reports go to".into(),
+            "--out DIR is missing: name the folder for records and reports".into(),
         ));
     };
     chosen::named_once(matches)?;
@@ -126,7 +128,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         outputs::report(out, &all, std::iter::empty(), &[])?;
         let out = out.display();
         return Err(Failure::Failed(format!(
-            "compare: stopped by a signal; what was measured is in {out}, marked incomplete"
+            "compare: stopped by a signal; the results so far are in {out}, marked incomplete"
         )));
     }
     let results = comparison::summarise(records.all());
@@ -261,8 +263,7 @@ fn conclude(
     terminal::print(&format!("Report: {}", folder.join("report.html").display()));
     if incomplete {
         let folder = folder.display();
-        let why =
-            "the run was ended before all of it was measured; compare again with another --out";
+        let why = "the run ended before everything was measured; compare again with another --out";
         missed.insert(0, format!("--report {folder}: {why}"));
         return Err(Failure::Failed(missed.join("\n")));
     }
@@ -273,10 +274,10 @@ fn conclude(
     match records.iter().filter(came_to_nothing).count() {
         0 => Ok(()),
         1 => Err(Failure::Failed(
-            "compare: one run came to nothing; the report says which and why".into(),
+            "compare: one run failed; the report gives its name and the reason".into(),
         )),
         count => Err(Failure::Failed(format!(
-            "compare: {count} runs came to nothing; the report says which and why"
+            "compare: {count} runs failed; the report gives their names and the reasons"
         ))),
     }
 }

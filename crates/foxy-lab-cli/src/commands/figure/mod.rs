@@ -29,19 +29,20 @@ const FULL_SEEDS: u64 = 3;
 const RUN_MEMORY: f64 = 6.5e9;
 
 const LONG: &str = "\
-Reproduces the tables and figures of the seeds. The storage schemes that serve clients run with \
-a synthetic trace, fitted to the paper's, on a calibrated model of the paper's disk in virtual \
-time. Measured figures run at a twentieth of the scale on real file systems; 000-d1 and \
-001-fig2-disk mount their own in loop devices, which needs root. Every row gives the quoted \
-value, our value, their ratio and a verdict: reproduced (all seeds within the tolerance), shape \
-only (order or direction as quoted), differs, different today (measured), no quote, unequal \
-work, or not possible here.
+Reproduce the tables and figures of the papers. The production storage schemes run with a \
+synthetic trace that resembles the paper's trace, on a calibrated model of the paper's disk in \
+virtual time. Measured figures run at a twentieth of the scale on real file systems. 000-d1 and \
+001-fig2-disk mount their own file systems in loop devices, which needs root.
 
-The modelled disk keeps its content: at full scale a run takes up to 6.5 GB of memory. Runs go \
-on in parallel as far as cores and memory allow.
+Every row gives the value of the paper, our value, their ratio and a verdict. The verdicts are \
+reproduced (all seeds within the tolerance), shape only (order or direction as in the paper), \
+differs, different today (measured), no quote, unequal work, and not possible here.
 
-`all` leaves out the figures that put load on servers, which take minutes at any scale; name \
-them in addition.
+The modelled disk stores its content, so a run at full scale uses up to 6.5 GB of memory. Runs \
+execute in parallel as far as cores and memory allow.
+
+`all` leaves out the figures that put load on servers, because they take minutes at any scale. \
+To make them, name them in addition.
 
 Figures:";
 
@@ -58,36 +59,36 @@ pub fn command() -> Command {
                 .value_name("NAME|all")
                 .required(true)
                 .num_args(1..)
-                .help("Figures to make; `all` leaves out those that load servers"),
+                .help("Figures to make; `all` leaves out the figures that put load on servers"),
         )
         .arg(
-            switch("quick", "A twentieth of the paper's scale and one seed; the default")
+            switch("quick", "Use a twentieth of the paper's scale and one seed; this is the default")
                 .conflicts_with("full"),
         )
         .arg(switch(
             "full",
-            "The paper's scale (1,058,206 URL-gets, 512 MB memory, 2 GB disk) and three seeds",
+            "Use the paper's scale (1,058,206 requests, 512 MB memory, 2 GB disk) and three seeds",
         ))
         .arg(
             option(
                 "scale",
                 "FACTOR",
-                "Trace, memory and disk as a share of the paper's, from 0.02 to 1",
+                "Size of trace, memory and disk as a share of the paper's, from 0.02 to 1 [default: 0.05]",
             )
             .value_parser(value_parser!(f64)),
         )
         .arg(
-            option("seed", "N", "A seed of trace and disk; more than one for a range")
+            option("seed", "N", "Seed of trace and disk; can be repeated, then the rows show the range of values")
                 .action(ArgAction::Append)
                 .value_parser(value_parser!(u64)),
         )
         .arg(path(
             "folder",
             "DIR",
-            "The folder for measured figures (the system's temporary folder)",
+            "Folder for measured figures [default: the system's temporary folder]",
         ))
-        .arg(path("out", "DIR", "The folder for the pictures, each as SVG and as CSV data"))
-        .arg(path("markdown", "FILE", "Write the table to a Markdown file"))
+        .arg(path("out", "DIR", "Write each picture to this folder, as SVG and as CSV data"))
+        .arg(path("markdown", "FILE", "Write the table to this Markdown file"))
         // These folders may lie in the folder of --out, which is created first.
         .args(flags([Flag::Html, Flag::Json]).map(|flag| flag.value_parser(value_parser!(PathBuf))))
 }
@@ -198,9 +199,7 @@ fn make(
         }
     }
     if watch.stop.load(Relaxed) {
-        return Err(Failure::Failed(
-            "figure: stopped by a signal; what it had made is removed".into(),
-        ));
+        return Err(Failure::Failed("figure: stopped by a signal; its files are removed".into()));
     }
     Ok(made)
 }

@@ -15,45 +15,51 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 const LONG: &str = "\
-Sends each request of a workload or a trace to every proxy and to the origin itself, and \
-compares the answers. This is the Multiplier of LEAP (Davison and Wu) as a replay. The order of \
-the paths rotates. The copies of a request are sent at short intervals, each on a new connection \
-unless --connections says otherwise. The verdicts are OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, \
-BODY_MISMATCH, INCOMPLETE, TIMEOUT and STALE. The origin's own answer decides, or with --origin \
-the answer of more than half of the proxies.
+Send each request of a workload or a trace to every proxy and directly to the origin, and \
+compare the answers. This is the Multiplier of LEAP (Davison and Wu). Each way to the origin is \
+a path: one path for each proxy, and the direct path. The order of the paths rotates. The \
+command sends the copies of a request at short intervals, each on a new connection unless \
+--connections is given. The verdicts are OK, STATUS_CODE_MISMATCH, HEADER_MISMATCH, \
+BODY_MISMATCH, INCOMPLETE, TIMEOUT and STALE. An answer is correct if it agrees with the direct \
+answer of the origin. With --origin it must agree with the answer of more than half of the \
+proxies.
 
-Without --origin and --direct an origin is started here. The URLs of a trace are then objects of \
-the recorded sizes at this origin, so nothing goes to the network. A proxy must let clients \
-reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). With --live, requests go to the servers \
-in the trace: GET only, 10 per second by default. An address with two names gives the noise \
-floor.
+Without --origin and --direct the command starts an origin. The URLs of a trace then become \
+objects of the recorded sizes at this origin, so no request goes to the network. A proxy must \
+let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8). With --live, requests go to \
+the servers in the trace: only GET, 10 per second by default. Give the same address under two \
+names to measure the noise of the comparison.
 
---listen takes requests from clients. Clients get the answer of the direct path, or else of the \
-first proxy, as it arrives. A signal, --requests or --for ends the run. Offline, clients may \
-only request loopback and private addresses and localhost. With --live they may name any server, \
-GET only, 10 per second by default, and --direct is then a live Collector.
+With --listen the requests come from clients. A client receives the answer of the direct path \
+as it arrives, or without a direct path the answer of the first proxy. A signal, --requests or \
+--for ends the run. Offline, clients may request only loopback and private addresses and \
+localhost. With --live clients may request any server: only GET, 10 per second by default. \
+--direct must then be a live Collector.
 
---collector starts a Collector (see foxy collector) between proxies and origin: one exchange \
-with the origin serves all proxies, and each waits as long. The first proxy must use the port \
-after the given one as its parent, the second proxy the next port.
+--collector starts a Collector (see foxy collector) between proxies and origin. One exchange \
+with the origin then serves all proxies, and all proxies wait equally long. The first proxy must \
+use the port after the given port as its parent, and the second proxy the port after that.
 
---start also starts the proxies, as foxy compare does, with the Collector as their parent, and a \
-proxy without a cache. A proxy named twice is started twice, and the difference is noise. A \
-proxy that is not installed or does not come up is reported and left out.
+--start also starts the proxies, as foxy compare does, with the Collector as their parent. It \
+also starts a proxy without a cache. If you name a proxy twice, the command starts it twice, and \
+the difference between both is noise. A proxy that is not installed or does not start is \
+reported and left out.
 
-HTTPS: --tls makes the origin an https origin. Answers can be judged and cached where the proxy \
-ends TLS, by interception or as a reverse proxy. --ca names the authorities that the copies \
-trust. With --ca-dir clients may open tunnels and speak TLS, which ends here with certificates \
-of that authority. The copies trust it too, and a Collector and a pass-through proxy started \
-here use it. With --start each proxy ends TLS itself and speaks TLS to the Collector. The \
-authority is then made for this run, unless --ca-dir names one (for 127.0.0.0/8 and localhost). \
-A proxy that cannot end TLS, or cannot speak HTTP/2 with --protocol 2, is reported and left out.
+HTTPS: --tls makes the origin an https origin. The command can judge answers only if the proxy \
+terminates TLS, by interception or as a reverse proxy. --ca names the authorities that the \
+copies trust. With --ca-dir clients may open CONNECT tunnels and use TLS, which this command \
+terminates with certificates of this authority. The copies also trust this authority. A \
+Collector and a pass-through proxy of this command use it. With --start each proxy terminates \
+TLS itself and uses TLS to the Collector. The authority is then made for this run, unless \
+--ca-dir names an authority (for 127.0.0.0/8 and localhost). A proxy that cannot terminate TLS, \
+or with --protocol 2 cannot speak HTTP/2, is reported and left out.
 
 Clients may speak HTTP/1 or HTTP/2. --protocol 2 sends HTTP/2 to the proxies.
 
---check measures LEAP itself, and starts everything that it needs: overhead (added_median_ms), \
-fairness of identical proxies (identical_proxies_max_difference_ms, false_alarm_share), or \
-replay, which compares Collector hits with their misses (hit_minus_miss_median_ms).";
+--check measures LEAP itself, and starts everything that the check needs. overhead measures the \
+added time (added_median_ms). fairness compares identical proxies \
+(identical_proxies_max_difference_ms, false_alarm_share). replay compares the times of Collector \
+hits with the times of their misses (hit_minus_miss_median_ms).";
 
 pub const REQUESTS: u64 = 1000;
 pub const LIVE_RATE: f64 = 10.0;
@@ -79,35 +85,38 @@ pub fn command() -> Command {
 fn whom() -> Vec<Arg> {
     let address = || value_parser!(SocketAddr);
     vec![
-        option("proxy", "NAME=ADDRESS:PORT", "A proxy; can be repeated")
+        option("proxy", "NAME=ADDRESS:PORT", "Name and address of a proxy; can be repeated")
             .required_unless_present_any(["check", "start"])
             .action(ArgAction::Append)
             .value_parser(value_parser!(NamedProxy)),
-        switch("passthrough", "Add a proxy without a cache, started here, as the path passthrough")
-            .conflicts_with("live"),
+        switch(
+            "passthrough",
+            "Start a proxy without a cache, and compare it as the path named passthrough",
+        )
+        .conflicts_with("live"),
         switch("reverse", "Send origin-form requests, as to reverse proxies"),
         option(
             "direct",
             "ADDRESS:PORT",
-            "The origin, such as `foxy origin`; it also gets each request directly",
+            "Origin in the URLs, such as `foxy origin`, which also receives each request directly",
         )
         .value_parser(address()),
-        option("origin", "ADDRESS:PORT", "The origin in the URLs; it gets no direct requests")
+        option("origin", "ADDRESS:PORT", "Origin in the URLs, which receives no direct requests")
             .value_parser(address())
             .conflicts_with("direct"),
         option(
             "collector",
             "ADDRESS:PORT",
-            "Start a Collector here for the direct path; the ports after it are the proxies' \
-             parents",
+            "Start a Collector with this address for the direct path; the ports after it are the \
+             proxies' parents",
         )
         .value_parser(address())
         .conflicts_with_all(["origin", "live"]),
         option(
             "network-cost",
             "TIME",
-            "With a Collector here, time added per round trip to the origin: one to connect, \
-             one to the first byte",
+            "With a Collector of this command, time added for each round trip to the origin: one \
+             to connect, one to the first byte [default: none]",
         )
         .requires("collecting")
         .value_parser(parse_duration),
@@ -119,7 +128,7 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace(),
         logs::format().requires("trace"),
-        option("like", "TRACE", "Replay a synthetic trace that resembles this published trace")
+        option("like", "TRACE", "Send a synthetic trace that resembles this published trace")
             .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
         switch(
             "live",
@@ -130,7 +139,7 @@ fn what() -> Vec<Arg> {
         option(
             "requests",
             "N",
-            "Number of requests (1000 of a workload, all of a trace or of clients)",
+            "Number of requests [default: 1000 of a workload, all of a trace or of clients]",
         )
         .value_parser(count()),
     ]
@@ -138,30 +147,30 @@ fn what() -> Vec<Arg> {
 
 fn how() -> Vec<Arg> {
     vec![
-        option("rate", "N", "Requests per second, started without waiting for answers")
+        option("rate", "N", "Requests per second, sent without waiting for answers")
             .value_parser(positive)
             .conflicts_with_all(["recorded", "clients"]),
         logs::recorded().conflicts_with("clients"),
         option(
             "clients",
             "N",
-            "Without --rate, concurrent requests; the next starts when all paths are done (1)",
+            "Number of concurrent requests; the next request starts when all paths have answered [default: 1]",
         )
         .value_parser(value_parser!(u32).range(1..=10_000)),
         option("stagger", "TIME", "Delay between the copies of a request")
             .default_value("1ms")
             .value_parser(parse_duration),
-        option("time-limit", "TIME", "Time limit of an answer")
+        option("time-limit", "TIME", "Time limit for an answer")
             .default_value("30s")
             .value_parser(parse_positive_duration),
         option(
             "most-in-flight",
             "N",
-            "Maximum number of concurrent requests; more are refused and counted",
+            "Maximum number of concurrent requests; further requests are refused and counted",
         )
         .default_value("256")
         .value_parser(value_parser!(u32).range(1..=10_000)),
-        path("log", "FILE", "Write a line per answer in the format of the paper's Multiplier"),
+        path("log", "FILE", "Write a line for each answer to this file, in the format of the paper's Multiplier"),
     ]
 }
 
@@ -181,10 +190,12 @@ impl FromStr for NamedProxy {
         let (name, address) = text.split_once('=').ok_or_else(|| refuse("has no name"))?;
         let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || !name.bytes().all(usable) {
-            return Err(refuse("has a name of other than letters, digits, '-', '_' and '.'"));
+            return Err(refuse(
+                "has a name with characters other than letters, digits, '-', '_' and '.'",
+            ));
         }
         if matches!(name, "direct" | "leap") {
-            return Err(refuse("has a name that means something else here"));
+            return Err(refuse("has a reserved name"));
         }
         let address = address.parse().map_err(|_| refuse("has no address with a port"))?;
         Ok(Self { name: name.into(), address })
@@ -204,7 +215,9 @@ pub fn proxies(matches: &ArgMatches, chosen: &[Chosen]) -> Result<Vec<NamedProxy
     for proxy in given.chain(&started).chain(passthrough) {
         if proxies.iter().any(|known| known.name == proxy.name) {
             let name = &proxy.name;
-            let what = format!("--proxy {name}=…: there are two of that name; give each its own");
+            let what = format!(
+                "--proxy {name}=…: two proxies have this name; give each proxy its own name"
+            );
             return Err(Failure::Unusable(what));
         }
         proxies.push(proxy.clone());

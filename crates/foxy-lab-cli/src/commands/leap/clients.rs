@@ -17,17 +17,17 @@ pub fn arguments() -> Vec<Arg> {
         option(
             "listen",
             "ADDRESS:PORT",
-            "Take requests from clients here, as a proxy or as the site itself",
+            "Accept requests from clients at this address, as a proxy or as the site itself",
         )
         .value_parser(value_parser!(SocketAddr))
         .conflicts_with_all(["workload", "like", "recorded", "clients"]),
-        option("for", "TIME", "Stop taking requests after this time")
+        option("for", "TIME", "Accept no more requests after this time")
             .value_parser(parse_positive_duration)
             .requires("listen"),
         option(
             "most-connections",
             "N",
-            "Maximum number of client connections; more are refused and counted (1024)",
+            "Maximum number of client connections; further connections are refused and counted [default: 1024]",
         )
         .value_parser(count())
         .requires("listen"),
@@ -39,12 +39,12 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let refuse = |what: &str| Err(Failure::Unusable(what.into()));
     if listen && matches.contains_id("rate") && !live {
         return refuse(
-            "--rate: clients ask when they ask; leave it out, or give --live, whose requests it limits",
+            "--rate: with --listen the clients decide when they send requests; leave --rate out, or give --live, whose requests it limits",
         );
     }
     if live && !listen && matches.contains_id("direct") {
         return refuse(
-            "--direct: a trace's own servers are asked with --live; leave one of them out",
+            "--direct: with --live the requests of a trace go to the servers in the trace; leave out --direct or --live",
         );
     }
     Ok(())
@@ -55,7 +55,7 @@ pub fn front(matches: &ArgMatches, origin: Option<SocketAddr>) -> Result<Front, 
         *matches.get_one::<SocketAddr>("listen").expect("it is there when clients are taken");
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::Failed(format!(
-            "leap: --listen {address}: cannot listen: {error}; choose another place"
+            "leap: --listen {address}: cannot listen: {error}; choose another address"
         ))
     })?;
     let rate = matches.get_one::<f64>("rate").copied().unwrap_or(LIVE_RATE);
@@ -79,19 +79,19 @@ pub fn announce(front: &Front) {
         front.listener.local_addr().map_or_else(|_| "?".into(), |address| address.to_string());
     let reach = match front.reach {
         Reach::Live { rate, .. } => {
-            format!("LIVE: whatever servers clients name, GET only, {rate} requests a second")
+            format!("LIVE: any server that clients name, only GET, {rate} requests per second")
         }
         Reach::Offline if front.any_host => {
-            "offline: any host, as the proxies have their own origin".into()
+            "offline: any host, because the proxies have their own origin".into()
         }
         Reach::Offline => {
-            "offline: loopback and private addresses and localhost; --live asks the network".into()
+            "offline: loopback and private addresses and localhost; --live uses the network".into()
         }
     };
     let origin = front
         .authority
         .as_ref()
-        .map(|origin| format!("; without a proxy's address it is {origin}"));
+        .map(|origin| format!("; requests without a host in the URL go to {origin}"));
     let tls = front
         .certificates
         .as_ref()

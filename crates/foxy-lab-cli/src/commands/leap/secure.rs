@@ -21,8 +21,8 @@ pub fn arguments() -> [Arg; 5] {
     [
         switch(
             "tls",
-            "Request https URLs: in CONNECT tunnels, or with --reverse over TLS to the \
-             proxies; proxies of --start speak TLS on both sides",
+            "Request https URLs: through CONNECT tunnels, or with --reverse over TLS to the \
+             proxies; proxies of --start use TLS on both sides",
         )
         .conflicts_with("check"),
         trust::argument(),
@@ -30,7 +30,7 @@ pub fn arguments() -> [Arg; 5] {
         option(
             "protocol",
             "VERSION",
-            "HTTP version towards the proxies; 2 uses prior knowledge, with TLS ALPN",
+            "HTTP version towards the proxies; 2 starts with prior knowledge, or with ALPN if --tls is given",
         )
         .value_parser(["1.1", HTTP2])
         .default_value("1.1"),
@@ -58,7 +58,7 @@ pub fn check(matches: &ArgMatches) -> Result<(), Failure> {
     match ends.iter().find(|(_, given)| *given) {
         None => Ok(()),
         Some((option, _)) => Err(Failure::Unusable(format!(
-            "--{option}: with --tls it ends TLS itself; name an authority of `foxy ca init` with --ca-dir"
+            "--{option}: with --tls this proxy terminates TLS; name the folder of an authority (`foxy ca init`) with --ca-dir"
         ))),
     }
 }
@@ -88,7 +88,9 @@ pub fn trust(
     let mut trust = trust::read(matches, own)?;
     if let Some(authority) = authority.filter(|_| !matches.contains_id("ca-dir")) {
         let added = trust.add_pem(authority.pem().as_bytes());
-        added.map_err(|error| Failure::Failed(format!("no certificate authority: {error}")))?;
+        added.map_err(|error| {
+            Failure::Failed(format!("the certificate authority of this run is unusable: {error}"))
+        })?;
     }
     Ok(trust)
 }
@@ -101,7 +103,7 @@ pub fn able(matches: &ArgMatches, peer: &Peer) -> Result<(), String> {
 pub fn papers(authority: &Authority) -> Result<Papers, Failure> {
     let refuse = |host: &str, why: AuthorityError| {
         Failure::Unusable(format!(
-            "--ca-dir: {host}: {why}; --start needs one of `foxy ca init --allow 127.0.0.0/8 --allow localhost`"
+            "--ca-dir: {host}: {why}; --start needs an authority of `foxy ca init --allow 127.0.0.0/8 --allow localhost`"
         ))
     };
     authority.files(NAME).map_err(|why| refuse(NAME, why))?;

@@ -29,8 +29,8 @@ pub fn arguments() -> [Arg; 5] {
         option(
             "start",
             "PROXY,…",
-            "Start these proxies in front of a Collector; a proxy named twice gives the \
-             noise floor",
+            "Start these proxies in front of a Collector; a proxy named twice shows the noise of \
+             the comparison",
         )
         .value_delimiter(',')
         .conflicts_with_all([
@@ -42,12 +42,15 @@ pub fn arguments() -> [Arg; 5] {
             "reverse",
             "check",
         ]),
-        only(size("memory", "With --start, memory cache of each proxy").default_value("256MiB")),
-        only(size("disk", "With --start, disk cache of each proxy").default_value("1GiB")),
+        only(
+            size("memory", "With --start, size of each proxy's memory cache")
+                .default_value("256MiB"),
+        ),
+        only(size("disk", "With --start, size of each proxy's disk cache").default_value("1GiB")),
         only(choice::folder_argument()),
         only(switch(
             "quick",
-            "With --start, stop after 4000 requests: little evidence, in about a minute",
+            "With --start, stop after 4000 requests: about a minute, but little evidence",
         ))
         .conflicts_with("requests"),
     ]

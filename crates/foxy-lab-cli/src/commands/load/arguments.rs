@@ -25,7 +25,7 @@ const PROTOCOLS: [(&str, Protocol); 5] = [
 
 pub fn command() -> Command {
     Command::new("load")
-        .about("Put a workload on a proxy, check every byte, and report rates and latencies")
+        .about("Send a workload to a proxy, check every byte, and report rates and latencies")
         .after_help(workloads::help())
         .args(whom())
         .args(origin_names())
@@ -36,33 +36,33 @@ pub fn command() -> Command {
 
 pub fn whom() -> Vec<Arg> {
     vec![
-        option("proxy", "ADDRESS:PORT", "The proxy to load")
+        option("proxy", "ADDRESS:PORT", "Address of the proxy that receives the requests")
             .required(true)
             .value_parser(value_parser!(SocketAddr)),
         option(
             "origin",
             "HOST:PORT",
-            "The origin in the URLs, with its other servers at the next ports (an origin \
-             started here)",
+            "Origin in the URLs; further servers of a workload use the next ports [default: an \
+             origin that this command starts]",
         ),
         switch("reverse", "Send origin-form requests, as to a reverse proxy or an origin"),
         switch(
             "tls",
-            "Request https URLs: each connection is a CONNECT tunnel, or with --reverse TLS \
-             to the proxy",
+            "Request https URLs, through a CONNECT tunnel per connection, or with --reverse over \
+             TLS to the proxy",
         ),
         trust::argument().requires("tls"),
-        option("pid", "PID", "The process id of the proxy, to count its CPU time")
+        option("pid", "PID", "Process id of the proxy, to measure its CPU time")
             .value_parser(value_parser!(u32)),
-        option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
+        option("subject", "NAME", "Name of the proxy in the records").default_value("proxy"),
         option(
             "protocol",
             "VERSION",
-            "HTTP version and connections; 2 uses prior knowledge, with --tls ALPN",
+            "HTTP version and use of connections; 2 starts with prior knowledge, or with ALPN if --tls is given",
         )
         .value_parser(PROTOCOLS.map(|(name, _)| name))
         .default_value("1.1"),
-        option("threads", "N", "Threads that run the clients")
+        option("threads", "N", "Number of threads that run the clients")
             .default_value("1")
             .value_parser(value_parser!(u16).range(1..=256)),
     ]
@@ -72,8 +72,8 @@ fn origin_names() -> Vec<Arg> {
     let hosts = option(
         "hosts",
         "N",
-        "Spread the objects over N names of the origin, h1.HOST to hN.HOST; HOST is \
-             origin.test for an origin started here",
+        "Distribute the objects over N host names of the origin, h1.HOST to hN.HOST; HOST is \
+             origin.test for an origin that this command starts",
     );
     let hosts = hosts
         .value_parser(value_parser!(u32).range(1..=1_000_000))
@@ -88,15 +88,18 @@ fn what() -> Vec<Arg> {
         workloads::argument().default_value("zipf"),
         logs::trace().conflicts_with("workload"),
         logs::format().requires("trace"),
-        option("objects", "N", "Number of objects, instead of the workload's")
+        option("objects", "N", "Number of objects [default: as in the workload]")
             .value_parser(count()),
-        option("size", "SIZE", "Body size, instead of the workload's")
+        option("size", "SIZE", "Body size of the objects [default: as in the workload]")
             .value_parser(value_parser!(ByteSize)),
-        switch("no-warm-up", "Skip the warm-up, which requests each object once"),
+        switch(
+            "no-warm-up",
+            "Skip the warm-up, which requests each object once before the measurement",
+        ),
         option(
             "newest",
             "N",
-            "Request the last N objects again at the end, and report the share of hits",
+            "At the end, request the N newest objects again, and report the share of hits",
         )
         .value_parser(count()),
     ]
@@ -107,29 +110,37 @@ fn how() -> Vec<Arg> {
         option(
             "clients",
             "N",
-            "Connections with one request at a time (64); with table3, clients with any \
-             number of connections (100)",
+            "Number of clients with one connection and one request at a time [default: 64]; with \
+             table3, clients with any number of connections [default: 100]",
         )
         .value_parser(value_parser!(u32).range(1..=65_535)),
         option(
             "rate",
             "N",
-            "Requests per second, open loop; by default each client waits for its answer, or \
-             the workload decides",
+            "Requests per second, sent without waiting for answers [default: each client waits \
+             for its answer, unless the workload has a rate]",
         )
         .value_parser(value_parser!(u32).range(1..)),
         logs::recorded().conflicts_with("rate"),
-        option("requests", "N", "Number of requests; a trace stops at its end")
-            .value_parser(count()),
-        option("seconds", "N", "Duration (10, without --requests and --trace)")
-            .value_parser(count()),
-        option("time-limit", "TIME", "Time limit of an answer, also after the end of the run")
+        option(
+            "requests",
+            "N",
+            "Stop after this number of requests; a trace also stops at its end",
+        )
+        .value_parser(count()),
+        option(
+            "seconds",
+            "N",
+            "Duration of the run in seconds [default: 10, without --requests and --trace]",
+        )
+        .value_parser(count()),
+        option("time-limit", "TIME", "Time limit for an answer, also after the end of the run")
             .value_parser(parse_positive_duration)
             .default_value("30s"),
         option(
             "fault",
             "WHAT",
-            "A fault of the origin started here, in the middle third of --seconds",
+            "Let the origin that this command starts fail during the middle third of --seconds",
         )
         .value_parser(["origin-down", "origin-slow"])
         .conflicts_with_all(["origin", "requests"]),
@@ -171,7 +182,9 @@ pub fn options(
         (None, Some(&seconds)) => Stop::After(Duration::from_secs(seconds)),
         (None, None) => once_each.map_or(Stop::After(Duration::from_secs(10)), Stop::Requests),
         (Some(_), Some(_)) => {
-            return Err(Failure::Unusable("--requests and --seconds: give one of them".into()));
+            return Err(Failure::Unusable(
+                "--requests and --seconds: both set the end of the run; give one of them".into(),
+            ));
         }
     };
     let rate = matches.get_one::<u32>("rate").copied().map(f64::from);
@@ -212,8 +225,8 @@ pub fn staged<'a>(
         return Ok(None);
     };
     let (Stop::After(time), Some(_)) = (options.stop, options.workload.objects()) else {
-        let what = "a run that ends after --seconds, of a workload of objects";
-        return Err(Failure::Unusable(format!("--fault {name}: {what} can have one")));
+        let what = "needs a run that ends after --seconds, and a workload of objects";
+        return Err(Failure::Unusable(format!("--fault {name}: {what}")));
     };
     let (_, kind) = FAULTS.iter().find(|known| known.0 == name).expect("clap knows the values");
     Ok(Some(Staged::new(*kind, origin, Path::new(""), clock::monotonic(), time)))
@@ -222,7 +235,7 @@ pub fn staged<'a>(
 pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workload, Failure> {
     let mut workload = given.map_or_else(|| workloads::named(matches), Ok)?;
     let refuse = |option: &str, whose: &str| {
-        Failure::Unusable(format!("--{option}: only {whose} have that; leave it out"))
+        Failure::Unusable(format!("--{option}: only {whose} have this option; leave it out"))
     };
     let objects = "workloads of the model objects/1";
     if let Some(&count) = matches.get_one("objects") {
@@ -230,7 +243,7 @@ pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workloa
         changed.objects = count;
         if changed.are_too_many() {
             return Err(Failure::Unusable(format!(
-                "--objects {count}: more than {MAX_RANKED_OBJECTS} cannot have a popularity of their own; give fewer, or a workload without zipf"
+                "--objects {count}: more than {MAX_RANKED_OBJECTS} cannot have a popularity of their own; give fewer objects, or a workload without zipf"
             )));
         }
     }

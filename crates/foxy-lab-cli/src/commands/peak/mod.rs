@@ -33,11 +33,13 @@ pub fn command() -> Command {
     Command::new("peak")
         .about("Find the load at which a proxy's response time stays within a window while its cache is filled twice")
         .long_about(
-            "Find the load at which a proxy's response time stays within a window while its cache is filled twice: after each \
-             sample the load goes up by 5 % when the mean response time was below the window, and down by 5 % when it was \
-             above. The result is the mean over the fills from 1.5 to 2. Knobs of the workload: fill-rate is the first load, \
-             peak-rate what the robots suffice for; the proxy's cache must be cache-size divided by time-scale. --time-scale \
-             divides samples, life cycles and the cache, --delay-scale the servers' think time and the window.",
+            "Find the load at which a proxy's response time stays within a window while its cache is filled twice. After each \
+             sample the load rises by 5 % if the mean response time was below the window. It falls by 5 % if the mean was \
+             above the window. The result is the mean load between fill 1.5 and fill 2 of the cache.\n\n\
+             Three values of the workload matter. fill-rate is the first load. peak-rate is the highest load that the robots \
+             can send. cache-size divided by time-scale must be the size of the proxy's cache. --time-scale divides the length \
+             of samples, the life cycles of objects and the cache size. --delay-scale divides the servers' think time and the \
+             window.",
         )
         .args(whom())
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
@@ -51,44 +53,61 @@ fn search_arguments() -> Vec<Arg> {
     let seconds = || value_parser!(f64);
     vec![
         workloads::argument().default_value("polymix-4"),
-        option("cache-size", "SIZE", "The proxy's cache at full scale, instead of the workload's")
-            .value_parser(value_parser!(ByteSize)),
+        option(
+            "cache-size",
+            "SIZE",
+            "Size of the proxy's cache at full scale [default: cache-size of the workload]",
+        )
+        .value_parser(value_parser!(ByteSize)),
         option(
             "first-rate",
             "N",
-            "Requests per second of the first sample, instead of the workload's fill-rate",
+            "Requests per second of the first sample [default: fill-rate of the workload]",
         )
         .value_parser(seconds()),
         option(
             "most-rate",
             "N",
-            "Maximum requests per second, which sets the number of robots, instead of the \
-             workload's peak-rate",
+            "Maximum requests per second, which sets the number of robots [default: peak-rate of \
+             the workload]",
         )
         .value_parser(seconds()),
-        option("time-scale", "N", "Divisor of samples, life cycles and the cache")
-            .value_parser(scale()),
-        option("delay-scale", "N", "Divisor of think time and window").value_parser(scale()),
+        option(
+            "time-scale",
+            "N",
+            "Divisor of sample length, life cycles and cache size [default: as in the workload]",
+        )
+        .value_parser(scale()),
+        option(
+            "delay-scale",
+            "N",
+            "Divisor of think time and window [default: as in the workload]",
+        )
+        .value_parser(scale()),
         option(
             "sample",
             "SECONDS",
-            "Duration of a sample (60 over the time scale, and at least 3 response times)",
+            "Duration of a sample [default: 60 / time scale, at least 3 response times]",
         )
         .value_parser(seconds()),
         option(
             "low",
             "SECONDS",
-            "Raise the load below this mean response time (1.50 over the delay scale)",
+            "Raise the load below this mean response time [default: 1.50 / delay scale]",
         )
         .value_parser(seconds()),
         option(
             "high",
             "SECONDS",
-            "Lower the load above this mean response time (1.75 over the delay scale)",
+            "Lower the load above this mean response time [default: 1.75 / delay scale]",
         )
         .value_parser(seconds()),
-        option("limit", "SECONDS", "Stop after this time, even before the cache is filled")
-            .value_parser(seconds()),
+        option(
+            "limit",
+            "SECONDS",
+            "Stop after this time, even if the cache is not yet filled [default: unlimited]",
+        )
+        .value_parser(seconds()),
     ]
 }
 

@@ -35,16 +35,18 @@ pub fn command() -> Command {
 }
 
 const ABOUT: &str = "\
-Without --scheme: sends a trace through a cache of every --policy and --cache-size, and prints \
-object and byte hit ratios. A repeated request is a hit even if the size has changed. Sizes in \
-percent refer to the unique bytes, with the last size of each URL.
+Without --scheme the command sends a trace through a cache of every --policy and every \
+--cache-size, and prints object and byte hit ratios. A repeated request is a hit even if the \
+object's size has changed. Sizes in percent refer to the bytes of all objects, each counted once \
+with its last size.
 
-With --scheme: sends the trace through a memory cache (LRU) and a disk cache (--policy). The \
-production code of each scheme then carries out the reads, writes and deletes of the disk cache, \
-one operation at a time, on an empty store: in memory (counts only), on a model of the paper's \
-disk in virtual time, or in a folder of a real disk. Model, store and limits are the same as in \
-`foxy figure`, except for the mapping of ufs (--ufs-mapping). A store that loses or refuses more \
-than a twentieth of its work has failed; its row gives the reason and no rate.
+With --scheme the command sends the trace through a memory cache (LRU) and a disk cache \
+(--policy). The production code of each scheme then performs the reads, writes and deletes of \
+the disk cache, one operation at a time, on an empty store. The store is in memory (counts \
+only), on a model of the paper's disk in virtual time, or in a folder of a real disk. Model, \
+store and limits are the same as in `foxy figure`, except for the mapping of ufs \
+(--ufs-mapping). If a store loses or refuses more than a twentieth of its work, the run has \
+failed. Its row then gives the reason instead of a rate.
 
   foxy sim --trace access.log
   foxy sim --workload table1 --scale 0.1 --scheme ufs,stream,lazy-reads-loc --device mechanical --seed 1,2,3
@@ -59,12 +61,14 @@ fn names() -> String {
     for row in POLICIES {
         text.push_str(&format!("  {:<11} {}\n", row.text, row.summary));
     }
-    text.push_str("  belady      an oracle: whoever is asked for again latest goes\n\nSchemes:\n");
+    text.push_str(
+        "  belady      an oracle: evicts the object whose next request is latest\n\nSchemes:\n",
+    );
     for row in SCHEMES {
         text.push_str(&format!("  {:<17} {}\n", row.text, row.summary));
     }
     text.push_str(
-        "\nExit codes: 0 done (a row may say why it could not be), 2 unusable arguments or input, 3 no run succeeded",
+        "\nExit codes: 0 done (the row of a failed run gives the reason), 2 unusable arguments or input, 3 no run succeeded",
     );
     text
 }
@@ -75,22 +79,30 @@ fn several(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 
 fn fed_with() -> Vec<Arg> {
     vec![
-        path("trace", "FILE", "A log of gets, plain or gzip; - is standard input"),
+        path("trace", "FILE", "Log file of requests, plain or gzip; - reads standard input"),
         logs::format().requires("trace"),
-        option("workload", "NAME", "A synthetic workload instead of a log"),
-        path("operations", "FILE", "URL operations that --save-operations wrote, instead of gets")
-            .requires("scheme")
-            .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"]),
-        option("requests", "N", "Number of gets (all of a log, 1058206 of a workload)")
-            .value_parser(count()),
+        option("workload", "NAME", "Synthetic workload to use instead of a log file"),
+        path(
+            "operations",
+            "FILE",
+            "File of URL operations that --save-operations wrote, to use instead of requests",
+        )
+        .requires("scheme")
+        .conflicts_with_all(["requests", "memory", "disk", "save-operations", "policy"]),
+        option(
+            "requests",
+            "N",
+            "Number of requests [default: all of a log, 1058206 of a workload]",
+        )
+        .value_parser(count()),
         option(
             "scale",
             "F",
-            "Factor on the number of gets, --memory, --disk and the modelled disk",
+            "Factor for the number of requests, --memory, --disk and the size of the modelled disk",
         )
         .default_value("1")
         .value_parser(scale),
-        several("seed", "N", "Seeds of workload and disk; results are means over them")
+        several("seed", "N", "Seeds of workload and disk; the results are means over all seeds")
             .default_value("1")
             .value_parser(value_parser!(u64)),
     ]
@@ -101,13 +113,13 @@ fn caches() -> Vec<Arg> {
         several(
             "policy",
             "NAME",
-            "Replacement policies, or all; with schemes, the policy of the disk cache (lru)",
+            "Replacement policies, or all; with --scheme, the policy of the disk cache [default: lru]",
         ),
         several(
             "cache-size",
             "SIZES",
-            "Cache size: bytes such as 512M, percent of the unique bytes such as 0.5%, or \
-             infinite",
+            "Cache sizes: bytes such as 512M, percent of the bytes of all objects such as 0.5%, \
+             or infinite",
         )
         .default_value("0.1%,1%,5%,10%,30%,infinite")
         .conflicts_with_all(["scheme", "save-operations", "operations"])
@@ -120,11 +132,11 @@ fn caches() -> Vec<Arg> {
 
 fn storage() -> Vec<Arg> {
     vec![
-        several("scheme", "NAME", "Storage schemes of the disk cache, or all"),
+        several("scheme", "NAME", "Storage schemes of the disk cache, or all for every scheme"),
         option(
             "device",
             "DEVICE",
-            "Device of the schemes: memory, null, mechanical, or an existing folder",
+            "Device under the schemes: memory, null, mechanical, or an existing folder",
         )
         .default_value("memory")
         .requires("scheme"),
@@ -139,25 +151,25 @@ fn storage() -> Vec<Arg> {
         option(
             "ufs-mapping",
             "WORD",
-            "Folder numbering of ufs, aufs and diskd, as the setting ufs.mapping; Table 2 \
-             uses round-robin",
+            "Distribution of files over folders in ufs, aufs and diskd, as the setting \
+             ufs.mapping; Table 2 of the paper uses round-robin",
         )
         .default_value("consecutive")
         .requires("scheme")
         .value_parser(["consecutive", "round-robin"]),
-        several("utilization", "PERCENT", "Maximum share of live slots, for schemes with one file")
+        several("utilization", "PERCENT", "Highest share of slots in use, in percent, for schemes with one file")
             .default_value("75")
             .requires("scheme")
             .value_parser(utilization),
         option(
             "prefetch",
             "SIZE",
-            "Bytes that lazy-reads-loc and squidmla prefetch of the same server; 0 for none",
+            "Number of bytes of the same server that lazy-reads-loc and squidmla prefetch; 0 turns this off",
         )
         .default_value("0")
         .requires("scheme")
         .value_parser(value_parser!(ByteSize)),
-        path("save-operations", "FILE", "Write the URL operations to a file for --operations"),
+        path("save-operations", "FILE", "Write the URL operations to this file, for a later run with --operations"),
     ]
 }
 
@@ -195,6 +207,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     if any {
         Ok(())
     } else {
-        Err(Failure::Failed("sim: no run came to anything; the rows say why".into()))
+        Err(Failure::Failed("sim: no run succeeded; the rows give the reasons".into()))
     }
 }

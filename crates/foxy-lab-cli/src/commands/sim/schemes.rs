@@ -48,9 +48,7 @@ pub fn run(
     let threads = device.threads(machine.cores, machine.memory, largest);
     let results = run_tasks(&tasks, &streams, &device, threads, seeds.len(), &watch);
     if watch.stop.load(Relaxed) {
-        return Err(Failure::Failed(
-            "sim: stopped by a signal; what it had made is removed".into(),
-        ));
+        return Err(Failure::Failed("sim: stopped by a signal; its files are removed".into()));
     }
     let rows: Vec<Row> = tasks
         .chunks(seeds.len())

@@ -31,22 +31,24 @@ const WHOLE: Scale = Scale { size: 4 << 30, reads: 334, rest: Duration::from_sec
 const QUICK: Scale = Scale { size: 256 << 20, reads: 21, rest: Duration::from_millis(100) };
 
 const ABOUT: &str = "\
-Writes a new file of 4 GiB and a store of that size in the same folder one and a half times, in \
-alternating turns of an eighth of the size. The rate of the store is compared with the rates of \
-the disk before and after it, because a shared disk may change its rate threefold within \
-minutes. Then both are read in alternating turns, first without other work, and then during \
-writes at full rate. All IO bypasses the page cache and uses the device of the proxy, with four \
-pieces of 256 KiB at once. Records and reads have 64 KiB; a read starts every two milliseconds. \
-Tail latencies need a quiet machine; the table also shows those of the disk.";
+Compare a store of 4 GiB with a raw file of 4 GiB in the same folder. The command writes both one \
+and a half times, in alternating turns of an eighth of the size. It compares the rate of the \
+store with the rates of the raw file before and after each turn, because the rate of a shared \
+disk may change threefold within minutes. Then it reads both in alternating turns, first without \
+other work, and then during writes at full rate.
+
+All IO bypasses the page cache and uses the proxy's disk device, with four writes of 256 KiB at \
+a time. Records and reads have 64 KiB, and a read starts every two milliseconds. Tail latencies \
+need a quiet machine. The table also shows the tail latencies of the raw file.";
 
 pub fn command() -> Command {
     Command::new("disk")
-        .about("Compare the default engine with its disk: fill rate, and read times during a fill")
+        .about("Compare the default store engine with the raw disk: fill rate, and read times during a fill")
         .long_about(ABOUT)
         .arg(path(
             "folder",
             "PATH",
-            "Parent of the folder for both (the system's temporary folder)",
+            "Folder for the store and the raw file [default: the system's temporary folder]",
         ))
         .arg(switch("quick", "Use a sixteenth of the bytes and of the reads"))
         .args(flags([Flag::Seed, Flag::Json]))

@@ -13,13 +13,17 @@ use foxy_report::{Measure, Record, Table};
 use foxy_store::StoreStatus;
 
 const ABOUT: &str = "\
-Runs the default engine in one thread. Memory and CPU time come from a fill of a device that \
-keeps nothing. Bytes written come from a store in memory that is overwritten three times, and \
-reads from gets of every small record. The longest step, which delays all other work, comes from \
-a store in memory that is overwritten twice and read, and then again. Start times come from \
-stores in a folder, filled and left as a killed process leaves them, in the page cache: a store \
-full of records, and a store of a tebibyte that consists mostly of holes. Tail latencies of \
-reads under writes need a quiet machine and are not measured here.";
+Run the default store engine in one thread, and measure:
+
+  memory and CPU time   while it fills a device that discards its content
+  bytes written         while it overwrites a store in memory three times
+  reads                 while it reads every small record
+  longest step          the longest delay of all other work, in a store in memory that is \
+overwritten and read twice
+  start times           of stores in a folder, left as a killed process leaves them, with their \
+files in the page cache: a store full of records, and a store of a tebibyte with few records
+
+Tail latencies of reads during writes need a quiet machine, and are not measured here.";
 
 const ALIKE: [usize; 6] = [500, 1000, 1850, 2200, 3000, 3600];
 
@@ -30,9 +34,12 @@ pub fn command() -> Command {
         .arg(path(
             "folder",
             "PATH",
-            "Parent of the killed store's folder (the system's temporary folder)",
+            "Folder for the files of the stores [default: the system's temporary folder]",
         ))
-        .arg(switch("quick", "Use a hundredth of the bytes; the memory figures then mean little"))
+        .arg(switch(
+            "quick",
+            "Use a hundredth of the bytes; the memory figures are then not reliable",
+        ))
         .args(flags([Flag::Seed, Flag::Json]))
 }
 

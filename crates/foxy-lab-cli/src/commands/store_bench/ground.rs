@@ -44,7 +44,7 @@ impl Ground {
     pub fn whole<T>(&self, found: T) -> Result<T, Failure> {
         if self.interrupted.load(Relaxed) {
             return Err(Failure::Failed(
-                "store bench: stopped by a signal; what it had made is removed".into(),
+                "store bench: stopped by a signal; its files are removed".into(),
             ));
         }
         Ok(found)

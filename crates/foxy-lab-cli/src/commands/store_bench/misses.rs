@@ -20,33 +20,43 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const MISSES: f64 = 0.9;
 
 const ABOUT: &str = "\
-Sends synthetic workloads, and a log if given, through models of stores with disks of 1, 5, 10 \
-and 20 % of the bytes of all objects. Prints misses and byte misses as multiples of LRU's. All \
-stores have the same disk bytes. Objects of policies and oracles take granules of 512 bytes, and \
-their index takes no disk. Stores with segments are charged for heads, page loss, footers, \
-checkpoints and free segments. webcosm-staged keeps large new objects in memory, a fiftieth of \
-the disk that is taken off it, and writes them when they are requested again. The model has no \
-IO and no time.
+Send synthetic workloads, and a log if given, through models of stores. The disks have 1, 5, 10 \
+and 20 % of the bytes of all objects. The command prints misses and byte misses as multiples of \
+the misses of LRU.
 
-With --engine the default engine itself runs beside its model, with and without such memory, on \
-a device in memory. All its writes are counted. It needs twice the bytes of the largest disk as \
-memory.";
+All stores have the same disk bytes. Policies and oracles store objects in units of 512 bytes, \
+and their index uses no disk. Stores with segments also pay for headers, unused parts of pages, \
+footers, checkpoints and free segments. webcosm-staged keeps large new objects in memory, and \
+writes them when they are requested again. This memory is a fiftieth of the disk, and its disk \
+is smaller by the same amount. The model has no IO and no time.
+
+With --engine the default store engine itself also runs, with and without this memory, on a \
+device in memory. The command counts all its writes. It needs twice the bytes of the largest \
+disk as memory.";
 
 pub fn command() -> Command {
     Command::new("misses")
-        .about("Compare misses with LRU at equal disk bytes")
+        .about("Compare the misses of stores and policies with LRU, at equal disk bytes")
         .long_about(ABOUT)
-        .arg(path("trace", "FILE", "A log, plain or gzip, in addition to the synthetic workloads"))
+        .arg(path(
+            "trace",
+            "FILE",
+            "Log file, plain or gzip, to use in addition to the synthetic workloads",
+        ))
         .arg(logs::format().requires("trace"))
         .arg(switch(
             "engine",
-            "Also run the engine itself, not only the model of its rules; takes minutes",
+            "Also run the store engine itself, not only its model; takes minutes",
         ))
         .arg(
-            option("workload", "NAME", "Synthetic workloads to run (all)")
-                .value_parser(misses::synthetic())
-                .value_delimiter(',')
-                .action(ArgAction::Append),
+            option(
+                "workload",
+                "NAME",
+                "Synthetic workloads to run; can be repeated [default: all]",
+            )
+            .value_parser(misses::synthetic())
+            .value_delimiter(',')
+            .action(ArgAction::Append),
         )
         .arg(switch("quick", "Use a fiftieth of each synthetic workload"))
         .args(flags([Flag::Seed, Flag::Json]))

@@ -23,7 +23,7 @@ const MEASURES: &[BenchEntry] = &[
 /// `foxy store bench` with its measures.
 pub fn command() -> Command {
     Command::new("bench")
-        .about("Measure the default engine")
+        .about("Measure webcosm, the default store engine")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(MEASURES.iter().map(|entry| (entry.command)()))
@@ -43,7 +43,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     });
     let Some((entry, matches)) = found else {
         return Err(Failure::Unusable(
-            "no measure is given; `foxy store bench --help` lists them".into(),
+            "no benchmark is given; `foxy store bench --help` lists the benchmarks".into(),
         ));
     };
     (entry.run)(matches)

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("convert")
-        .about("Write a trace's gets as CSV or as a Squid access.log, clients as numbers")
+        .about("Write a trace's GET requests as CSV or as a Squid access.log, with numbers for clients")
         .arg(files::input())
         .arg(
             Arg::new("output")
                 .value_name("OUT")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("The file to write"),
+                .help("File to write"),
         )
         .args([logs::format(), files::written_format()])
 }

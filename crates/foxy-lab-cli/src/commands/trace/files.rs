@@ -20,7 +20,7 @@ pub fn input() -> Arg {
         .value_name("FILE")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help("The log to read, plain or gzip; - is standard input")
+        .help("Log file to read, plain or gzip; - reads standard input")
 }
 
 pub fn read_trace(matches: &ArgMatches) -> Result<(Trace, ReadReport), Failure> {
@@ -43,8 +43,12 @@ pub fn reading(report: &ReadReport) -> String {
 }
 
 pub fn written_format() -> Arg {
-    option("to", "FORMAT", "csv or squid (by the file name: .csv or .log, with .gz compressed)")
-        .value_parser(["csv", "squid"])
+    option(
+        "to",
+        "FORMAT",
+        "Format to write: csv or squid [default: by the file name, .csv or .log; .gz compresses]",
+    )
+    .value_parser(["csv", "squid"])
 }
 
 pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<(), Failure> {
@@ -57,7 +61,7 @@ pub fn write_trace(trace: &Trace, path: &Path, to: Option<&String>) -> Result<()
         _ => {
             let path = path.display();
             return Err(Failure::Unusable(format!(
-                "{path}: its name tells no format; give --to csv or --to squid"
+                "{path}: the file name does not show a format; give --to csv or --to squid"
             )));
         }
     };

@@ -13,20 +13,20 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("generate")
-        .about("Make a synthetic trace that resembles a published trace, and compare their figures")
+        .about("Generate a synthetic trace that resembles a published trace, and compare both")
         .arg(
-            option("like", "TRACE", "The published trace")
+            option("like", "TRACE", "Published trace to resemble")
                 .default_value(MODELS[0].name)
                 .value_parser(MODELS.iter().map(|model| model.name).collect::<Vec<_>>()),
         )
         .arg(
-            option("requests", "N", "Number of gets (as in the published trace)")
+            option("requests", "N", "Number of requests [default: as in the published trace]")
                 .value_parser(value_parser!(u64).range(1..=synthetic::MOST_GETS)),
         )
         .arg(path(
             "out",
             "FILE",
-            "The file to write; without it the trace is only compared with the published figures",
+            "File to write [default: none; the trace is only compared with the published figures]",
         ))
         .arg(files::written_format())
         .args(flags([Flag::Seed, Flag::Json]))

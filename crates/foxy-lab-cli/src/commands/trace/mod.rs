@@ -11,8 +11,8 @@ use foxy_cli::failure::Failure;
 pub fn command() -> Command {
     Command::new("trace")
         .about(
-            "Inspect, convert and make traces: logs of Squid, Common or Combined format, \
-             CSV, Parquet",
+            "Inspect, convert and generate traces: log files in Squid, Common or Combined \
+             format, CSV, Parquet",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -25,7 +25,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         Some(("convert", matches)) => convert::run(matches),
         Some(("generate", matches)) => generate::run(matches),
         _ => Err(Failure::Unusable(
-            "trace: no such subcommand; `foxy trace --help` lists them".into(),
+            "trace: no such subcommand; `foxy trace --help` lists the subcommands".into(),
         )),
     }
 }

@@ -18,7 +18,7 @@ pub fn command() -> Command {
             option(
                 "cache-sizes",
                 "SIZES",
-                "Sizes of LRU caches, in bytes such as 512M or in percent of the unique bytes, or infinite",
+                "Sizes of LRU caches: bytes such as 512M, percent of the bytes of all objects, or infinite",
             )
             .value_delimiter(',')
             .default_value("0.1%,1%,5%,10%,30%")

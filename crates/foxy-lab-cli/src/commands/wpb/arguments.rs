@@ -18,18 +18,21 @@ pub const CACHE: ByteSize = ByteSize(64 << 20);
 const SLACK: Duration = Duration::from_secs(60);
 
 const LONG: &str = "\
-Runs the Wisconsin Proxy Benchmark 1.0 on a proxy. Each client sends its requests one after the \
-other without think time, each on a new connection (HTTP/1.0). There is a server for four \
-clients, and servers wait 3 s before they answer. In phase 1 every file is new. In phase 2 half \
-of the requests are for files that the client requested recently, so at most about a quarter of \
-all requests can be hits. Each point begins with a control without a cache: the requests of \
-phase 1, at URLs whose answers say no-store, so that the proxy neither writes nor finds \
-anything. (Cache-Control: no-cache in requests would still have it write every answer.) Every \
-byte is checked.
+Run the Wisconsin Proxy Benchmark 1.0 on a proxy. Each client sends its requests one after the \
+other without think time, and opens a new connection for each request (HTTP/1.0). There is one \
+server for every four clients, and servers wait 3 s before they answer. In phase 1 every file is \
+new. In phase 2 half of the requests are for files that the client requested recently. So at \
+most about a quarter of all requests can be hits.
 
-At full scale a point takes half an hour. --latency compresses this: the proxy then looks slower \
-by the same factor beside its servers, and tables, pages and records give the scale. A proxy \
-must let clients reach 127.0.0.1 (foxy: --allow-destination 127.0.0.0/8).";
+Each number of clients is one point. A point starts with a control measurement without a cache: \
+it sends the requests of phase 1 to URLs whose answers say no-store. So the proxy writes nothing \
+and finds nothing. (With Cache-Control: no-cache in the requests, the proxy would still write \
+every answer.) The command checks every byte.
+
+At full scale a point takes half an hour. --latency shortens the servers' delay and so the run. \
+Compared with its servers, the proxy then appears slower by the same factor. Tables, pages and \
+records show this scale. A proxy must let clients reach 127.0.0.1 (foxy: --allow-destination \
+127.0.0.0/8).";
 
 pub fn command() -> Command {
     Command::new("wpb")
@@ -43,53 +46,53 @@ pub fn command() -> Command {
 
 fn whom() -> Vec<Arg> {
     vec![
-        option("proxy", "ADDRESS:PORT", "The proxy")
+        option("proxy", "ADDRESS:PORT", "Address of the proxy to measure")
             .required_unless_present("start")
             .value_parser(value_parser!(SocketAddr)),
         option(
             "origin",
             "ADDRESS:PORT",
-            "A server (`foxy origin`), instead of servers started here",
+            "Server to use, such as `foxy origin` [default: servers that this command starts]",
         )
         .value_parser(value_parser!(SocketAddr)),
         switch("reverse", "Send origin-form requests, as to a reverse proxy").requires("origin"),
-        option("subject", "NAME", "The proxy's name in the records").default_value("proxy"),
+        option("subject", "NAME", "Name of the proxy in the records").default_value("proxy"),
     ]
 }
 
 fn what() -> Vec<Arg> {
     vec![
-        option("clients", "FIRST..LAST", "Numbers of clients, or one number")
+        option("clients", "FIRST..LAST", "Range of numbers of clients to measure, or one number")
             .default_value("8..96"),
-        option("step", "N", "Step between numbers of clients (8)")
+        option("step", "N", "Step between numbers of clients [default: 8]")
             .value_parser(value_parser!(u32).range(1..)),
-        option("requests", "N", "Requests per client and phase (200, quick 40)")
+        option("requests", "N", "Requests per client and phase [default: 200, with --quick 40]")
             .value_parser(value_parser!(u32).range(1..=1_000_000)),
         option(
             "latency",
             "TIME",
-            "Delay of the servers before an answer, such as 30ms (3s, quick 30ms)",
+            "Delay of the servers before an answer [default: 3s, with --quick 30ms]",
         )
         .value_parser(parse_duration),
         option(
             "sizes",
             "uniform|pareto",
-            "Object sizes: 99 % of 0–40 KB and 1 % of 1 MB, or Pareto (1.1, 3 KB)",
+            "Object sizes: uniform (99 % from 0 to 40 KB, 1 % of 1 MB), or pareto (shape 1.1, at least 3 KB)",
         )
         .value_parser(["uniform", "pareto"])
         .default_value("uniform"),
-        option("slow-bytes-per-second", "N", "Maximum read rate of a client, as over a modem")
+        option("slow-bytes-per-second", "N", "Maximum read rate of each client, as over a modem [default: unlimited]")
             .value_parser(count()),
         option(
             "cache-size",
             "SIZE",
-            "Size of the proxy's cache; warns at points that fetched less than four times as \
-             much (with --start 64MiB)",
+            "Size of the proxy's cache; the command warns if a point fetched less than four times \
+             this size [default: with --start 64MiB]",
         )
         .value_parser(value_parser!(ByteSize)),
-        option("time-limit", "TIME", "Time limit of an answer (the latency and 60s)")
+        option("time-limit", "TIME", "Time limit for an answer [default: --latency plus 60s]")
             .value_parser(parse_positive_duration),
-        switch("quick", "Fewer requests and a short latency: about a minute"),
+        switch("quick", "Send fewer requests at a short latency; the run takes about a minute"),
     ]
 }
 
@@ -160,10 +163,10 @@ fn points(text: &str, step: u32) -> Result<Vec<u32>, String> {
     let number = |part: &str| part.trim().parse().ok().filter(|number| (1..=MOST).contains(number));
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let (Some(first), Some(last)) = (number(first), number(last)) else {
-        return Err(refuse("not a range of numbers"));
+        return Err(refuse("is not a range of numbers"));
     };
     if first > last {
-        Err(refuse("ends before it begins"))
+        Err(refuse("the last number is below the first"))
     } else {
         Ok((first..=last).step_by(step as usize).collect())
     }

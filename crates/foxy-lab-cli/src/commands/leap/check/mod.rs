@@ -49,14 +49,14 @@ pub fn arguments() -> [Arg; 3] {
         option(
             "check",
             "NAME",
-            "Measure LEAP itself: overhead, fairness or replay; starts everything that it needs",
+            "Measure LEAP itself: overhead, fairness or replay; the check starts everything that it needs",
         )
         .value_parser(CHECKS.map(|(name, ..)| name))
         .conflicts_with_all(others),
-        option("repeats", "N", "With --check fairness, number of runs (5; with --full 40)")
+        option("repeats", "N", "With --check fairness, number of runs [default: 5, with --full 40]")
             .value_parser(count())
             .requires("check"),
-        switch("full", "With --check, run for minutes instead of less than one minute")
+        switch("full", "With --check, run for several minutes instead of less than one minute")
             .requires("check"),
     ]
 }
