@@ -33,7 +33,7 @@ struct CallTimes {
 pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
-    /// Slowest call by the faster time of each; at least [`LONG`].
+    /// The slowest call, by the faster time of its two runs.
     pub took: Duration,
     /// Slowest call of both runs.
     pub once: Duration,
