@@ -73,7 +73,7 @@ fn a_fault_without_a_middle_third_or_an_origin_of_ours_is_refused() {
     for (more, expected) in [
         (
             vec!["--workload", "table3"],
-            "--fault origin-down: a run that ends after --seconds, of a workload of objects",
+            "--fault origin-down: needs a run that ends after --seconds, and a workload of objects",
         ),
         (vec!["--origin", "a.test"], "cannot be used with '--origin"),
         (vec!["--requests", "5"], "cannot be used with '--requests"),

@@ -162,6 +162,6 @@ fn what_cannot_be_used_is_refused_in_one_line() {
         &["--spool-dir", "/no/such/folder"],
         "--spool-dir /no/such/folder: no file can be created in this folder",
     );
-    refused(&["--log", "/no/such/folder/log"], "--log /no/such/folder/log: cannot be made");
+    refused(&["--log", "/no/such/folder/log"], "--log /no/such/folder/log: cannot be created");
     refused(&["--listen", "192.0.2.1:1"], "choose another place with --listen");
 }

@@ -308,7 +308,7 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     refused(
         &["--proxy", one, "--log", "/no/such/folder/log"],
         2,
-        "--log /no/such/folder/log: cannot be made",
+        "--log /no/such/folder/log: cannot be created",
     );
     refused(
         &["--proxy", one, "--collector", "127.0.0.1:65535"],

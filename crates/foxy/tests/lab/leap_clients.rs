@@ -26,7 +26,7 @@ impl Leap {
             let rest = line.split(text).nth(1).unwrap_or_else(|| panic!("no {text:?} in {line:?}"));
             rest.trim_end().split('/').next().expect("a first part").to_owned()
         };
-        let (address, origin) = (place("://"), place(" address it is "));
+        let (address, origin) = (place("://"), place(" a host in the URL go to "));
         Self { child, out, address, origin }
     }
 
@@ -129,5 +129,5 @@ fn arguments_that_do_not_go_together_are_refused() {
     );
     refused(&["--listen", "127.0.0.1:0", "--trace", "x"], "--listen");
     refused(&["--for", "1s"], "--listen");
-    refused(&["--live", "--trace", "x", "--direct", "127.0.0.1:1"], "leave one of them out");
+    refused(&["--live", "--trace", "x", "--direct", "127.0.0.1:1"], "leave out --direct or --live");
 }

@@ -315,12 +315,12 @@ fn what_cannot_be_run_ends_with_one_clear_line() {
         (
             &["reference", "event-loop", "--store", store, "--pool", "3"],
             2,
-            "--pool: event-loop has nothing",
+            "--pool: the architecture event-loop has no such option",
         ),
         (
             &["reference", "prefork", "--store", store, "--no-scan"],
             2,
-            "--no-scan: prefork has nothing",
+            "--no-scan: the architecture prefork has no such option",
         ),
         (
             &["reference", "prefork", "--store", store, "--listen", "0.0.0.0:0"],
