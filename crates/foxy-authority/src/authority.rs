@@ -1,5 +1,5 @@
-//! A certificate authority: made, read from PEM, checked, and used to sign. It reads and writes no
-//! file.
+//! A certificate authority: created, read from PEM, checked, and used to sign. It reads and writes
+//! no file.
 
 use super::constraints::Constraints;
 use super::hosts::{HostName, HostPattern};
@@ -18,65 +18,65 @@ use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
-/// Backdates certificates, because a client's clock may be behind.
+/// Certificates become valid this much earlier, because a client's clock may be behind.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// Validity of a host's certificate.
+/// How long a host's certificate is valid.
 pub(super) const LEAF_VALIDITY: Duration = Duration::from_secs(7 * 86_400);
 
-/// Longest common name (RFC 5280, ub-common-name).
+/// Longest common name in bytes (RFC 5280, ub-common-name).
 const COMMON_NAME: usize = 64;
 
 /// Parameters of a new authority.
 #[derive(Clone, Debug)]
 pub struct NewAuthority<'a> {
-    /// Common name, cut to 64 bytes.
+    /// Common name. Only the first 64 bytes are used.
     pub name: &'a str,
-    /// Hosts that the authority may vouch for.
+    /// Hosts for which the authority may sign.
     pub hosts: &'a [HostPattern],
-    /// Start of validity, less an hour.
+    /// The current time. The validity starts an hour earlier.
     pub now: WallTime,
-    /// Length of validity.
+    /// How long the authority is valid.
     pub validity: Duration,
 }
 
-/// A new authority as its files hold it.
+/// A new authority, as the contents of its two files.
 pub struct MadeAuthority {
     /// Certificate in PEM.
     pub certificate: String,
-    /// Private key in PEM (PKCS #8). A secret.
+    /// Private key in PEM (PKCS #8). It must stay secret.
     pub key: String,
 }
 
-/// A server's certificate as its files hold it.
+/// A server's certificate, as the contents of its two files.
 #[derive(Clone)]
 pub struct MadeCertificate {
     /// Certificate in PEM.
     pub certificate: String,
-    /// Private key in PEM (PKCS #8). A secret.
+    /// Private key in PEM (PKCS #8). It must stay secret.
     pub key: String,
 }
 
-/// Why an authority cannot be made or used.
+/// Why an authority cannot be created or used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorityError {
-    /// The certificate is not PEM, or cannot be read.
+    /// The certificate is not in PEM or cannot be read.
     NoCertificate,
-    /// The key is not PEM, or cannot sign.
+    /// The key is not in PEM or cannot sign.
     NoKey,
     /// The key does not belong to the certificate.
     WrongKey,
-    /// The certificate does not belong to an authority (basicConstraints, keyUsage).
+    /// The certificate is not an authority's certificate (basicConstraints, keyUsage).
     NoAuthority,
     /// The name constraints cannot be read.
     Constraints,
-    /// The validity begins later.
+    /// The authority is not valid yet.
     NotYetValid,
-    /// The validity is over.
+    /// The authority has expired.
     Expired,
-    /// The authority may not vouch for the host, or its validity is over.
+    /// The authority may not sign for the host, or has expired.
     NotPermitted,
-    /// The authority cannot sign. The text comes from the library.
+    /// The authority cannot sign. Contains the library's text.
     Signing(String),
 }
 
@@ -98,11 +98,12 @@ impl fmt::Display for AuthorityError {
 
 impl std::error::Error for AuthorityError {}
 
-/// Makes an authority: ECDSA on P-256, for servers only, without intermediate authorities, and
-/// constrained to its hosts.
+/// Creates an authority with an ECDSA key on P-256. It signs only for servers, allows no
+/// intermediate authorities, and is limited to its hosts.
 ///
 /// # Errors
-/// [`AuthorityError::Signing`], when the system gives no randomness or a name cannot be written.
+///
+/// [`AuthorityError::Signing`] if the system gives no random bytes, or a name cannot be encoded.
 pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
     let key = KeyPair::generate().map_err(signing)?;
     let mut parameters =
@@ -118,25 +119,25 @@ pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
     Ok(MadeAuthority { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// An authority's certificate, without its key.
+/// What an authority's certificate contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorityFacts {
-    /// DER of the certificate.
+    /// The certificate in DER.
     pub certificate: CertificateDer<'static>,
-    /// Subject.
+    /// The subject's name.
     pub subject: String,
-    /// Name constraints.
+    /// The hosts for which the authority may sign.
     pub constraints: Constraints,
     /// Start of validity.
     pub not_before: WallTime,
     /// End of validity.
     pub not_after: WallTime,
-    /// SHA-256 of the certificate.
+    /// SHA-256 digest of the certificate.
     pub fingerprint: [u8; 32],
 }
 
 impl AuthorityFacts {
-    /// Reads an authority's certificate in PEM. Does not check its validity.
+    /// Reads an authority's certificate in PEM. Does not check whether it has expired.
     pub fn read(pem: &[u8]) -> Result<Self, AuthorityError> {
         let certificate =
             CertificateDer::from_pem_slice(pem).map_err(|_| AuthorityError::NoCertificate)?;
@@ -188,7 +189,7 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Reads certificate and key in PEM, to be used `now`.
+    /// Reads certificate and key in PEM, for use at the time `now`.
     pub fn read(certificate: &[u8], key: &str, now: WallTime) -> Result<Self, AuthorityError> {
         let facts = AuthorityFacts::read(certificate)?;
         let key = KeyPair::from_pem(key).map_err(|_| AuthorityError::NoKey)?;
@@ -207,7 +208,7 @@ impl Authority {
         Ok(Self { facts, issuer })
     }
 
-    /// Facts of its certificate.
+    /// The contents of the authority's certificate.
     pub const fn facts(&self) -> &AuthorityFacts {
         &self.facts
     }
@@ -216,7 +217,7 @@ impl Authority {
         now < self.facts.not_after && self.facts.constraints.permit(host)
     }
 
-    /// Signs a certificate for `host` with `key`. Also returns the end of its validity.
+    /// Signs a certificate for `host` and `key`. Also returns when the certificate expires.
     pub(super) fn sign(
         &self,
         host: HostName<'_>,
@@ -232,7 +233,8 @@ impl Authority {
             HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
         };
         parameters.subject_alt_names.push(name);
-        // OpenSSL applies name constraints to a common name that could be a host.
+        // OpenSSL checks name constraints for a common name that could be a host, so the text must
+        // not look like one.
         let is_name = matches!(host, HostName::Name(_));
         let common =
             if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
@@ -244,12 +246,13 @@ impl Authority {
     }
 }
 
-/// Parameters of all certificates: a random serial number, server use, and validity until `end`.
+/// Parameters of every certificate: a random serial number, use by servers, and validity until
+/// `end`.
 fn parameters(now: WallTime, end: u64) -> Result<CertificateParams, AuthorityError> {
     let mut serial = [0; 16];
     let random = provider().secure_random.fill(&mut serial);
     random.map_err(|_| AuthorityError::Signing("no randomness".into()))?;
-    // A positive number without a leading zero (RFC 5280 §4.1.2.2).
+    // Makes the serial number positive, without a leading zero byte (RFC 5280 §4.1.2.2).
     serial[0] = serial[0] & 0x7f | 0x40;
     let moment = |seconds: u64| {
         let timestamp = i64::try_from(seconds).unwrap_or(i64::MAX);

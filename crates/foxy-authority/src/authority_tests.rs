@@ -1,4 +1,4 @@
-//! What is made is what verifiers need, and what cannot be used is named.
+//! Tests that verifiers accept the created certificates, and that unusable input is reported.
 
 use super::*;
 use rustls::RootCertStore;
@@ -20,7 +20,7 @@ fn read(made: &MadeAuthority) -> Result<Authority, AuthorityError> {
     Authority::read(made.certificate.as_bytes(), &made.key, NOW)
 }
 
-/// Whether a client that trusts the authority takes a certificate it signed for this host.
+/// Whether a client that trusts the authority accepts its certificate for this host.
 fn is_taken(authority: &Authority, host: &str) -> bool {
     let key = KeyPair::generate().expect("a key");
     let name = HostName::parse(host).expect("a host");

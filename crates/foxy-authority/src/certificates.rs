@@ -1,5 +1,5 @@
-//! The certificates of an authority for hosts, made on first use and kept in a bounded table. All
-//! share one key that lives as long as the process. Interception and the lab use them.
+//! Creates and stores an authority's certificates for hosts, each on first use. All share one key,
+//! which is created at start-up and never saved. Interception and the lab use them.
 
 use crate::authority::{Authority, AuthorityError, MadeCertificate};
 use crate::hosts::HostName;
@@ -16,16 +16,16 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Certificates that are kept. The certificate that expires first makes room for another.
+/// Largest number of stored certificates. A new certificate replaces the one that expires first.
 const MAX_KEPT: usize = 1024;
 
-/// A kept certificate is used while its validity lasts longer than this.
+/// A stored certificate is used only if it is valid for at least this long.
 const MIN_VALIDITY_LEFT: Duration = Duration::from_secs(86_400);
 
-/// ALPN protocols inside the TLS of an intercepted client (RFC 7301), the best first.
+/// ALPN protocols offered to an intercepted client (RFC 7301), best first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// An authority with its certificates for hosts.
+/// An authority with the certificates that it signed for hosts.
 pub struct Certificates {
     authority: Authority,
     key: KeyPair,
@@ -48,17 +48,18 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Makes the key; certificates follow on first use.
+    /// Creates the key. Certificates are created on first use.
     ///
     /// # Errors
-    /// [`AuthorityError::Signing`], when the system gives no randomness for a key.
+    ///
+    /// [`AuthorityError::Signing`] if the system gives no random bytes for a key.
     pub fn new(authority: Authority) -> Result<Self, AuthorityError> {
         let key =
             KeyPair::generate().map_err(|error| AuthorityError::Signing(error.to_string()))?;
         Ok(Self { authority, key, ticketer: Ticketer::new().ok(), kept: Mutex::default() })
     }
 
-    /// Whether the authority may vouch for this host `now`.
+    /// Whether the authority may sign for this host `now`.
     pub fn vouch_for(&self, host: HostName<'_>, now: WallTime) -> bool {
         self.authority.vouches_for(host, now)
     }
@@ -66,11 +67,13 @@ impl Certificates {
     /// TLS settings for clients of `host`, with HTTP/2 or HTTP/1.1 inside.
     ///
     /// # Errors
-    /// [`AuthorityError`]: the authority may not vouch for the host, or cannot sign.
+    ///
+    /// [`AuthorityError`] if the authority may not sign for the host, or signing fails.
     pub fn server(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
         let name = self.permitted(host, now)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // Near its end an authority signs nothing that lasts longer.
+        // An authority that is about to expire signs no certificate that is valid longer than
+        // itself.
         let enough = (now.seconds() + MIN_VALIDITY_LEFT.as_secs())
             .min(self.authority.facts().not_after.seconds());
         if let Some(leaf) = kept.get(host).filter(|leaf| leaf.until.seconds() >= enough) {
@@ -94,7 +97,8 @@ impl Certificates {
     /// Certificate files for another program that serves `host`.
     ///
     /// # Errors
-    /// [`AuthorityError`]: the authority may not vouch for the host, or cannot sign.
+    ///
+    /// [`AuthorityError`] if the authority may not sign for the host, or signing fails.
     pub fn files(&self, host: &str, now: WallTime) -> Result<MadeCertificate, AuthorityError> {
         let (certificate, _) = self.authority.sign(self.permitted(host, now)?, &self.key, now)?;
         Ok(MadeCertificate { certificate: certificate.pem(), key: self.key.serialize_pem() })

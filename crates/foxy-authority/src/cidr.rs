@@ -1,11 +1,10 @@
-//! Blocks of addresses (`10.0.0.0/8`, `::1`): reading, writing and comparing. `destination` gives
-//! them a meaning.
+//! Blocks of IP addresses such as `10.0.0.0/8` or `::1`: reading, writing and comparing.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// A block of addresses of one family (RFC 4632 §3.1).
+/// A block of addresses of one IP version (RFC 4632 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cidr {
     network: IpAddr,
@@ -15,20 +14,20 @@ pub struct Cidr {
 /// Why a text is not a block of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CidrError {
-    /// No IP address stands before the slash.
+    /// The text before the slash is not an IP address.
     NoAddress(String),
-    /// No valid number of bits stands after the slash.
+    /// The text after the slash is not a valid number of bits.
     BadPrefix {
         /// The text.
         text: String,
-        /// Longest prefix of the family, in bits.
+        /// Longest prefix for this IP version, in bits.
         longest: u8,
     },
-    /// Bits after the prefix are set, so the writer may have meant another block.
+    /// Bits after the prefix are set, so the user may have meant another block.
     HostBits {
-        /// The text.
+        /// The text that was read.
         text: String,
-        /// The block without these bits.
+        /// The block without the bits after the prefix.
         meant: Cidr,
     },
 }
@@ -59,7 +58,8 @@ impl fmt::Display for CidrError {
 impl std::error::Error for CidrError {}
 
 impl Cidr {
-    /// The block of `prefix` bits that holds `address`. A longer prefix than the address is cut.
+    /// The block with a prefix of `prefix` bits that contains `address`. A prefix longer than the
+    /// address is shortened.
     pub fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
         Self { network: masked(address, prefix), prefix }
@@ -70,12 +70,12 @@ impl Cidr {
         self.network
     }
 
-    /// Leading bits that the addresses share.
+    /// Number of leading bits that all addresses of the block share.
     pub const fn prefix(&self) -> u8 {
         self.prefix
     }
 
-    /// Whether `address` lies in the block. IPv4 and IPv6 never match each other.
+    /// Whether the block contains `address`. IPv4 and IPv6 never match each other.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.network, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
@@ -122,7 +122,7 @@ fn plain_number(digits: &str) -> Option<u8> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// Keeps the first `prefix` bits.
+/// The address with all bits after the first `prefix` bits set to zero.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {

@@ -1,5 +1,6 @@
-//! Name constraints of a certificate authority (RFC 5280 §4.2.1.10): read from its certificate,
-//! written for `rcgen`, and applied to hosts. Only DNS names and addresses matter here.
+//! Name constraints of a certificate authority (RFC 5280 §4.2.1.10). Reads them from its
+//! certificate, writes them for `rcgen`, and applies them to hosts. Only DNS names and IP addresses
+//! are considered.
 
 use super::hosts::{HostName, HostPattern};
 use crate::cidr::Cidr;
@@ -7,7 +8,7 @@ use rcgen::CidrSubnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::{GeneralName, GeneralSubtree, NameConstraints};
 
-/// Names that an authority may vouch for.
+/// The names for which an authority may sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     permitted: Vec<HostPattern>,
@@ -18,7 +19,8 @@ const EVERY_ADDRESS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 impl Constraints {
-    /// Permits these hosts and nothing else. Excludes kinds of names that no host has.
+    /// Permits these hosts and nothing else. If no host is a name, excludes all names. Does the
+    /// same for IPv4 and for IPv6 addresses.
     pub fn only(hosts: &[HostPattern]) -> Self {
         let mut excluded = Vec::new();
         if !hosts.iter().any(is_name) {
@@ -33,7 +35,7 @@ impl Constraints {
         Self { permitted: hosts.to_vec(), excluded }
     }
 
-    /// Reads constraints from a certificate. `None` if a relevant part cannot be read.
+    /// Reads constraints from a certificate. Returns `None` if a relevant part cannot be read.
     pub(super) fn read(found: &NameConstraints<'_>) -> Option<Self> {
         let subtrees = |subtrees: &Option<Vec<GeneralSubtree<'_>>>| {
             subtrees.iter().flatten().filter_map(subtree).collect::<Option<Vec<_>>>()
@@ -52,12 +54,12 @@ impl Constraints {
         }
     }
 
-    /// The permitted hosts; empty if nothing is constrained.
+    /// The permitted hosts. Empty if there are no constraints.
     pub fn permitted(&self) -> &[HostPattern] {
         &self.permitted
     }
 
-    /// Whether the authority may vouch for this host.
+    /// Whether the authority may sign for this host.
     pub fn permit(&self, host: HostName<'_>) -> bool {
         let same_kind =
             |pattern: &&HostPattern| is_name(pattern) == matches!(host, HostName::Name(_));
@@ -66,7 +68,7 @@ impl Constraints {
             && !self.excluded.iter().any(|pattern| pattern.matches(host))
     }
 
-    /// Whether the authority may vouch for every host that `pattern` matches.
+    /// Whether the authority may sign for every host that `pattern` matches.
     pub fn permit_all(&self, pattern: &HostPattern) -> bool {
         let same_kind = |other: &&HostPattern| is_name(other) == is_name(pattern);
         let mut permitted = self.permitted.iter().filter(same_kind).peekable();
@@ -80,7 +82,8 @@ fn is_name(pattern: &HostPattern) -> bool {
     !matches!(pattern, HostPattern::Addresses(_))
 }
 
-/// Reads one subtree. `None` is an irrelevant kind of name, `Some(None)` an unreadable name.
+/// Reads one subtree. Returns `None` for a kind of name that is ignored, and `Some(None)` for an
+/// unreadable name.
 #[expect(clippy::option_option, reason = "not for us, and not readable, are two things")]
 fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     match &subtree.base {
@@ -92,7 +95,7 @@ fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     }
 }
 
-/// Reads an address and its mask, which must be a prefix.
+/// Reads an address and its mask. The mask must be a prefix.
 fn block(bytes: &[u8]) -> Option<Cidr> {
     let (address, mask) = bytes.split_at(bytes.len() / 2);
     let (address, bits, ones): (IpAddr, u128, u32) = match bytes.len() {

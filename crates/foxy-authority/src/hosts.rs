@@ -1,25 +1,26 @@
-//! Lists of hosts: their entries as written, and the hosts that they match. It resolves nothing.
+//! Lists of hosts: reading their entries, and matching hosts against them. Looks up no names.
 
 use crate::cidr::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Longest name (RFC 1035 §2.3.4) and longest label in bytes.
+/// Longest name and longest label in bytes (RFC 1035 §2.3.4).
 const NAME: usize = 253;
 const LABEL: usize = 63;
 
-/// The host of an authority.
+/// A host in a URL or a `Host` field: a name or an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostName<'a> {
-    /// A DNS name without its final dot.
+    /// A DNS name without the dot at its end.
     Name(&'a str),
     /// An address.
     Address(IpAddr),
 }
 
 impl<'a> HostName<'a> {
-    /// Reads the host of an authority, IPv6 in brackets. `None` for neither name nor address.
+    /// Reads a host. An IPv6 address is in brackets. Returns `None` for text that is neither name
+    /// nor address.
     pub fn parse(host: &'a str) -> Option<Self> {
         if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return inner.parse::<Ipv6Addr>().ok().map(|address| Self::Address(address.into()));
@@ -32,8 +33,8 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// Whether a certificate can be for the name: labels of letters, digits, `-` and `_`, and no number
-/// at the end.
+/// Whether a certificate can contain the name. Labels have letters, digits, `-` and `_`, and the
+/// last label is no number.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let bytes = label.bytes();
@@ -46,19 +47,19 @@ fn is_name(name: &str) -> bool {
         && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// An entry of a list of hosts. Names are in lower case.
+/// An entry in a list of hosts. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
-    /// `example.org`: this name and all names below it, as in a name constraint (RFC 5280
+    /// `example.org`: matches this name and all names below it, as in a name constraint (RFC 5280
     /// §4.2.1.10).
     Within(Box<str>),
-    /// `*.example.org` or `.example.org`: the names below this name.
+    /// `*.example.org` or `.example.org`: matches only the names below this name.
     Below(Box<str>),
-    /// `192.0.2.1` or `192.0.2.0/24`: addresses.
+    /// `192.0.2.1` or `192.0.2.0/24`: matches these addresses.
     Addresses(Cidr),
 }
 
-/// Error for a text that is no entry of a list of hosts.
+/// Error for a text that is not a valid entry in a list of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPatternError(String);
 
@@ -133,7 +134,7 @@ impl HostPattern {
     }
 }
 
-/// Whether a name is `base` or lies below it, ignoring case.
+/// Whether a name is `base` or is below `base`. The case of letters does not matter.
 fn is_within(name: &str, base: &str) -> bool {
     let (name, base) = (name.as_bytes(), base.as_bytes());
     let Some(start) = name.len().checked_sub(base.len()) else { return false };

@@ -1,5 +1,5 @@
-//! A certificate authority: made, read from PEM and judged, and the certificates that it signs for
-//! hosts. It reads and writes no file.
+//! A certificate authority: creation, reading from PEM, checks, and certificates for hosts. It
+//! reads and writes no file.
 
 mod authority;
 mod certificates;
@@ -18,7 +18,7 @@ pub use hosts::{HostName, HostPattern, HostPatternError};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use std::sync::Arc;
 
-/// The provider of cryptography for TLS.
+/// The cryptography that all TLS code uses.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }

@@ -11,8 +11,8 @@ use foxy_cli::{authority_folder, failure, progress, signals, temporary, terminal
 use std::process::ExitCode;
 use terminal::Level;
 
-/// Workers allocate bodies and the store's thread frees them; the C library's allocator makes these
-/// threads wait for each other (docs/decisions/allocator.md).
+/// Workers allocate bodies and the store's thread frees them. With the C library's allocator, these
+/// threads would wait for each other (docs/decisions/allocator.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

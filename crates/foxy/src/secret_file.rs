@@ -1,6 +1,5 @@
-//! Files that hold a secret: the token of the admin server, and private keys of certificates. A
-//! file is refused if every user may read it, if other users may change it, or if they may replace
-//! it.
+//! Reads files with a secret: the token of the admin server, and private keys. A file is refused if
+//! every user can read it, or if other users can change or replace it.
 
 use std::fmt;
 use std::fs::File;
@@ -8,14 +7,14 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bits of a file mode.
+/// Permission bits of a file mode.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
 const OTHERS_WRITE: u32 = 0o002;
-/// Only owners may remove files from the folder.
+/// In a folder with this bit, only the owner of a file may remove the file.
 const STICKY: u32 = 0o1000;
 
-/// Why a file is refused.
+/// Why a secret file is refused.
 #[derive(Debug)]
 pub enum SecretError {
     Unreadable(io::Error),
@@ -27,7 +26,7 @@ pub enum SecretError {
         mode: u32,
         path: PathBuf,
     },
-    /// Every user may put another file in its place; `mode` is its folder's.
+    /// Every user can replace the file. `mode` is the mode of the folder.
     Replaceable {
         mode: u32,
         folder: PathBuf,
@@ -62,12 +61,12 @@ impl fmt::Display for SecretError {
     }
 }
 
-/// Reads a secret. Judges the open file, so a link is judged by its target.
+/// Reads a secret. Checks the open file, so for a symbolic link, the target is checked.
 pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     let mut file = File::open(path).map_err(SecretError::Unreadable)?;
     let metadata = file.metadata().map_err(SecretError::Unreadable)?;
     let mode = metadata.permissions().mode() & 0o7777;
-    // The mode of a pipe does not matter: it keeps no content.
+    // The mode of a pipe does not matter, because a pipe stores no content.
     if metadata.is_file() {
         if mode & OTHERS_READ != 0 {
             return Err(SecretError::Public { mode, path: path.to_owned() });
@@ -82,8 +81,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(content)
 }
 
-/// In a sticky folder such as `/tmp` only the owner of a file replaces it, but anybody may have put
-/// it there.
+/// Refuses a file in a folder that every user can write to. In a sticky folder such as `/tmp`, only
+/// the owner can replace a file. But anybody may have created the file there.
 fn refuse_if_replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
     let place = std::fs::canonicalize(path).map_err(SecretError::Unreadable)?;
     let Some(folder) = place.parent() else { return Ok(()) };
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
     use std::fs::{Permissions, set_permissions};
 
-    /// Reads a secret in a file and a folder of these modes.
+    /// Tries to read a secret from a file and a folder with these modes.
     fn of(file: u32, folder: u32) -> Result<Vec<u8>, String> {
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("secret");

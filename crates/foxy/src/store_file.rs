@@ -1,5 +1,5 @@
-//! Store files at a path that a user names, opened read-only: their scheme, their superblocks,
-//! their check. Other readers are not locked out.
+//! Opens store files read-only at a path that the user names. Finds their scheme, reads their
+//! superblocks and checks them. Other programs can read the files at the same time.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 pub struct StoreFile {
     pub path: PathBuf,
-    /// The file name that its scheme gives it.
+    /// The file name that the scheme prescribes.
     pub name: &'static str,
     medium: Medium,
     file: ReadOnlyFile,
@@ -90,7 +90,8 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     Ok(files)
 }
 
-/// Opens the file `name`, or the block device in its place where its scheme takes one.
+/// Opens the file `name`. If it is a block device and the scheme supports devices, opens the
+/// device.
 fn open_file(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile), IoError> {
     let path = StorePath::new(name);
     match folder.file(&path) {
@@ -114,12 +115,12 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl StoreFile {
-    /// Whether all of the store can be checked.
+    /// Whether every byte of the store can be checked.
     pub fn is_webcosm(&self) -> bool {
         self.name == webcosm::FILE_NAME
     }
 
-    /// The schemes whose file has that name.
+    /// The schemes that use this file name.
     pub fn schemes(&self) -> Vec<SchemeName> {
         SCHEMES.iter().filter(|row| row.control == Some(self.name)).map(|row| row.name).collect()
     }
@@ -128,7 +129,7 @@ impl StoreFile {
         self.file.size()
     }
 
-    /// Checks a webcosm store. `progress` gets the number of bytes read so far.
+    /// Checks a webcosm store. `progress` receives the number of bytes read so far.
     pub fn check(
         &self,
         scope: CheckScope,
@@ -145,13 +146,14 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// A store of nothing but zeros has lost its content if a list of purges lies beside it.
+    /// If a store contains only zeros but a purge list exists in its folder, the store has lost its
+    /// content.
     fn judged_by_folder(&self, refused: Refused) -> Refused {
         let begun = || self.path.with_file_name(list::NAME).is_file();
         if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 
-    /// The two copies of the superblock, and the copy in force.
+    /// Both copies of the superblock, and the copy that counts.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
         let size = self.file.size();
         let found = superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| {
@@ -161,7 +163,8 @@ impl StoreFile {
             Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
                 judge_size(&superblock, size).map_err(Refused::Unusable)?;
             }
-            // Files of other schemes grow beyond the superblocks only after these are written.
+            // Other schemes write the superblocks before the file grows beyond them. So this large
+            // file without superblocks is no store of foxy.
             Err(Refused::Blank) if !self.is_preallocated() && size > 2 * PAGE as u64 => {
                 return Err(Refused::Unusable(OpenStoreError::Foreign));
             }
@@ -170,13 +173,13 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Whether the file has its full size from the start.
+    /// Whether the file is created with its full size.
     pub fn is_preallocated(&self) -> bool {
         self.is_webcosm() || self.name == stream_packetizer::FILE_NAME
     }
 }
 
-/// The failure of a command on a store that cannot be checked.
+/// The error of a command for a store that cannot be checked.
 pub fn refusal(path: &Path, refused: Refused) -> Failure {
     let text = format!("store {}: {refused}", path.display());
     match refused {

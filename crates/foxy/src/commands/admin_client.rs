@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Adds the flags that name the running foxy.
+/// Adds the flags that say which running foxy to use.
 pub fn add_to(command: Command) -> Command {
     let flag =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
@@ -31,7 +31,7 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// The admin server that the flags, else the configuration, name.
+    /// The admin server from the flags, otherwise from the configuration.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
         let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
         let loaded = settings::load(file, None, &Machine::look())
@@ -55,7 +55,8 @@ impl AdminClient {
         Ok(Self { address, authorization })
     }
 
-    /// Sends a request and returns the body of the answer. The text of a refusal is the error.
+    /// Sends a request and returns the body of the answer. If the server refuses, its text is the
+    /// error.
     pub fn ask(&self, method: &str, target: &str, body: &str) -> Result<String, Failure> {
         let Self { address, authorization } = self;
         let unreachable = |error: std::io::Error| {
@@ -83,7 +84,7 @@ impl AdminClient {
     }
 }
 
-/// The body of an answer, unless it is a refusal.
+/// The body of an answer. Returns an error if the answer is a refusal.
 fn body_of(answer: &[u8]) -> Result<String, String> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut fields);

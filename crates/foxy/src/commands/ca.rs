@@ -1,5 +1,4 @@
-//! `foxy ca`: makes and shows the certificate authority with which foxy ends TLS for intercepted
-//! hosts.
+//! `foxy ca`: creates and shows the certificate authority that foxy uses to intercept TLS.
 
 use crate::authority_folder;
 use crate::failure::Failure;
@@ -93,7 +92,7 @@ fn folder(matches: &ArgMatches) -> PathBuf {
 }
 
 /// Whether a name may be a top-level domain of the internet. RFC 6761 and RFC 6762 (`.local` and
-/// Appendix G) name domains that never are; ICANN has reserved `internal`.
+/// Appendix G) list names that are not, and ICANN has reserved `internal`.
 fn is_wide(name: &str) -> bool {
     const PRIVATE: [&str; 12] = [
         "test",

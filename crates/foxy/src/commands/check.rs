@@ -1,4 +1,4 @@
-//! `foxy check FILE`: checks a configuration file, and prints the settings it gives.
+//! `foxy check FILE`: checks a configuration file and prints the resulting settings.
 
 use crate::failure::Failure;
 use crate::settings::{self, docs, schema};

@@ -1,5 +1,5 @@
-//! `foxy fsck PATH`: verifies every checksum of a store that is not in use, and reports what is
-//! lost.
+//! `foxy fsck PATH`: verifies every checksum of a store that is not in use, and reports lost
+//! content.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -69,12 +69,12 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 enum Verdict {
     Whole(Box<Report>),
-    /// A store of another scheme: only its superblock has checksums that can be verified alone.
+    /// A store of another scheme. Only the checksums of its superblock can be verified.
     Beginning {
         /// Numbers of the damaged copies of the superblock.
         damaged: Vec<usize>,
         size: u64,
-        /// Bytes that the file lacks.
+        /// Number of bytes by which the file is too short.
         missing: u64,
     },
     Refused(Refused),
@@ -190,7 +190,7 @@ impl Verdict {
     }
 }
 
-/// The damaged copies. The second copy may be blank, when it is not yet written.
+/// Numbers of the damaged copies. A blank second copy is no damage, because it is written later.
 fn damaged(copies: [CopyState; 2]) -> Vec<usize> {
     let is_well = |number, copy| match copy {
         CopyState::Sound(_) => true,

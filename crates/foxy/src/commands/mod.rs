@@ -1,4 +1,5 @@
-//! Commands of the proxy, one file for each. `foxy --help` shows them, then the lab's.
+//! The commands of the proxy, with one file each. `foxy --help` lists them before the lab's
+//! commands.
 
 mod admin_client;
 pub mod ca;
@@ -15,7 +16,7 @@ use foxy_cli::Entry;
 use foxy_cli::disk_helper;
 use foxy_cli::failure::Failure;
 
-/// Commands of the proxy. The lab's are in crate `foxy-lab-cli`.
+/// The commands of the proxy. The crate `foxy-lab-cli` contains the lab's commands.
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: ca::command, run: ca::run },
@@ -45,7 +46,7 @@ pub fn command_line() -> Command {
         .subcommands(entries().map(|entry| (entry.command)()))
 }
 
-/// Runs the command that was given.
+/// Runs the command that the user gave.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let entry = given.and_then(|(name, matches)| {
@@ -62,8 +63,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// The words of each `foxy` command in the blocks of `sh` of a document, up to what the shell
-    /// makes of the rest.
+    /// The words of each `foxy` command in the `sh` blocks of a document. Text that only the shell
+    /// interprets ends a command.
     fn shown(document: &str) -> Vec<Vec<String>> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
         let text = std::fs::read_to_string(path).expect("it is there").replace("\\\n", " ");

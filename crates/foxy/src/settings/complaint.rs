@@ -1,5 +1,5 @@
-//! Mistakes in a configuration: one line with the mistake and the remedy, then the place in the
-//! file.
+//! Messages about mistakes in a configuration: one line with the mistake and the remedy, then the
+//! place in the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The flag without the dashes.
+    /// The flag's name without the dashes.
     Flag(&'static str),
     File(LinePlace),
 }
@@ -21,7 +21,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A stretch of one line in a file.
+/// A part of one line in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePlace {
     path: PathBuf,
@@ -32,7 +32,7 @@ pub struct LinePlace {
 }
 
 impl LinePlace {
-    /// The place of the bytes `span` of `content`, up to the end of the first line.
+    /// The place of the bytes `span` in `content`. It ends with the first line at the latest.
     pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
         let start = floor_boundary(content, span.start);
         let end = floor_boundary(content, span.end).max(start);
@@ -61,9 +61,9 @@ impl fmt::Display for LinePlace {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Names the mistake and what would be right.
+    /// Text with the mistake and the remedy.
     pub message: String,
-    /// `None` for a mistake that several settings make together.
+    /// Where the mistake is. `None` if several settings cause it together.
     pub source: Option<Source>,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// All mistakes in the order found; never empty.
+/// All mistakes, in the order in which they were found. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaints(pub Vec<Complaint>);
 

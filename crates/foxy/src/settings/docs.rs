@@ -1,4 +1,4 @@
-//! `docs/configuration.md`, made from the table of settings.
+//! Writes `docs/configuration.md` from the table of settings.
 
 use super::kind::{Kind, MIN_SPAN, Notation, Preset, Setting};
 use super::rows;
@@ -49,7 +49,7 @@ pub fn markdown() -> String {
     wrapped(&text)
 }
 
-/// Wraps the text at [`COLUMNS`] columns where a space allows it. Code stays as it is.
+/// Wraps the text at [`COLUMNS`] columns where there is a space. Code is not wrapped.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut in_code = false;
@@ -103,7 +103,7 @@ fn section(text: &mut String, setting: &Setting) -> std::fmt::Result {
     }
 }
 
-/// The bounds of a kind, as people write them.
+/// The bounds of a setting's values, as text for people.
 pub fn bounds(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Size { at_least, at_most, .. } => {

@@ -1,4 +1,4 @@
-//! Settings on the command line: makes clap arguments from the table, and reads their values.
+//! Makes clap arguments from the table of settings, and reads their values.
 
 use super::complaint::{Complaint, Complaints, Source};
 use super::kind::{Notation, Setting};
@@ -13,7 +13,7 @@ pub fn add_to(command: Command) -> Command {
     flagged().fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
 }
 
-/// Adds the flags of the settings with these keys.
+/// Adds only the flags of the settings with these keys.
 pub fn add_some(command: Command, keys: &[&str]) -> Command {
     let wanted = flagged().filter(|(_, setting)| keys.contains(&setting.key));
     wanted.fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
@@ -22,7 +22,7 @@ pub fn add_some(command: Command, keys: &[&str]) -> Command {
 pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     for (flag, setting) in flagged() {
-        // A command may have only some of the flags.
+        // A command may lack some of the flags. Skip these.
         let Ok(Some(values)) = matches.try_get_many::<OsString>(flag) else { continue };
         let texts: Vec<&OsStr> = values.map(OsString::as_os_str).collect();
         match text::put(&setting.kind, &texts, written) {

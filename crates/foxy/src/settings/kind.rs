@@ -1,4 +1,5 @@
-//! The parts of a row in the table of settings: key, flag, kind of value, default, documentation.
+//! The parts of a row in the table of settings: key, flag, kind of value, default and
+//! documentation.
 
 use super::rows::Written;
 use super::squid::CacheDir;
@@ -14,26 +15,26 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The field of [`Written`] that a value goes to.
+/// Returns the field of [`Written`] that stores a value.
 pub type Slot<T> = fn(&mut Written) -> &mut Option<T>;
 
-/// Bounds of most times.
+/// Bounds of most settings that are times.
 pub const MIN_SPAN: Duration = Duration::from_millis(10);
 pub const MAX_SPAN: Duration = Duration::from_secs(86_400);
 
-/// Words that a setting accepts, each with its meaning.
+/// The words that a setting accepts. Each has a text that explains it.
 pub type Words = &'static [(&'static str, &'static str)];
 
 pub struct Setting {
-    /// Name in the file: `name`, or `table.name`.
+    /// Name in the settings file: `name`, or `table.name`.
     pub key: &'static str,
-    /// Flag without the dashes.
+    /// The flag's name without the dashes.
     pub flag: Option<&'static str>,
-    /// Heading of its chapter in the documentation and the help.
+    /// Heading of the chapter in the documentation and the help.
     pub chapter: &'static str,
     pub kind: Kind,
     pub default: Preset,
-    /// Lines of the documentation, each after a space.
+    /// Lines of the documentation. Each starts with a space.
     pub lines: &'static [&'static str],
 }
 
@@ -42,7 +43,8 @@ impl Setting {
         self.lines.concat().trim_start().to_owned()
     }
 
-    /// The help on the command line: the first sentence of the documentation, without the full stop.
+    /// Help text for the command line: the first sentence of the documentation without its full
+    /// stop.
     pub fn summary(&self) -> String {
         let doc = self.doc();
         let sentence = doc.split_once(". ").map_or(&*doc, |(first, _)| first);
@@ -50,13 +52,13 @@ impl Setting {
     }
 }
 
-/// The value of a setting that is not given.
+/// The value of a setting that is not written.
 pub enum Preset {
-    /// Texts as on the command line; several for a list.
+    /// Values as on the command line. A list has several.
     Fixed(&'static [&'static str]),
-    /// A value found at start-up, described in prose.
+    /// A value that is found at start-up, described in prose.
     Computed(&'static str),
-    /// No value; the prose says what that means.
+    /// No value. The text says what this means.
     Nothing(&'static str),
 }
 
@@ -71,7 +73,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// The kind of value that a setting takes, its bounds, and its slot.
+/// The kind of value of a setting, with the bounds and the field that stores the value.
 pub enum Kind {
     Address(Slot<SocketAddr>),
     AddressOrOff(Slot<Option<SocketAddr>>),
@@ -94,15 +96,15 @@ pub enum Kind {
     Origin(Slot<OriginUrl>),
 }
 
-/// How users write the values of a kind.
+/// How users write values of a kind.
 pub struct Notation {
-    /// Placeholder in the command line's help.
+    /// Placeholder in the help of the command line.
     pub placeholder: &'static str,
-    /// Text of one value, as on the command line.
+    /// An example of one value, as on the command line.
     pub example: &'static str,
-    /// Whether the setting takes several values.
+    /// Whether the setting accepts several values.
     pub is_list: bool,
-    /// Whether the file writes a value as a TOML integer.
+    /// Whether the value is a TOML integer in the file.
     pub is_number: bool,
 }
 
@@ -163,7 +165,7 @@ impl Kind {
         }
     }
 
-    /// The only words that the setting accepts, each with its meaning; empty for other kinds.
+    /// The only words that the setting accepts, with their explanations. Empty for other kinds.
     pub fn words(&self) -> Vec<(&'static str, &'static str)> {
         match self {
             Self::Choice { words, .. } => words.to_vec(),

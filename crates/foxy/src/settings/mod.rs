@@ -1,5 +1,5 @@
-//! Settings: one table of rows. Flags and a TOML file are read as written, then resolved into the
-//! settings in force.
+//! Settings, defined in one table of rows. Flags and a TOML file are read first; then the final
+//! settings are made from them.
 
 pub mod complaint;
 pub mod docs;
@@ -20,7 +20,7 @@ pub use rows::Settings;
 use rows::Written;
 use std::path::{Path, PathBuf};
 
-/// Settings in force, and their sources.
+/// The final settings, and where each was written.
 pub struct Loaded {
     pub settings: Settings,
     pub file: Option<PathBuf>,
@@ -28,7 +28,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Prints all settings as a TOML file that gives the same settings, each with its source.
+    /// All settings as a TOML file that gives the same settings. Each has a comment with its
+    /// source.
     pub fn show(&mut self) -> String {
         let mut lines = Vec::new();
         let mut table = "";
@@ -51,8 +52,8 @@ impl Loaded {
     }
 }
 
-/// Reads the file and the flags, and fills in defaults. Reports every mistake in either. `named` is
-/// the file of `--config`, which must exist; without it the machine's usual places are tried.
+/// Reads the file and the flags, fills in defaults, and reports every mistake. `named` is the file
+/// of `--config`, which must exist. Without `named`, the usual places are tried.
 pub fn load(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,

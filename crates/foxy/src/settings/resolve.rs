@@ -1,5 +1,5 @@
-//! Settings in force, from settings as written: fills in defaults, and finds settings that
-//! contradict each other. Pure: facts about the machine come in as [`Machine`].
+//! Makes the final settings from the written settings: fills in defaults and finds contradictions.
+//! Facts about the machine are passed in as [`Machine`].
 
 use super::complaint::{Complaint, Complaints};
 use super::kind::Preset;
@@ -13,17 +13,17 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 const MAX_STORES: usize = 64;
-/// Part of the process's memory that keeps responses by default, and its bounds.
+/// By default, an eighth of the process's memory stores responses, within the bounds below.
 const MEMORY_PART: u64 = 8;
 const MIN_MEMORY: ByteSize = ByteSize(16 << 20);
 const MAX_MEMORY: ByteSize = ByteSize(1 << 30);
-/// Assumed memory of a machine that does not tell it.
+/// Memory to assume if the machine does not report its memory.
 const UNKNOWN_MEMORY: ByteSize = ByteSize(1 << 30);
-/// Part of the free disk that becomes a new store by default, and its bound.
+/// By default, a new store uses a tenth of the free disk, up to the bound below.
 const DISK_PART: u64 = 10;
 const MAX_NEW_STORE_BYTES: u64 = 10 << 30;
 
-/// Gives every setting that is not written its default.
+/// Gives its default to every setting that is not written.
 pub fn complete(written: &mut Written, machine: &Machine) {
     for setting in rows::all() {
         let Preset::Fixed(texts) = setting.default else { continue };
@@ -52,14 +52,14 @@ fn memory(available: Option<ByteSize>) -> ByteSize {
     ByteSize(available.0 / MEMORY_PART).clamp(MIN_MEMORY, MAX_MEMORY)
 }
 
-/// The size of a new store on a disk with `free` bytes, in whole mebibytes.
+/// Default size of a new store on a disk with `free` bytes, in whole mebibytes.
 pub fn new_store_size(free: ByteSize) -> ByteSize {
     let mebibytes = (free.0 / DISK_PART).min(MAX_NEW_STORE_BYTES) >> 20;
     ByteSize(mebibytes << 20)
 }
 
-/// Makes settings of a completed [`Written`], or reports every contradiction, each with the place
-/// of one of its sides.
+/// Makes the final settings, or reports every contradiction. Each report names the place of one of
+/// the contradicting settings.
 pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     let settings = Settings::of(written);
     let mut complaints = Vec::new();
@@ -86,7 +86,7 @@ fn listen_and_admin(settings: &Settings, written: &Written) -> Option<Complaint>
     Some(complaint(written, key, text))
 }
 
-/// The key that names the stores.
+/// The setting that lists the stores.
 fn stores_key(written: &Written) -> &'static str {
     if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" }
 }
@@ -156,7 +156,7 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
     Some(complaint(written, key, text.into()))
 }
 
-/// Stores of more bytes than their scheme can use.
+/// Reports stores that are larger than their scheme can use.
 fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     let judge = |store: &StoreChoice| {
         let scheme = scheme_of(&settings.disk, store);
@@ -172,7 +172,7 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     settings.disk.stores().filter_map(judge).collect()
 }
 
-/// A policy that was given and that no store uses.
+/// Reports a policy that is written but that no store uses.
 fn unused_policy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let scheme = scheme_of(&settings.disk, settings.disk.stores().next()?);
     if !written.sources.contains_key("policy") || uses_policy(&settings.disk) {

@@ -1,4 +1,4 @@
-//! Tests of defaults, also those that depend on the machine, and of contradictions.
+//! Tests of defaults, including those that depend on the machine, and of contradictions.
 
 use super::*;
 use std::path::Path;

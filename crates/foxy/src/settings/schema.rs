@@ -1,16 +1,16 @@
-//! The JSON Schema (draft 2020-12) of the settings file, made from the table of settings.
+//! Writes the JSON Schema (draft 2020-12) of the settings file from the table of settings.
 
 use super::docs::bounds;
 use super::kind::{Kind, Preset, Setting};
 use super::rows;
 use serde_json::{Map, Value, json};
 
-/// Patterns as `ByteSize`, `parse_duration` and `OriginUrl` read their texts.
+/// Patterns for the texts that `ByteSize`, `parse_duration` and `OriginUrl` accept.
 const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
 const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
 const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";
 
-/// The schema as JSON text.
+/// The whole schema as JSON text.
 pub fn text() -> String {
     let mut properties = Map::new();
     for setting in rows::all() {
@@ -59,7 +59,7 @@ fn schema(setting: &Setting) -> Value {
     schema
 }
 
-/// The schema of one value.
+/// The schema of a single value.
 fn item(kind: &Kind) -> Value {
     let words = kind.words();
     if !words.is_empty() {
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use foxy_cli::machine::Machine;
 
-    /// Whether a value is valid. Knows the keywords that [`text`] writes, but for patterns, which
+    /// Whether a value is valid. Supports the keywords that [`text`] writes, except patterns, which
     /// the parsers check.
     fn is_valid(value: &Value, schema: &Value) -> bool {
         let has_type = match schema["type"].as_str() {

@@ -1,4 +1,4 @@
-//! A store named by the line `cache_dir` of a Squid configuration (R72): `TYPE FOLDER MEGABYTES [L1
+//! Reads a store from a `cache_dir` line of a Squid configuration (R72): `TYPE FOLDER MEGABYTES [L1
 //! L2] [OPTION]...`.
 
 use super::store_choice::StoreChoice;
@@ -7,17 +7,17 @@ use foxy_schemes::SchemeName;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDir {
-    /// The line as it was written.
+    /// The line as the user wrote it.
     pub text: String,
     pub store: StoreChoice,
 }
 
 const EXAMPLE: &str = "write a line such as ufs /var/spool/foxy 100 16 256 max-size=8192";
-/// Numbers of directories of both levels that foxy's schemes of one file per object make.
+/// Number of directories on both levels in foxy's schemes with one file per object.
 const LEVELS: [&str; 2] = ["16", "256"];
 
 impl CacheDir {
-    /// Reads a line, with or without the word `cache_dir` before it.
+    /// Reads a line with or without the leading word `cache_dir`.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace().peekable();
         words.next_if_eq(&"cache_dir");

@@ -1,4 +1,4 @@
-//! A store in the settings: a folder and its own options, written `PATH,option=value,...`.
+//! A store in the settings: a folder with its own options, written `PATH,option=value,...`.
 
 use super::values::exact;
 use foxy_base::ByteSize;
@@ -9,10 +9,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 pub const NO_FOLDER: &str = "the path of a folder is empty; write one such as /var/cache/foxy";
-/// Bounds of a store's size in bytes.
+/// Smallest and largest size of a store in bytes.
 pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
-/// A store. An option that is not given is as for all stores.
+/// A store in the settings. For an option that is `None`, the general setting counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreChoice {
     pub folder: PathBuf,
@@ -20,14 +20,14 @@ pub struct StoreChoice {
     pub size: Option<ByteSize>,
     pub min_object: Option<ByteSize>,
     pub max_object: Option<ByteSize>,
-    /// Operations under way at which `diskd` opens no more files.
+    /// At this number of running operations, `diskd` opens no more files.
     pub q1: Option<usize>,
-    /// Operations under way at which the store waits for its helper process.
+    /// At this number of running operations, the store waits for its helper process.
     pub q2: Option<usize>,
 }
 
 impl StoreChoice {
-    /// A folder without options.
+    /// A store with this folder and without options.
     pub const fn plain(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -40,7 +40,7 @@ impl StoreChoice {
         }
     }
 
-    /// Reads a folder and its options. A comma begins options only where a name and `=` follow.
+    /// Reads a folder and its options. A comma starts the options only if a name and `=` follow.
     pub fn read(text: &OsStr) -> Result<Self, String> {
         let options_at = text
             .to_str()
@@ -78,7 +78,7 @@ impl StoreChoice {
         Ok(())
     }
 
-    /// The store, if its values are possible.
+    /// Returns the store if its values are within the bounds.
     pub fn validated(self) -> Result<Self, String> {
         if let Some(size) = self.size
             && !STORE_BYTES.contains(&size.0)
@@ -96,7 +96,7 @@ impl StoreChoice {
         Ok(self)
     }
 
-    /// Sizes in bytes of the objects stored there.
+    /// Sizes in bytes of the objects that the store accepts.
     pub fn sizes(&self) -> RangeInclusive<u64> {
         self.min_object.map_or(0, |size| size.0)..=self.max_object.map_or(u64::MAX, |size| size.0)
     }

@@ -1,4 +1,4 @@
-//! Values of settings as text: reads them from flags and the file, and shows them as TOML.
+//! Reads values of settings from flags and the file, and writes them as TOML.
 
 use super::kind::{Kind, Words};
 use super::rows::Written;
@@ -14,10 +14,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Port of DNS servers (RFC 1035 §4.2).
+/// Default port of DNS servers (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
 
-/// Reads a setting's values into `written`. An error says what would be right.
+/// Reads a setting's values into `written`. The error says which values are accepted.
 pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
     match kind {
         Kind::Address(slot) => *slot(written) = Some(address(one(texts)?)?),
@@ -170,7 +170,7 @@ fn origin(text: &str) -> Result<OriginUrl, String> {
     Ok(OriginUrl { scheme, host: bare.to_owned(), port })
 }
 
-/// A setting's value as the file writes it; `None` when the setting has none.
+/// A setting's value in TOML. Returns `None` if the setting has no value.
 pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
     Some(match kind {
         Kind::Address(slot) => quoted(slot(written).as_ref()?),

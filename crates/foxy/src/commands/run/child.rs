@@ -1,4 +1,4 @@
-//! The command as a child process: starts it, passes signals on, and waits for it.
+//! Runs the command as a child process: starts it, forwards signals, and waits for its end.
 
 use crate::failure::Failure;
 use std::ffi::OsString;
@@ -8,14 +8,14 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Exit codes of a shell for a missing command and for one that cannot be run.
+/// Exit codes of a shell if the command does not exist or cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
-/// A shell adds this to the number of the signal that ended a command.
+/// If a signal ended the command, a shell returns the signal's number plus this.
 const BY_SIGNAL: i32 = 128;
 
-/// Runs the command to its end, and passes SIGTERM, SIGHUP and SIGINT on. An exit code other than 0
-/// is [`Failure::Ended`].
+/// Runs the command to its end and forwards SIGTERM, SIGHUP and SIGINT. An exit code other than 0
+/// becomes [`Failure::Ended`].
 pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::Failed(format!("cannot wait for the command: {error}"));
@@ -51,7 +51,7 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether a terminal signals the child itself, as it signals every process in the foreground.
+/// Whether the terminal sends its signals to the child too, because both are in the foreground.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())
@@ -60,7 +60,7 @@ fn has_terminal() -> bool {
 fn pass_on(child: &Child, signal: rustix::process::Signal) {
     let id = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
     if let Some(id) = id {
-        // A child that has just ended needs no signal.
+        // Sending fails if the child has just ended. Then no signal is needed.
         let _ = rustix::process::kill_process(id, signal);
     }
 }

@@ -1,10 +1,10 @@
-//! Environment variables that make programs use a proxy and trust its certificate authority. Pure:
-//! inherited variables come in through a function.
+//! Environment variables that make programs use a proxy and trust its certificate authority. A
+//! function passes in the inherited variables.
 
 use super::trust::TrustFiles;
 use std::ffi::{OsStr, OsString};
 
-/// Variables that take the proxy's URL.
+/// Variables for the URL of the proxy.
 const PROXY: &[&str] = &[
     "http_proxy",
     "https_proxy",
@@ -20,7 +20,7 @@ const PROXY: &[&str] = &[
     "YARN_HTTPS_PROXY",
 ];
 
-/// Variables that take a file with all authorities to trust.
+/// Variables for a file with all trusted certificate authorities.
 const BUNDLE: &[&str] = &[
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",
@@ -29,7 +29,8 @@ const BUNDLE: &[&str] = &[
     "GIT_SSL_CAINFO",
     "CARGO_HTTP_CAINFO",
     "NODE_EXTRA_CA_CERTS",
-    // npm's own setting replaces what Node trusts, and a file of npm's may hold it.
+    // The npm setting overrides Node's trust, and npm's configuration file may contain this
+    // setting.
     "npm_config_cafile",
     "NPM_CONFIG_CAFILE",
     "YARN_HTTPS_CA_FILE_PATH",
@@ -42,11 +43,12 @@ const BUNDLE: &[&str] = &[
     "PERL_LWP_SSL_CA_FILE",
 ];
 
-/// Variables that list hosts to reach without a proxy. foxy does not relay to this machine.
+/// Variables with the hosts to reach without a proxy. They list this machine, because foxy does not
+/// forward to it.
 const PAST: &[&str] = &["no_proxy", "NO_PROXY"];
 const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 
-/// Variables that name an earlier proxy.
+/// Variables that may name another proxy, which was set before.
 pub const EARLIER: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"];
 
@@ -56,7 +58,7 @@ pub struct ProxyAddress<'a> {
     pub port: u16,
 }
 
-/// The variables to set. `trust` is given when the proxy intercepts.
+/// The variables to set. `trust` is given if the proxy intercepts TLS.
 pub fn variables(
     proxy: ProxyAddress<'_>,
     trust: Option<&TrustFiles>,
@@ -81,7 +83,7 @@ pub fn variables(
         java.push(" -Djavax.net.ssl.trustStoreType=JKS -Djavax.net.ssl.trustStore=");
         java.push(&trust.java);
     }
-    // Java takes the later of two equal options.
+    // If an option appears twice, Java uses the later value.
     set.push(("JAVA_TOOL_OPTIONS", joined(inherited("JAVA_TOOL_OPTIONS"), " ", &java)));
     set
 }

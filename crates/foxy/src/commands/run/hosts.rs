@@ -1,9 +1,9 @@
-//! Hosts that `foxy run` caches by default: public package registries, whose files do not change
-//! under one name. No host with private pages or repositories is listed.
+//! Hosts that `foxy run` caches by default: public package registries whose files never change
+//! under the same name. Hosts with private pages or repositories are not listed.
 
 use foxy_proxy::intercept::HostPattern;
 
-/// Hosts, each with the programs that use it.
+/// Hosts, each with the programs that download from it.
 const REGISTRIES: &[(&str, &str)] = &[
     ("pypi.org", "pip, uv, poetry"),
     ("files.pythonhosted.org", "pip, uv, poetry"),

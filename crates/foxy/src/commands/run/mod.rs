@@ -1,6 +1,6 @@
-//! `foxy run -- CMD…`: runs a command with foxy as its proxy, so that its downloads over HTTPS come
-//! from the cache the next time. The proxy lives in this process as long as the command, unless
-//! `--proxy` names another.
+//! `foxy run -- CMD…`: runs a command with foxy as its proxy. Next time, its HTTPS downloads come
+//! from the cache. The proxy runs in this process and ends with the command, unless `--proxy` names
+//! another proxy.
 
 mod child;
 mod environment;
@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trust::{TrustFiles, Trusted};
 
-/// Time that the proxy of `--proxy` may take to accept a connection.
+/// Time limit for connecting to the proxy of `--proxy`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Keys of the settings that are useful for one command.
+/// Keys of the settings that are useful for a single command.
 const SETTINGS: &[&str] = &[
     "store",
     "size",
@@ -113,7 +113,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-/// Runs the command with a proxy that runs already.
+/// Runs the command with a proxy that is already running.
 fn run_with_proxy_at(
     address: &str,
     matches: &ArgMatches,
@@ -147,13 +147,14 @@ fn certificate(folder: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::Unusable(format!("{}: {error}", path.display())))
 }
 
-/// Files of authorities that sign for origin servers. The command trusts them too, as tunnels may
-/// lead it to these servers.
+/// Files with authorities that sign for origin servers. The command trusts them too, because
+/// tunnels may lead directly to these servers.
 fn further_authorities(matches: &ArgMatches) -> Vec<PathBuf> {
     matches.get_many::<OsString>("origin-ca").into_iter().flatten().map(PathBuf::from).collect()
 }
 
-/// Runs the command with an environment that names `proxy` and trusts `authority`, which is in PEM.
+/// Runs the command with environment variables that name `proxy` and trust `authority`, which is in
+/// PEM.
 fn in_environment(
     command: &[OsString],
     proxy: ProxyAddress<'_>,

@@ -1,4 +1,5 @@
-//! A proxy for one command in this process: its settings, its store, its certificate authority.
+//! Runs a proxy for one command in this process, with its own settings, store and certificate
+//! authority.
 
 use super::environment::ProxyAddress;
 use super::tally::Tally;
@@ -22,16 +23,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Validity of an authority whose key ends with this process.
+/// Validity of an authority whose key exists only in this process.
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
-/// Commands at a time that have a store each.
+/// At most this many simultaneous commands have a store each.
 const MAX_STORES: usize = 8;
 
-/// Time for requests in progress after the command has ended; nobody waits for them.
+/// How long open requests may still run after the command has ended. The time is short because no
+/// client needs their answers any more.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
-/// Runs the command with a proxy of its own.
+/// Runs the command with its own proxy.
 pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Result<(), Failure> {
     let (settings, locked) = settings(matches, machine)?;
     let RunAuthority { authority, pem, hosts } = RunAuthority::open(matches)?;
@@ -65,9 +67,9 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// The usual settings, but with a free port on loopback, a store of its own, and nothing on
-/// standard output, which is the command's. The configuration file is not read: it belongs to `foxy
-/// serve`. Also returns the locked folder of the store, unless the arguments name a store.
+/// The usual settings, but with a free loopback port, a separate store, and no output, because
+/// standard output belongs to the command. The configuration file is not read, because it is for
+/// `foxy serve`. Also returns the locked folder of the store, unless the arguments name a store.
 fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
     let machine =
@@ -100,8 +102,8 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     Ok((settings, locked))
 }
 
-/// Locks the first store that no other command uses; `None` if all are in use. Commands that run
-/// one after another all get the first.
+/// Locks the first store that no other command uses. Returns `None` if all are in use. Commands
+/// that run one after another use the same store.
 fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     for number in 1..=MAX_STORES {
         match Root::open(&numbered(first, number)) {
@@ -113,7 +115,7 @@ fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     Ok(None)
 }
 
-/// The folder of the store `number`: the first has the plain name.
+/// The folder of store `number`. The first store has the name without a number.
 fn numbered(first: &Path, number: usize) -> PathBuf {
     let mut name = first.as_os_str().to_owned();
     if number > 1 {
@@ -124,13 +126,13 @@ fn numbered(first: &Path, number: usize) -> PathBuf {
 
 struct RunAuthority {
     authority: Authority,
-    /// The certificate of the authority.
+    /// The certificate of the authority in PEM.
     pem: String,
     hosts: Vec<HostPattern>,
 }
 
 impl RunAuthority {
-    /// Opens the authority of `--ca` for all of its hosts, or makes one for this run.
+    /// Opens the authority of `--ca` for all its hosts, or creates an authority for this run.
     fn open(matches: &ArgMatches) -> Result<Self, Failure> {
         let now = clock::wall();
         let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();

@@ -1,5 +1,5 @@
-//! Files that make a command trust an authority besides the system's. They lie in a private folder,
-//! without any key, and are removed at the end.
+//! Writes files that make a command trust one more certificate authority. The files are in a
+//! private folder, contain no key, and are removed at the end.
 
 use crate::failure::Failure;
 use crate::temporary::Temporary;
@@ -9,11 +9,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub struct TrustFiles {
-    /// All authorities in PEM.
+    /// All authorities in one PEM file.
     pub bundle: PathBuf,
-    /// All authorities as Java reads them.
+    /// All authorities in Java's format.
     pub java: PathBuf,
-    /// A start-up file for wget, which may know no variable for authorities.
+    /// A start-up file for wget, because wget may have no environment variable for authorities.
     pub wget: PathBuf,
     /// A configuration file for apt.
     pub apt: PathBuf,
@@ -31,15 +31,17 @@ impl TrustFiles {
 }
 
 pub struct Trusted<'a> {
-    /// In PEM.
+    /// The certificate of the new authority in PEM.
     pub authority: &'a str,
-    /// Files of further authorities, in PEM.
+    /// PEM files of further authorities.
     pub further: &'a [PathBuf],
-    /// The start-up files of wget and apt that the new ones replace.
+    /// The existing start-up files of wget and apt. The new files replace these files and include
+    /// their content.
     pub replaced: [Option<PathBuf>; 2],
 }
 
-/// Writes the [`TrustFiles`] into a folder of their own, which is removed when it is dropped.
+/// Writes the [`TrustFiles`] into a new folder. The folder is removed when the returned value is
+/// dropped.
 pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
     let name = format!("foxy-run-{}-{:x}", std::process::id(), clock::wall().0);
     let folder = std::env::temp_dir().join(name);
@@ -74,7 +76,7 @@ pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
     Ok(folder)
 }
 
-/// All authorities in PEM: the system's, the further ones and the trusted one.
+/// All authorities in PEM: the system's, the further authorities and the new authority.
 fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
     let lines = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
     let mut bundle = String::new();
@@ -96,11 +98,12 @@ fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
 
 const JKS_MAGIC: u32 = 0xfeed_feed;
 const JKS_VERSION: u32 = 2;
-/// Type of an entry: a certificate without a key.
+/// Type of an entry in Java's format: a certificate without a key.
 const JKS_TRUSTED_ENTRY: u32 = 2;
 
-/// A store of trusted certificates as every Java reads it: the format JKS, version 2, big-endian.
-/// The digest at its end is left out: Java reads it only when it is given a password.
+/// A file of trusted certificates that every Java version can read: format JKS, version 2,
+/// big-endian. The digest at its end is left out, because Java checks it only if a password is
+/// given.
 fn trust_store(certificates: &[&[u8]], now: WallTime) -> Vec<u8> {
     let mut store = Vec::new();
     let number = |store: &mut Vec<u8>, value: u32| store.extend_from_slice(&value.to_be_bytes());

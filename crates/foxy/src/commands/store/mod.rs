@@ -1,4 +1,4 @@
-//! `foxy store`: the store by itself, without a proxy in front.
+//! `foxy store`: inspects and measures a store without a proxy.
 
 mod inspect;
 
@@ -14,7 +14,7 @@ pub fn command() -> Command {
         .subcommands(bench())
 }
 
-/// The measures of the lab.
+/// The measuring command of the lab, if the lab is part of this build.
 fn bench() -> Option<Command> {
     #[cfg(feature = "lab")]
     return Some(foxy_lab_cli::store_bench::command());

@@ -1,4 +1,4 @@
-//! The contents of a store as JSON for programs. Sizes are in bytes.
+//! Shows the contents of a store as JSON for programs. Sizes are in bytes.
 
 use super::text::name;
 use super::{Inspected, class_name, hex};

@@ -1,4 +1,4 @@
-//! `foxy store inspect PATH`: shows what lies where in a store that is not in use.
+//! `foxy store inspect PATH`: shows where a store that is not in use has its content.
 
 mod json;
 mod text;
@@ -68,7 +68,8 @@ fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Inspected<'_>, Refus
     Ok(Inspected { file, copies, superblock, report: report.map(Box::new), listed })
 }
 
-/// Name of a size class: packed records share a page, others take the pages that a get reads.
+/// Name of a size class. Packed records share a page; other records use as many pages as one read
+/// needs.
 fn class_name(class: usize) -> String {
     match class {
         0 => "packed".into(),

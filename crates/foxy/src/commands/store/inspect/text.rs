@@ -1,4 +1,4 @@
-//! The contents of a store as tables for people.
+//! Shows the contents of a store as tables for people.
 
 use super::{Inspected, class_name, hex};
 use crate::commands::fsck;
@@ -115,7 +115,7 @@ pub const fn name(log: LogName) -> &'static str {
     }
 }
 
-/// The segments in the order of writing, then the number of free slots.
+/// The segments in the order in which they were written, then the number of free slots.
 fn segments(report: &Report, only: Option<u32>) -> String {
     let heads = [
         "segment",
