@@ -1,5 +1,5 @@
-//! Chooses the device for a real folder: io_uring if it works, otherwise threads; blocking calls
-//! only on request.
+//! Chooses the device for a real folder: io_uring if it works, otherwise a pool of threads.
+//! Blocking calls are used only on request.
 
 use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
@@ -13,22 +13,22 @@ use std::fmt;
 pub enum Preference {
     /// io_uring if it works, otherwise threads.
     Fastest,
-    /// Threads, even where io_uring works.
+    /// A pool of threads, even where io_uring works.
     Threads,
-    /// Blocking calls in the owner's thread, for schemes that are measured this way.
+    /// Blocking calls in the owner's thread. Some schemes are measured in this way.
     Blocking,
 }
 
 /// Settings of a real device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSettings {
-    /// The preferred device.
+    /// The device to use if possible.
     pub preference: Preference,
-    /// Most transfers in the kernel at the same time, for io_uring.
+    /// Maximum number of transfers in the kernel at the same time. Used only by io_uring.
     pub depth: u32,
-    /// Number of threads, for the device with threads.
+    /// Number of threads in the pool. Used only by the device with threads.
     pub threads: usize,
-    /// Which thread writes, for the device with threads.
+    /// The thread that performs writes. Used only by the device with threads.
     pub writes: Writes,
     /// Whether IO bypasses the page cache.
     pub direct: DirectIo,
@@ -51,11 +51,11 @@ impl Default for DeviceSettings {
 pub enum DeviceKind {
     /// io_uring.
     Uring,
-    /// Threads, as requested.
+    /// A pool of threads, as requested.
     Threads,
     /// Blocking calls, as requested.
     Blocking,
-    /// Threads, because io_uring is unavailable.
+    /// A pool of threads, because io_uring is unavailable for this reason.
     ThreadsInstead(UringError),
 }
 
@@ -70,10 +70,9 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Opens a device on `root`. If io_uring is missing or forbidden, it uses threads.
+/// Opens a device on `root`. The device uses threads if io_uring is missing or forbidden.
 ///
-/// # Errors
-/// If no thread can be started.
+/// # Errors Returns an error if no thread can be started.
 pub fn open_device(
     root: &Root,
     settings: DeviceSettings,

@@ -1,5 +1,7 @@
-//! Disk work as data ([`IoOp`], [`IoDone`]), and the devices that perform it. Devices know nothing
-//! about objects, keys or HTTP. No other crate accesses disks or contains `unsafe`.
+//! Disk operations as plain data ([`IoOp`], [`IoDone`]), and the devices that perform them. A
+//! device does not know objects, keys or HTTP. Only this crate accesses disks and contains
+//! `unsafe`.
+//! `unsafe`.
 
 mod block_device;
 pub mod blocking;

@@ -1,6 +1,6 @@
-//! A store's file, locked by one process. The lock is on the file itself. So no second process can
-//! open the store under another name of the file, or after the folder's lock file was removed. This
-//! module never reads the content.
+//! Locks a store's file for one process. The lock is on the file, not on its name. So no second
+//! process can open the store under another name, or after the folder's lock file was removed. This
+//! module never reads the file's content.
 
 use crate::block_device::{is_block_device, length, open_block_device};
 use crate::io::IoError;
@@ -15,8 +15,8 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// A file that only this process has locked. The lock ends when this value is dropped or the
-/// process ends.
+/// A file that this process has locked. The lock ends when this value is dropped or the process
+/// ends.
 #[derive(Debug)]
 pub struct LockedFile {
     descriptor: OwnedFd,
@@ -28,20 +28,20 @@ pub struct LockedFile {
 /// A block device that this process has opened exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// The device number. While the device is open here, no file system can have this number.
+    /// The device number. While the device is open here, no mounted file system has this number.
     pub number: u64,
     /// Size in bytes when the device was opened.
     pub bytes: u64,
 }
 
-/// A problem with a file in use.
+/// A problem with a file that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFault {
-    /// The name no longer exists.
+    /// The file's name no longer exists.
     Gone(FileKind),
-    /// The name leads to another file.
+    /// The file's name leads to another file.
     Replaced(FileKind),
-    /// The file is shorter than before.
+    /// The file is shorter than when it was opened.
     CutShort {
         /// Current size in bytes.
         found: u64,
@@ -86,12 +86,12 @@ impl fmt::Display for FileFault {
 }
 
 impl Root {
-    /// Locks the file `name`, if it exists. `before` is the lock taken earlier under this name. If
-    /// it still locks the same file, it is kept; otherwise the new file is locked, because a store
-    /// may have created it since.
+    /// Locks the file `name`, if the file exists. `before` is the earlier lock under this name. If
+    /// `before` still locks this file, the function keeps that lock. Otherwise it locks the new
+    /// file, because a store may have created a file since the earlier call.
     ///
-    /// # Errors
-    /// [`RootError::InUse`] with the path, if another process has opened the file under any name.
+    /// # Errors Returns [`RootError::InUse`] with the path if another process has the file open
+    /// under any name.
     pub fn lock_file(
         &self,
         name: &str,
@@ -99,7 +99,8 @@ impl Root {
     ) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         if let Some(held) = before {
-            // A store never creates its device, and an unlock would let other processes open it.
+            // Keep the lock: a store never replaces its device, and an unlock would let other
+            // processes open it.
             if held.kind == FileKind::BlockDevice {
                 return Ok(Some(held));
             }
@@ -122,12 +123,13 @@ impl Root {
         }
     }
 
-    /// Opens the block device `name` exclusively, or the target of a link there, if possible. While
-    /// it is open, the kernel grants no other exclusive open and mounts nothing from it.
+    /// Opens the block device `name` exclusively. If `name` is a symbolic link, opens the target.
+    /// Returns `None` if the device cannot be opened. While the device is open, the kernel grants
+    /// no other exclusive open and mounts nothing from it.
     ///
-    /// # Errors
-    /// [`RootError::DeviceInUse`] if the device is mounted, part of a volume, or opened exclusively
-    /// by another process. [`RootError::NoMedium`] if the device has no bytes.
+    /// # Errors [`RootError::DeviceInUse`] if the device is mounted, part of a volume, or opened
+    /// exclusively by another process. [`RootError::NoMedium`] if the size of the device is 0
+    /// bytes.
     pub fn lock_block_device(&self, name: &str) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
@@ -142,14 +144,14 @@ impl Root {
 }
 
 impl LockedFile {
-    /// The block device, if this file is a block device.
+    /// Returns the number and size of the block device, or `None` for a regular file.
     #[must_use]
     pub fn block_device(&self) -> Option<BlockDevice> {
         let number = fstat(&self.descriptor).ok()?.st_rdev;
         (self.kind == FileKind::BlockDevice).then_some(BlockDevice { number, bytes: self.size })
     }
 
-    /// The status of the name, as long as the name leads to this file.
+    /// Returns the status of the file's name, or `None` if the name no longer leads to this file.
     fn status_at_name(&self) -> Option<Stat> {
         let held = fstat(&self.descriptor).ok()?;
         let named = self.named().ok()?;
@@ -168,7 +170,7 @@ impl LockedFile {
         statat(CWD, &self.path, links)
     }
 
-    /// Current size in bytes.
+    /// Returns the current size in bytes.
     fn bytes(&self, status: &Stat) -> u64 {
         match self.kind {
             FileKind::File => size(status),
@@ -176,15 +178,16 @@ impl LockedFile {
         }
     }
 
-    /// Whether the file can no longer be written. For a block device this is always false, because
-    /// the file system of its name says nothing about the device.
+    /// Returns whether the file system of the file is read-only. For a block device the result is
+    /// always false, because the file system that contains the name does not limit writes to the
+    /// device.
     fn is_read_only(&self) -> bool {
         let read_only = |flags: StatVfsMountFlags| flags.contains(StatVfsMountFlags::RDONLY);
         self.kind == FileKind::File
             && fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag))
     }
 
-    /// Checks that the file still exists under its name, has not shrunk, and can be written.
+    /// Returns a fault if the file is gone from its name, has shrunk, or can no longer be written.
     #[must_use]
     pub fn check(&self) -> Option<FileFault> {
         let Some(status) = self.status_at_name() else {

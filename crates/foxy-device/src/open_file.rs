@@ -1,5 +1,5 @@
-//! An open file of a real disk, the table of open files, and complete transfers with blocking
-//! system calls.
+//! Open files of a real disk, and the table of open files. Reads and writes here use blocking
+//! system calls and repeat a call until the transfer is complete.
 
 use crate::buffer::{ALIGNMENT, IoBuffer};
 use crate::io::{FileId, IoError, IoOutput, StorePath};
@@ -10,7 +10,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// In a direct transfer, offset, length and memory address must be multiples of this many bytes.
+/// Alignment of a direct transfer in bytes. Offset, length and memory address must be multiples of
+/// it.
 const PAGE: u64 = ALIGNMENT as u64;
 
 /// The kind of an open file.
@@ -23,17 +24,16 @@ pub enum FileKind {
     BlockDevice,
 }
 
-/// An open file with two descriptors: one for any IO, and one for aligned IO that bypasses the page
-/// cache.
+/// An open file with two descriptors. `buffered` accepts any IO. `direct` accepts only aligned IO,
+/// which bypasses the page cache.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
     pub(crate) kind: FileKind,
     direct: Option<OwnedFd>,
-    /// Set after the file system has refused a direct transfer of correct alignment. Direct
-    /// transfers are then no longer tried.
+    /// Set when the file system refuses an aligned direct transfer. No direct transfer follows.
     direct_refused: AtomicBool,
-    /// The directory of a new file, until the file's entry there is durable.
+    /// The directory of a new file, until the file's directory entry is durable.
     new_in: Mutex<Option<StorePath>>,
 }
 
@@ -48,21 +48,21 @@ impl OpenFile {
         Self { buffered, kind, direct, direct_refused, new_in }
     }
 
-    /// The direct descriptor, if a transfer of `length` bytes at `offset` can use it. Memory and
-    /// offset have the same alignment, because a buffer starts on a page, and a transfer covers the
-    /// whole buffer or its rest.
+    /// Returns the direct descriptor if a transfer of `length` bytes at `offset` can use it. Only
+    /// the file range needs a check. A buffer starts on a page, and a transfer covers the whole
+    /// buffer or its rest, so memory has the same alignment as `offset`.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))
     }
 
-    /// Uses only the page cache from now on.
+    /// Disables direct transfers, so that all IO uses the page cache.
     pub(crate) fn refuse_direct(&self) {
         self.direct_refused.store(true, Ordering::Relaxed);
     }
 
-    /// Makes one system call on the suitable descriptor. After a signal, the call is repeated. If
-    /// the file system refuses direct IO, the call is repeated once through the page cache.
+    /// Makes one system call on the suitable descriptor. Repeats the call if a signal interrupts
+    /// it. If the file system refuses direct IO, repeats the call once through the page cache.
     fn transfer(
         &self,
         offset: u64,
@@ -105,9 +105,9 @@ impl OpenFile {
         Ok(IoOutput::Moved { count })
     }
 
-    /// Punches a hole. A trim is only a hint, so a file system without holes is not an error. A
-    /// block device is never trimmed, because the bytes after a store may belong to another
-    /// program.
+    /// Punches a hole. A trim is only a hint, so success is returned even if the file system has no
+    /// holes. A block device is never trimmed, because the bytes after a store may belong to
+    /// another program.
     pub(crate) fn trim(&self, offset: u64, length: u64) -> Result<IoOutput, IoError> {
         if length > 0 && self.kind == FileKind::File {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -140,7 +140,7 @@ impl Files {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(file, Arc::new(open));
     }
 
-    /// Removes the file from the table. Operations in progress can still read and write it.
+    /// Removes the file from the table. Operations in progress can still read and write the file.
     pub(crate) fn remove(&self, file: FileId) -> Option<Arc<OpenFile>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&file)
     }

@@ -1,5 +1,5 @@
-//! Lets the thread that owns a device sleep until an operation finishes, a time passes, or another
-//! thread wakes it.
+//! Lets the thread that owns a device sleep. The sleep ends when an operation finishes, the timeout
+//! passes, or another thread wakes the owner.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
 use crate::reader::Reader;
@@ -8,17 +8,18 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A device whose owner can sleep. The owner's loop accepts requests, reaps, runs the scheme,
-/// submits, and calls [`BlockingDevice::wait`] when idle. A wake-up before the wait is not lost.
+/// A device whose owner can sleep. The owner's loop accepts requests, reaps results, runs the
+/// scheme, and submits operations. When idle, the loop calls [`BlockingDevice::wait`]. A wake-up
+/// before the wait ends the wait at once.
 pub trait BlockingDevice: Device + Send {
-    /// Sleeps until a result can be reaped, [`Waker::wake`] is called, or `timeout` has passed. May
-    /// return early.
+    /// Sleeps until a result can be reaped, [`Waker::wake`] is called, or `timeout` has passed. The
+    /// call may return earlier.
     fn wait(&mut self, timeout: Option<Duration>);
 
-    /// A handle for other threads to end a wait.
+    /// Returns a handle with which other threads end a wait.
     fn waker(&self) -> Waker;
 
-    /// A handle for other threads to read cached content, if the device supports this.
+    /// Returns a handle with which other threads read cached content, if the device supports this.
     fn reader(&self) -> Option<Reader> {
         None
     }
@@ -60,7 +61,7 @@ impl<D: BlockingDevice + ?Sized> BlockingDevice for Box<D> {
     }
 }
 
-/// Wakes the owner of one device, from any thread.
+/// Wakes the owner of a device from any thread.
 #[derive(Clone)]
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 
@@ -71,7 +72,7 @@ impl Waker {
         Self(Arc::new(wake))
     }
 
-    /// Wakes the owner. The call is cheap if the owner is already awake.
+    /// Wakes the owner. The call costs little if the owner is already awake.
     pub fn wake(&self) {
         (self.0)();
     }
@@ -83,7 +84,7 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A flag on which one thread sleeps. It serves devices without a kernel object to sleep on.
+/// A flag on which one thread sleeps. Devices without a kernel object to sleep on use this flag.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parker {
     shared: Arc<(Mutex<bool>, Condvar)>,

@@ -1,6 +1,6 @@
-//! Read-only access to a store's folder: nothing is created or written. A shared lock prevents a
-//! store from opening the folder at the same time. A folder without a lock file was never used by a
-//! store on this machine.
+//! Read-only access to a store's folder. This module creates and writes nothing. A shared lock
+//! prevents a store from opening the folder at the same time. A folder without a lock file needs no
+//! lock, because no store on this machine has used the folder.
 
 use crate::block_device::open_block_device;
 use crate::io::{IoError, StorePath};
@@ -10,14 +10,14 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// A folder opened for reading.
+/// A folder that is open for reading.
 #[derive(Debug)]
 pub struct ReadOnlyFolder {
     directory: OwnedFd,
     _lock: Option<OwnedFd>,
 }
 
-/// A file opened for reading.
+/// A file that is open for reading.
 #[derive(Debug)]
 pub struct ReadOnlyFile {
     descriptor: OwnedFd,
@@ -27,8 +27,7 @@ pub struct ReadOnlyFile {
 impl ReadOnlyFolder {
     /// Opens an existing folder.
     ///
-    /// # Errors
-    /// [`RootError::InUse`] while a store has opened the folder; system errors.
+    /// Returns [`RootError::InUse`] while a store has the folder open. Also returns system errors.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let failed = |error: Errno| explain(path, error);
         let directory =
@@ -47,11 +46,13 @@ impl ReadOnlyFolder {
         Ok(Self { directory, _lock: lock_file })
     }
 
-    /// Opens a file of the folder.
+    /// Opens a file in the folder.
     ///
     /// # Errors
-    /// [`IoError::NotFound`]; [`IoError::WrongKind`] for anything but a file; [`IoError::InUse`]
-    /// while a store has opened the file under any name; system errors.
+    /// - [`IoError::NotFound`] if the file does not exist.
+    /// - [`IoError::WrongKind`] if the path does not lead to a regular file.
+    /// - [`IoError::InUse`] while a store has the file open under any name.
+    /// - System errors.
     pub fn file(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let descriptor = openat(&self.directory, path.as_str(), flags, Mode::empty())?;
@@ -63,12 +64,14 @@ impl ReadOnlyFolder {
         Ok(ReadOnlyFile { descriptor, size: u64::try_from(status.st_size).unwrap_or(0) })
     }
 
-    /// Opens the block device at `path`, or the target of a link. No store can open the device at
-    /// the same time.
+    /// Opens the block device at `path`. If `path` is a symbolic link, opens the target. No store
+    /// can open the device at the same time.
     ///
     /// # Errors
-    /// [`IoError::NotFound`]; [`IoError::WrongKind`] for anything else; [`IoError::InUse`] while
-    /// another process has opened the device exclusively; system errors.
+    /// - [`IoError::NotFound`] if the path does not exist.
+    /// - [`IoError::WrongKind`] if the path does not lead to a block device.
+    /// - [`IoError::InUse`] while another process has the device open exclusively.
+    /// - System errors.
     pub fn block_device(&self, path: &StorePath) -> Result<ReadOnlyFile, IoError> {
         let flags = OFlags::RDONLY | OFlags::EXCL;
         let (descriptor, size) = open_block_device(&self.directory, path.as_str(), flags)?;
@@ -83,11 +86,10 @@ impl ReadOnlyFile {
         self.size
     }
 
-    /// Fills `buffer` from `offset` on and returns the number of bytes. Fewer bytes mean the end of
-    /// the file.
+    /// Reads from `offset` into `buffer` and returns the number of bytes read. The number is
+    /// smaller than the buffer only at the end of the file.
     ///
-    /// # Errors
-    /// The errors of the device.
+    /// # Errors Returns the error of the read call.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, IoError> {
         let mut count = 0;
         while count < buffer.len() {

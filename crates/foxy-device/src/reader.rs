@@ -1,5 +1,5 @@
-//! Reads cached file content on any thread, without using the device's thread or waiting for a
-//! disk. After several misses it tries less often, because each try costs a system call.
+//! Reads cached file content on any thread. A read neither uses the device's thread nor waits for
+//! the disk. After misses, reads are skipped for a while, because each attempt costs a system call.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, range_end};
@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Most reads that are skipped in a row after misses.
+/// Maximum number of consecutive reads to skip after a miss. Bounds the delay until a hit is
+/// noticed.
 const MAX_SKIPPED_READS: u32 = 31;
 
-/// Reads content from the page cache. All clones share the counts of hits and misses.
+/// Reads content from the page cache. All clones share one state about which reads to skip.
 #[derive(Clone)]
 pub struct Reader(Arc<ReaderShared>);
 
@@ -32,8 +33,8 @@ impl Reader {
         Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
     }
 
-    /// All `length` bytes from `offset` on, if they are cached. `None` may also mean that the read
-    /// was skipped.
+    /// Returns all `length` bytes from `offset` if they are cached. Returns `None` if a byte is not
+    /// cached or the read was skipped.
     #[must_use]
     pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.0.pause.is_on() {
@@ -50,13 +51,14 @@ impl Reader {
         let mut buffer = IoBuffer::zeroed(length);
         let slice = &mut [IoSliceMut::new(buffer.as_mut())];
         let count = preadv2(&file.buffered, slice, offset, ReadWriteFlags::NOWAIT);
-        // A short read, a missing feature and a disk error all count as a miss. The device will
-        // report the cause.
+        // A short read, a missing kernel feature and a disk error all count as a miss. The device
+        // reads again and reports the cause.
         (count == Ok(length)).then_some(buffer)
     }
 }
 
-/// Decides which reads to skip. After each miss, twice as many are skipped; after a hit, none.
+/// Decides which reads to skip. Each miss about doubles the number of reads to skip. A hit resets
+/// the number to 0.
 #[derive(Debug, Default)]
 struct Pause {
     length: AtomicU32,
@@ -64,8 +66,8 @@ struct Pause {
 }
 
 impl Pause {
-    /// Whether to skip this read. With concurrent calls, the number of skipped reads may be
-    /// slightly wrong.
+    /// Returns whether to skip this read, and counts the skip. With concurrent calls, the number of
+    /// skipped reads may be slightly wrong.
     fn is_on(&self) -> bool {
         let left = self.left.load(Relaxed);
         self.left.store(left.saturating_sub(1), Relaxed);

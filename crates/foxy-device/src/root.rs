@@ -1,5 +1,5 @@
-//! A store's folder on a real file system: its creation, its lock against a second process, and the
-//! disk space that it uses.
+//! Opens a store's folder on a real file system. Creates the folder, locks it against a second
+//! process, and measures its disk space.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -12,10 +12,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the lock file. Devices omit this file in listings.
+/// Name of the lock file. A device leaves this file out of directory listings.
 pub(crate) const LOCK: &str = "foxy.lock";
 
-/// An open, locked folder. The lock ends with the last clone, or with the process.
+/// An open, locked folder. The lock ends when the last clone is dropped or the process ends.
 #[derive(Clone, Debug)]
 pub struct Root {
     path: PathBuf,
@@ -23,26 +23,26 @@ pub struct Root {
     lock: Arc<OwnedFd>,
 }
 
-/// Why a folder cannot contain a store.
+/// Reason why a folder cannot contain a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootError {
-    /// Another process has opened the folder.
+    /// Another process has the folder open.
     InUse(PathBuf),
     /// The block device is mounted, part of a volume, or opened exclusively by another process.
     DeviceInUse(PathBuf),
-    /// The block device has no bytes.
+    /// The size of the block device is 0 bytes.
     NoMedium(PathBuf),
     /// The path leads to something other than a directory.
     NotADirectory(PathBuf),
     /// A link or folder has the name of the lock file.
     LockNotAFile(PathBuf),
-    /// Permission denied.
+    /// The user has no permission for the folder.
     Denied(PathBuf),
     /// The file system is mounted read-only.
     ReadOnly(PathBuf),
     /// The disk is full.
     NoSpace(PathBuf),
-    /// Any other error, with the system's text.
+    /// Any other error, with the text of the operating system.
     Failed(PathBuf, String),
 }
 
@@ -103,10 +103,9 @@ impl RootError {
 impl std::error::Error for RootError {}
 
 impl Root {
-    /// Creates missing folders (mode 0700) and locks the last one.
+    /// Creates missing folders (mode 0700) and locks the folder at `path`.
     ///
-    /// # Errors
-    /// [`RootError`] with the path.
+    /// # Errors Returns a [`RootError`] that contains the path.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         make(path)?;
         let failed = |error: Errno| explain(path, error);
@@ -136,18 +135,17 @@ impl Root {
         &self.path
     }
 
-    /// Free bytes on the file system for this user; `None` if unknown.
+    /// Returns the free bytes on the file system for this user, or `None` if unknown.
     #[must_use]
     pub fn free_bytes(&self) -> Option<u64> {
         let status = statvfs(&self.path).ok()?;
         Some(status.f_bavail.saturating_mul(status.f_frsize))
     }
 
-    /// A duplicate of the lock for another process. The lock ends when all processes have released
-    /// it.
+    /// Returns a duplicate of the lock for another process. The lock ends when all processes have
+    /// released it.
     ///
-    /// # Errors
-    /// If the process has no free descriptor.
+    /// # Errors Returns an error if the process has no free descriptor.
     pub fn share_lock(&self) -> std::io::Result<OwnedFd> {
         self.lock.try_clone()
     }
@@ -157,7 +155,7 @@ impl Root {
     }
 }
 
-/// Locks a file. Returns [`IoError::InUse`] if another process has locked it.
+/// Locks `file`. Returns [`IoError::InUse`] if another process has locked the file.
 pub(crate) fn lock(file: impl AsFd, how: FlockOperation) -> Result<(), IoError> {
     match retry_on_intr(|| flock(&file, how)) {
         Err(Errno::WOULDBLOCK) => Err(IoError::InUse),
@@ -197,20 +195,22 @@ pub(crate) fn not_locked(path: &Path, error: IoError) -> RootError {
     }
 }
 
-/// Bytes in a unit of `st_blocks`, for every block size of the file system (stat(3type)).
+/// Size in bytes of one unit of `st_blocks`. The size is 512 on every file system (stat(3type)).
 const STAT_BLOCK_BYTES: u64 = 512;
-/// Deepest nesting of folders in a store.
+/// Maximum depth of the folders that [`Root::used_bytes`] enters. Stores nest no deeper.
 const MAX_DEPTH: usize = 3;
 
 impl Root {
-    /// The device number. Folders on the same file system share it.
+    /// Returns the device number of the file system. All folders on one file system share this
+    /// number.
     #[must_use]
     pub fn file_system(&self) -> Option<u64> {
         fstat(self.directory()).ok().map(|status| status.st_dev)
     }
 
-    /// Disk space in bytes of the entries that `ours` accepts, including their content. The count
-    /// stops early at `enough`. Unreadable entries count as 0.
+    /// Returns the disk space in bytes of the top-level entries that `ours` accepts, including the
+    /// content of folders. Counting stops once the sum reaches `enough`. An unreadable entry counts
+    /// as 0.
     #[must_use]
     pub fn used_bytes(&self, ours: impl Fn(&str) -> bool, enough: u64) -> u64 {
         let mut taken = 0;
