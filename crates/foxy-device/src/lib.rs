@@ -2,6 +2,7 @@
 //! device does not know objects, keys or HTTP. Only this crate accesses disks and contains
 //! `unsafe`.
 //! `unsafe`.
+//! `unsafe`.
 
 mod block_device;
 pub mod blocking;
