@@ -1,6 +1,6 @@
 //! Explains a request rule by rule: what the cache has stored for it, and how the proxy would
-//! answer it now. It contacts no origin and changes nothing. The rules are those of `exchange`,
-//! `purge` and foxy-rules.
+//! answer it now. The explanation contacts no origin and changes nothing. It uses the rules of
+//! `request::exchange`, `cache::purge` and foxy-rules.
 
 mod step;
 
@@ -23,26 +23,26 @@ use foxy_rules::explain::{Response, explain_reuse};
 use std::fmt;
 use std::sync::Arc;
 
-/// A stored response, as an explanation shows it.
+/// A stored response, in the form that an explanation shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Where the response is stored: memory or disk.
+    /// Source of the response: memory or disk.
     pub source: HitSource,
     /// The status line and header fields.
     pub head: Bytes,
-    /// When the response was received.
+    /// Time when the response was received.
     pub received: WallTime,
-    /// The response's age in seconds.
+    /// Age of the response in seconds.
     pub age: u64,
-    /// How long the response is fresh, in seconds. Purges are taken into account.
+    /// Time for which the response is fresh, in seconds. A soft purge shortens it.
     pub lifetime: u64,
     /// Length of the body in bytes.
     pub length: u64,
-    /// The last purge before the fetch began.
+    /// Identifies the last purge before the fetch of this response began.
     pub begun: Stamp,
 }
 
-/// The stored response, if there is one, and the result of each rule for the request.
+/// Explains a request: the stored response, if there is one, and the result of each rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The stored response for the request, even if a purge removed it.
@@ -60,8 +60,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Purger {
-    /// Explains a GET of `url` with these additional header lines. A request that the proxy cannot
-    /// parse is explained too.
+    /// Explains a GET of `url` with the additional header lines `fields`. Also explains why the
+    /// proxy refuses a request that it cannot parse.
     pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
         match read(url, fields) {
             Ok(head) => {
@@ -182,7 +182,7 @@ fn outcome(next: Next) -> Outcome {
     }
 }
 
-/// Parses the request with the decoder of the proxy.
+/// Builds the text of a GET request and parses it with the decoder that the proxy uses.
 fn read(url: &str, fields: &[(String, String)]) -> Result<RequestHead, ErrorReason> {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or(authority);

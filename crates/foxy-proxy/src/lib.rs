@@ -5,8 +5,8 @@
 //! - `explain` tells what the cache would do with a request.
 //! - `server` accepts clients, handles each request and logs it. `server::dispatch` leads from the
 //!   head of a request to its answer.
-//! - `lookup` answers GET and HEAD from the cache or from a flight. `slices` does the same for
-//!   ranges of large objects.
+//! - `lookup` answers GET and HEAD from the cache or from a flight, which is a fetch that several
+//!   requests share. `slices` does the same for ranges of large objects.
 //! - `answer` sends responses to a `client`, which speaks HTTP/1.1 or HTTP/2.
 //! - `fill` fetches responses for the cache.
 //! - `worker` contains everything that the requests of a thread share.

@@ -35,40 +35,43 @@ pub struct ProxySettings {
     pub memory: u64,
     /// Size in bytes of the largest body that memory stores whole.
     pub memory_object_limit: u64,
-    /// Size in bytes of the largest body that the store accepts (LRU-TH, R49).
+    /// Size in bytes of the largest body that the store accepts. The limit keeps one large body
+    /// from displacing many small bodies.
     pub object_limit: u64,
-    /// How many seconds a negative answer is fresh if it does not say so itself. 0 disables such
-    /// caching.
+    /// Time in seconds for which a negative answer is fresh if the answer itself gives no lifetime.
+    /// 0 disables such caching.
     pub negative_lifetime: u64,
     /// Addresses of clients that may purge without a token.
     pub purge_from: Vec<Cidr>,
     /// The token with which any client may purge.
     pub purge_token: Option<Token>,
-    /// Which addresses and ports the proxy may connect to.
+    /// Addresses and ports to which the proxy may connect.
     pub destinations: DestinationPolicy,
     /// Timeouts and limits for connections to origins.
     pub upstream: UpstreamSettings,
     /// Time limit for a client to send a request head, counted from its first byte.
     pub client_head: Duration,
-    /// How long a client's connection may be open without a request.
+    /// Longest time for which a client's connection may stay open without a request.
     pub client_idle: Duration,
-    /// Most time between two reads of a request body.
+    /// Longest time between two reads of a request body.
     pub client_read: Duration,
-    /// Most time during which a client reads nothing of its answer.
+    /// Longest time during which a client accepts no bytes of its answer.
     pub client_write: Duration,
-    /// How long a tunnel may transfer nothing.
+    /// Longest time for which a tunnel may transfer nothing.
     pub tunnel_idle: Duration,
-    /// Time limit for a read from the store. After this time, the read counts as a miss. An answer
-    /// that has begun waits ten times as long.
+    /// Time limit for a read from the store. After this time, the read counts as a miss. If the
+    /// proxy has already begun to send the answer, it waits ten times as long.
     pub store_patience: Duration,
     /// Most client connections over all workers. At the limit, a new connection replaces the
     /// connection that has been idle longest. If none is idle, the new connection receives a 503
     /// and is closed.
     pub connections: usize,
-    /// Most connections of one client, with the same rule.
+    /// Most connections of one client over all workers. At the limit, the client's new connection
+    /// replaces the client's connection that has been idle longest. If none is idle, the new
+    /// connection is refused.
     pub connections_per_client: usize,
     /// Number of client connections for which the process has file descriptors. If this limit is
-    /// reached first, new clients wait in the listen queue instead of receiving a 503.
+    /// lower than `connections`, new clients wait in the listen queue instead of receiving a 503.
     pub descriptors_for_connections: usize,
     /// Limits for the head, trailers and chunks of a request.
     pub limits: foxy_http::Limits,
@@ -77,16 +80,17 @@ pub struct ProxySettings {
     pub drain_limit: u64,
     /// The proxy's name in Via. It must be unique to the process, so that loops are detected.
     pub via_name: String,
-    /// How long a graceful stop waits for requests in progress.
+    /// Longest time for which a graceful stop waits for requests in progress.
     pub stop_after: Duration,
     /// The seed of all random choices.
     pub seed: u64,
-    /// Returns freed memory of a worker to the system. The result is the time until the next call.
+    /// Function that returns a worker's freed memory to the operating system. The function returns
+    /// the time until its next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
 impl ProxySettings {
-    /// The operator's caching policy.
+    /// Returns the caching policy that the operator has set.
     pub const fn policy(&self) -> Policy {
         Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
     }

@@ -1,5 +1,6 @@
-//! Everything that the requests of a worker share: the cache and the flights of the whole proxy,
-//! and the worker's own upstream client and counters. It makes no decisions.
+//! State that the requests of a worker share. The whole proxy has one cache and one set of flights
+//! (fetches that several requests share). Each worker has its own upstream client and counters.
+//! This module makes no decisions.
 
 use crate::cache::Cache;
 use crate::cache::epoch::Epoch;
@@ -33,10 +34,10 @@ pub(crate) struct Shared {
     pub(crate) purges: Purges,
     pub(crate) refusals: Refusals,
     pub(crate) parts: SharedParts,
-    /// Memory budget for bodies that wait until their clients read them.
+    /// Memory budget for body bytes that clients have not read yet.
     pub(crate) waiting: ByteBudget,
-    /// Memory budget for requests in progress. One request with a small head per connection does
-    /// not count.
+    /// Memory budget for requests in progress. For each connection, one request with a small head
+    /// does not count.
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     pub(crate) stopping: AtomicBool,
@@ -44,8 +45,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Joins the flight of a URL, or starts a flight for a request of `epoch`. A request joins a
-    /// flight that `fits` if no newer response of the `variant` was stored after the flight began.
+    /// Joins the flight of a URL, or starts a flight for a request of `epoch`. A flight is a fetch
+    /// that several requests share. A request joins a flight if `fits` accepts the flight, and if
+    /// no newer response of the `variant` was stored after the flight began.
     pub(crate) fn board(
         &self,
         key: &CacheKey,
@@ -102,8 +104,9 @@ impl Worker {
         date.1.clone()
     }
 
-    /// Whether a client of this forward proxy claims to be a proxy in front of the origin. The
-    /// answer then depends on fields that are not in the cache key.
+    /// Returns true if a client of this forward proxy claims to be another proxy, with fields such
+    /// as X-Forwarded-For. The origin's answer may depend on these fields, but the cache key does
+    /// not contain them.
     pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
         self.settings().mode == Mode::Forward && forwarding_fields::are_in(&request.headers)
     }

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// One user may have this fraction (one eighth) of the free bytes. So even a few greedy users leave
-/// a third of the budget to all other users.
+/// A user may reserve at most 1/`HOLDER_PART` of the free bytes. With this value, 15 greedy users
+/// still leave more than a third of the budget to other users.
 const HOLDER_PART: usize = 8;
 
 /// A budget of bytes. Clones share the same budget.
@@ -47,7 +47,7 @@ impl ByteBudget {
         self.0.limit.saturating_sub(self.0.taken.load(Relaxed))
     }
 
-    /// Whether more than half of the budget is used.
+    /// Returns true if more than half of the budget is reserved.
     pub(crate) fn is_scarce(&self) -> bool {
         self.free() < self.0.limit / 2
     }

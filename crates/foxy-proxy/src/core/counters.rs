@@ -16,7 +16,8 @@ macro_rules! counters {
             /// Every counter, in the order of the table.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// Name for Prometheus, without prefix and suffix.
+            /// Name of the counter in Prometheus, without the prefix and suffix that all counters
+            /// share.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }

@@ -16,7 +16,7 @@ pub(crate) use crate::core::outcome::{ForwardReason, HitSource};
 use foxy_http::Headers;
 use foxy_rules::Fields;
 
-/// Lets `foxy_rules` read the header list of `foxy_http`.
+/// Adapts the header list of `foxy_http` to the trait through which `foxy_rules` reads headers.
 pub(crate) struct View<'a>(pub(crate) &'a Headers);
 
 impl Fields for View<'_> {

@@ -1,13 +1,13 @@
-//! How a request was answered: why it was forwarded, or where its answer was found.
+//! Describes how a request was answered: why it was forwarded, or where its answer was found.
 
 use crate::core::counters::Counter;
 
-/// Why a request was forwarded: the `fwd` parameter of RFC 9211 §2.2.
+/// Reason for which a request was forwarded: the `fwd` parameter of RFC 9211 §2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForwardReason {
     /// The request has a condition, body, upgrade or range that only the origin can answer.
     Bypass,
-    /// Caches do not answer this method.
+    /// The method is not GET or HEAD, so a cache does not answer it.
     Method,
     /// Nothing is stored for the URL.
     UriMiss,
@@ -22,7 +22,7 @@ pub enum ForwardReason {
 }
 
 impl ForwardReason {
-    /// The token in `Cache-Status`.
+    /// Returns the text of this reason in the `Cache-Status` header.
     pub const fn token(self) -> &'static str {
         match self {
             Self::Bypass => "bypass",
@@ -36,17 +36,19 @@ impl ForwardReason {
     }
 }
 
-/// Where a hit came from. This is for logs and counters, because `Cache-Status` has no field for
-/// it.
+/// Source of a cache hit. Only logs and counters show the source, because `Cache-Status` has no
+/// parameter for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HitSource {
     /// The memory tier.
     Memory,
     /// The store.
     Disk,
-    /// An origin confirmed the stored response. The reason says why the origin was contacted.
+    /// An origin confirmed that the stored response is still valid. The reason says why the origin
+    /// was asked.
     Revalidated(ForwardReason),
-    /// The stored response was served because the origin failed with this status or did not answer.
+    /// The origin failed, so the stored response was served. The value is the origin's status, or
+    /// `None` if the origin did not answer.
     Fallback(Option<u16>),
 }
 

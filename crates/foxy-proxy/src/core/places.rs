@@ -1,7 +1,7 @@
 //! Limits the number of client connections. Each connection needs a place, and each client may have
-//! a share of the places. If none is free, one connection gives up its place. All workers share the
-//! places. A connection locks the table only when it opens and closes. A request usually changes
-//! just one atomic number.
+//! a share of the places. If no place is free, an idle connection closes and gives up its place.
+//! All workers share the places. A connection locks the table only when it opens and closes. A
+//! request usually changes just one atomic number.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -14,39 +14,39 @@ use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// State of a connection with a request in progress. All smaller numbers mean that the connection
-/// is idle; the number is the time since when.
+/// State of a connection with a request in progress. A state other than this constant and the next
+/// two is a time in microseconds: the connection has been idle since then.
 const AT_WORK: u64 = u64::MAX;
-/// A request is in progress, and the connection is not in the queues.
+/// State of a connection with a request in progress that is not in the queues.
 const UNQUEUED: u64 = u64::MAX - 1;
-/// The connection gave up its place.
+/// State of a connection that gave up its place.
 const ENDING: u64 = u64::MAX - 2;
 
 /// How long a connection must be idle before it is closed for the connection of another client.
 const YIELD_GRACE: Duration = Duration::from_millis(20);
 
-/// If a client has more than this fraction of all places, its idle connections close for other
-/// clients without that delay. Its own new connections still wait, so that a burst of requests does
-/// not close the client's own connections.
+/// If a client has more than this fraction (1/4) of all places, its idle connections close for
+/// other clients without the delay `YIELD_GRACE`. The client's own new connections still wait, so
+/// that a burst of requests does not close the client's own connections.
 const GREEDY_PART: usize = 4;
 
-/// Why no place is free.
+/// Reason for which no place is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
     /// All places are taken, and each connection has a request in progress.
     All,
-    /// The client has used its share, and each of its connections has a request in progress.
+    /// The client has used its share, and each connection of the client has a request in progress.
     Client,
-    /// A connection is idle, but its next request may already be on the way. It closes for another
-    /// client's connection only after `YIELD_GRACE`.
+    /// A connection is idle, but its next request may already be on the way. The connection closes
+    /// for another client's connection only after `YIELD_GRACE`.
     Soon,
     /// Places are free, but file descriptors are not, and each connection has a request in
     /// progress.
     Descriptors,
 }
 
-/// One client: an IPv4 address, or the /64 of an IPv6 address. A /64 is the smallest block that a
-/// site receives (RFC 6177).
+/// Identifies one client by its IPv4 address, or by the /64 of its IPv6 address. A /64 is the
+/// smallest block that a site receives (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientBlock(u128);
 
@@ -68,13 +68,13 @@ pub(crate) struct Places {
     grace: Option<Duration>,
     began: Instant,
     table: Mutex<Table>,
-    /// Number of connections that are just receiving the answer that no place is free.
+    /// Number of new connections that are now being told that no place is free.
     refusals: AtomicUsize,
     freed: Notify,
 }
 
-/// A queue entry: the time since when the connection is idle, at the earliest, and the connection's
-/// number.
+/// A queue entry: a time in microseconds, and the connection's number. The connection has been idle
+/// since this time, or since a later time.
 type Ticket = (u64, u64);
 
 #[derive(Default)]
@@ -94,13 +94,13 @@ struct Share {
 struct Taken {
     state: Arc<AtomicU64>,
     client: Option<ClientBlock>,
-    /// The time in the connection's queue entries, if it has entries.
+    /// The time in the connection's queue entries, or `None` if the connection is not queued.
     queued: Option<u64>,
     task: Option<AbortHandle>,
 }
 
 impl Places {
-    /// Creates `limit` places, of which one client may have `share`. There are enough file
+    /// Creates `limit` places. One client may have `share` of them. The process has enough file
     /// descriptors for `descriptors` connections.
     pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
         let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
@@ -120,8 +120,8 @@ impl Places {
         self.table().taken.len()
     }
 
-    /// Takes a place. The flag says whether another connection gave up its place. Without a client,
-    /// only the total limit applies.
+    /// Takes a place for a new connection. The flag is true if another connection gave up its
+    /// place. If `client` is `None`, only the total limit applies.
     pub(crate) fn take(
         self: &Arc<Self>,
         client: Option<ClientBlock>,
@@ -140,21 +140,21 @@ impl Places {
         Ok((Place { activity: Activity { places: Arc::clone(self), number, state } }, yielded))
     }
 
-    /// Closes the connection that has been idle longest, because the system has no file descriptors
-    /// left.
+    /// Closes the connection that has been idle longest, because the process or the system has no
+    /// file descriptors left. Returns false if no connection is idle.
     pub(crate) fn free_one(&self) -> bool {
         let ended = self.table().end_longest_waiting(None, u64::MAX);
         end(ended.ok())
     }
 
-    /// Waits until a connection closes. If no connection was idle, also waits until a connection
-    /// becomes idle.
+    /// Waits until a connection closes. If no connection was idle, the wait also ends when a
+    /// connection becomes idle.
     pub(crate) fn freed(&self) -> Notified<'_> {
         self.freed.notified()
     }
 
-    /// Permits to answer a connection that no place is free. Returns `None` if many such answers
-    /// are already in progress.
+    /// Permits the caller to tell a client that no place is free. Returns `None` if 256 such
+    /// answers are already in progress.
     pub(crate) fn refuse(self: &Arc<Self>) -> Option<Refusal> {
         const AT_A_TIME: usize = 256;
         let refusal = Refusal(Arc::clone(self));
@@ -192,8 +192,8 @@ impl Place {
         &self.activity
     }
 
-    /// Counts the connection for its client, once the client is known. The flag says whether
-    /// another connection gave up its place.
+    /// Counts the connection for `client`, once the client is known. The flag is true if another
+    /// connection gave up its place.
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, NoPlace> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
@@ -219,7 +219,7 @@ impl Drop for Place {
     }
 }
 
-/// Whether a connection is idle or has a request in progress.
+/// Marks whether a connection is idle or has a request in progress.
 #[derive(Clone)]
 pub(crate) struct Activity {
     places: Arc<Places>,
@@ -228,7 +228,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Sets the task to abort when the connection gives up its place.
+    /// Sets the task that is aborted when the connection gives up its place.
     pub(crate) fn set_task(&self, task: AbortHandle) {
         match self.places.table().taken.get_mut(&self.number) {
             Some(taken) => taken.task = Some(task),
@@ -265,7 +265,8 @@ impl Activity {
 }
 
 impl Table {
-    /// Makes a place free for a connection. Returns the place that another connection gave up.
+    /// Makes room for one more connection. Returns the connection that gave up its place, or `None`
+    /// if a place was free.
     fn make_room(
         &mut self,
         client: Option<ClientBlock>,
@@ -291,16 +292,16 @@ impl Table {
         }
     }
 
-    /// Returns the client of the connection that has been idle longest, if this client has so many
-    /// places that its connections close without delay.
+    /// Returns the client of the connection that has been idle longest, if this client has more
+    /// than 1/`GREEDY_PART` of `limit` places.
     fn greedy(&self, limit: usize) -> Option<ClientBlock> {
         let &(_, number) = self.waiting.first()?;
         let client = self.taken.get(&number)?.client?;
         (self.clients.get(&client)?.taken > limit / GREEDY_PART).then_some(client)
     }
 
-    /// Takes the place of the connection that has been idle longest, if it has been idle since
-    /// before `before`. With a client `of`, considers only the connections of this client.
+    /// Removes the connection that has been idle longest, if it became idle earlier than `before`.
+    /// With a client `of`, considers only the connections of this client.
     ///
     /// The time in a queue entry may be too early, because the connection may have worked since.
     /// Such a connection is queued again with its correct time. A connection with a request in

@@ -31,7 +31,7 @@ fn has_ended(place: &Place) -> bool {
     place.activity.state.load(Ordering::Acquire) == ENDING
 }
 
-/// Marks a connection as idle, this many seconds after all other connections.
+/// Marks a connection as idle, `seconds` seconds later than all other connections.
 fn waits_since(place: &Place, seconds: u64) {
     place.activity.begin_wait(Instant::now() + Duration::from_secs(seconds));
 }
@@ -66,7 +66,7 @@ fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
 #[test]
 fn a_connection_that_has_just_come_ends_for_its_own_client_alone() {
     let mut places = Places::new(4, 1, usize::MAX);
-    // Longer than the test can run, even on a busy machine.
+    // This grace is longer than the test can run, even on a busy machine.
     Arc::get_mut(&mut places).expect("nobody else has it").grace = Some(Duration::from_secs(3600));
     let held: Vec<Place> = (1..=4).map(|number| taken(&places, number)).collect();
     held.iter().for_each(|place| waits_since(place, 1));

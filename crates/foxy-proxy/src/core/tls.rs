@@ -1,5 +1,5 @@
-//! TLS with clients: which certificate is used for which name, how certificates are replaced while
-//! connections are open, and the handshake. It reads no files.
+//! TLS with clients. This module chooses a certificate for each name, replaces certificates while
+//! connections are open, and does the handshake. It reads no files.
 
 use crate::core::transport::Transport;
 use rustls::ServerConfig;
@@ -15,7 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-/// First byte of a handshake record (RFC 8446 §5.1).
+/// First byte of a TLS record that contains a handshake message (RFC 8446 §5.1).
 pub(crate) const HANDSHAKE: u8 = 22;
 
 pub(crate) fn provider() -> Arc<CryptoProvider> {
@@ -28,7 +28,7 @@ pub struct ClientCertificates {
     keys: Vec<Arc<CertifiedKey>>,
 }
 
-/// Why a certificate and its key cannot be used. The text comes from the parser.
+/// Reason for which a certificate and its key cannot be used. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateError {
     /// The certificate file is not in PEM format, or contains no certificate.
@@ -54,8 +54,8 @@ impl fmt::Display for CertificateError {
 impl std::error::Error for CertificateError {}
 
 impl ClientCertificates {
-    /// Adds a certificate chain and its key, both in PEM format. The server's own certificate comes
-    /// first. On an error, nothing is added.
+    /// Adds a certificate chain and its key, both in PEM format. The chain must begin with the
+    /// server's own certificate. On an error, nothing is added.
     pub fn add(&mut self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
         let chain: Result<Vec<CertificateDer<'static>>, _> =
             CertificateDer::pem_slice_iter(chain).collect();
@@ -109,7 +109,8 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Creates settings for TLS 1.2 and 1.3. Sessions resume with tickets, whose keys rotate.
+    /// Creates settings for TLS 1.2 and 1.3. Clients resume sessions with tickets; the keys of the
+    /// tickets rotate.
     pub fn new(certificates: ClientCertificates) -> Self {
         let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
         let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;
@@ -125,7 +126,7 @@ impl ClientTls {
         Self { certificates, config: Arc::new(config) }
     }
 
-    /// Uses these certificates from the next handshake on. Open connections continue.
+    /// Uses `certificates` from the next handshake on. Open connections continue.
     pub fn replace(&self, certificates: ClientCertificates) {
         *self.certificates.0.write().unwrap_or_else(PoisonError::into_inner) =
             Arc::new(certificates);

@@ -1,10 +1,10 @@
-//! The secret that permits a client to purge, and the check whether a request contains it. It reads
-//! no files.
+//! The secret token that permits a client to purge, and the check whether a request contains the
+//! token. This module reads no files.
 
 use foxy_http::Headers;
 use std::fmt;
 
-/// Least length of a token in bytes.
+/// Minimum length of a token in bytes.
 pub const MIN_TOKEN_BYTES: usize = 16;
 
 /// A purge token. Its `Debug` output never shows the secret.
@@ -18,28 +18,28 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Creates a token from visible ASCII characters without blanks. Returns `None` for other text,
-    /// or for fewer than [`MIN_TOKEN_BYTES`] bytes.
+    /// Creates a token from visible ASCII characters. Returns `None` if `text` contains blanks or
+    /// other characters, or is shorter than [`MIN_TOKEN_BYTES`].
     pub fn new(text: &str) -> Option<Self> {
         let sound =
             text.len() >= MIN_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());
         sound.then(|| Self(text.as_bytes().to_vec()))
     }
 
-    /// Whether `given` equals the token. The comparison takes constant time, so that its duration
-    /// does not reveal the token.
+    /// Returns true if `given` equals the token. The comparison takes constant time, so that its
+    /// duration does not reveal the token.
     pub fn is(&self, given: &[u8]) -> bool {
         let differences = self.0.iter().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
         std::hint::black_box(differences) == 0 && self.0.len() == given.len()
     }
 
-    /// Whether a field value is `Bearer` followed by this token (RFC 6750 §2.1).
+    /// Returns true if a field value is `Bearer` followed by this token (RFC 6750 §2.1).
     pub fn matches_bearer(&self, value: &[u8]) -> bool {
         let Some((scheme, given)) = value.split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"bearer ") && self.is(given.trim_ascii())
     }
 
-    /// Whether a request contains the token in `Proxy-Authorization` or `Authorization`.
+    /// Returns true if a request contains the token in `Proxy-Authorization` or `Authorization`.
     pub(crate) fn is_in(&self, headers: &Headers) -> bool {
         let fields = headers.get_all("proxy-authorization").chain(headers.get_all("authorization"));
         fields.fold(false, |found, value| found | self.matches_bearer(value))

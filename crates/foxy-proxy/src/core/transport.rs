@@ -1,5 +1,5 @@
-//! A connection's bytes, with or without TLS. Both the client side and the origin side of the proxy
-//! use this type. It does not know HTTP, and checks no certificates.
+//! Reads and writes the bytes of a connection, with or without TLS. Both the client side and the
+//! origin side of the proxy use this type. It does not know HTTP, and checks no certificates.
 
 use bytes::BytesMut;
 use foxy_http::Scheme;
@@ -20,7 +20,8 @@ use tokio_rustls::TlsStream;
 pub enum Transport {
     /// TCP without TLS.
     Plain(TcpStream),
-    /// TLS over TCP. Both directions share the cell, which is borrowed only within a poll.
+    /// TLS over TCP. The read side and the write side share the cell; each side borrows it only
+    /// during a poll.
     Tls(Box<RefCell<TlsStream<TcpStream>>>),
 }
 
@@ -43,7 +44,7 @@ impl Transport {
         Self::Tls(Box::new(RefCell::new(stream.into())))
     }
 
-    /// The scheme: `https` with TLS, otherwise `http`.
+    /// Returns the URL scheme: `https` with TLS, otherwise `http`.
     pub const fn scheme(&self) -> Scheme {
         match self {
             Self::Plain(_) => Scheme::Http,
@@ -51,8 +52,8 @@ impl Transport {
         }
     }
 
-    /// Notifies the peer that the connection will close, as far as possible without waiting (RFC
-    /// 8446 §6.1).
+    /// Notifies the peer that the connection will close (RFC 8446 §6.1). Does not wait until the
+    /// socket accepts the notification.
     pub(crate) fn say_goodbye(&mut self) {
         if let Self::Tls(stream) = self {
             let mut nobody_waits = Context::from_waker(Waker::noop());
@@ -60,7 +61,7 @@ impl Transport {
         }
     }
 
-    /// The protocol that both sides agreed on during the TLS handshake (RFC 7301).
+    /// Returns the protocol that both sides agreed on during the TLS handshake (RFC 7301).
     pub(crate) fn agreed_protocol(&self) -> Option<Vec<u8>> {
         match self {
             Self::Plain(_) => None,
@@ -76,8 +77,8 @@ impl Transport {
         }
     }
 
-    /// Whether nothing has arrived, neither application bytes nor the end of the stream. This asks
-    /// the kernel, because the runtime knows only the result of its last poll.
+    /// Returns true if the peer has sent neither application bytes nor the end of the stream. Asks
+    /// the kernel, because the async runtime knows only the result of its last poll.
     pub(crate) fn is_silent(&mut self) -> bool {
         if let Self::Tls(stream) = self {
             let mut byte = [0];
@@ -209,7 +210,7 @@ impl WriteSide<'_> {
     }
 }
 
-/// Polls once without waiting.
+/// Polls once and does not wait. Fails with `WouldBlock` if the result is not ready.
 fn now<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Result<T> {
     match poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
@@ -217,8 +218,8 @@ fn now<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>) -> io::Res
     }
 }
 
-/// Whether the error is EMFILE or ENFILE (no file descriptors left). The standard library has no
-/// error kind for them.
+/// Returns true if the error is EMFILE or ENFILE (no file descriptors left). The standard library
+/// has no error kind for them.
 pub(crate) fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(23 | 24))
 }

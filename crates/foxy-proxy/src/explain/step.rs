@@ -1,5 +1,5 @@
-//! Steps of an explanation. Each step has the result of a rule, the name of the rule, and the
-//! section that defines it.
+//! The steps of an explanation. Each step has the result of a rule, the name of the rule, and the
+//! section of the document that defines the rule.
 
 use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
@@ -15,13 +15,13 @@ use std::fmt;
 /// The result of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The proxy would answer with its own error.
+    /// The proxy would answer with an error of its own.
     Refused(ErrorReason),
-    /// The cache is not used.
+    /// The proxy would forward the request without a look-up in the cache.
     NotAsked(ForwardReason),
     /// The proxy would answer without using the cache or the origin.
     AnsweredHere,
-    /// The cache key that is looked up.
+    /// The key under which the cache is searched.
     Key(Bytes),
     /// The request fields that choose among the stored responses of the URL.
     Varies(Vec<String>),
@@ -60,7 +60,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// A stable name for the outcome.
+    /// Returns a stable name for the outcome.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hit { .. } => "hit",
@@ -99,7 +99,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Step {
-    /// The document and section that define the rule.
+    /// Returns the document and section that define the rule.
     pub fn section(&self) -> &'static str {
         match self {
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
@@ -117,7 +117,7 @@ impl Step {
         }
     }
 
-    /// A stable name for the step.
+    /// Returns a stable name for the step.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Refused(reason) => reason.name(),

@@ -1,7 +1,7 @@
 //! Finds out whether a field block (the headers or trailers of HTTP/2) begins with a pseudo-field.
-//! Such trailers are malformed (RFC 9113 §8.1), but the HTTP/2 library drops the field silently.
-//! The library refuses a block if a pseudo-field follows a regular field. So the first field is
-//! enough.
+//! Trailers with a pseudo-field are malformed (RFC 9113 §8.1), but the HTTP/2 library drops the
+//! pseudo-field silently. The library refuses a block in which a pseudo-field follows a regular
+//! field. So this code checks only the first field.
 //!
 //! Of the HPACK state (RFC 7541), this code tracks only which entries of the dynamic table are
 //! pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter. The
@@ -10,7 +10,8 @@
 use crate::core::frames::{Frame, flag};
 use std::collections::VecDeque;
 
-/// The last pseudo-field and the last entry of the static table (RFC 7541, appendix A).
+/// Indexes of the last pseudo-field and of the last entry in the static table (RFC 7541, appendix
+/// A).
 const LAST_PSEUDO: usize = 14;
 const LAST_STATIC: usize = 61;
 
@@ -56,7 +57,7 @@ enum BlockStep {
     Text(Text),
 }
 
-/// The field blocks in one direction of a connection.
+/// Decoder state for the field blocks in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FieldBlocks {
     /// For each entry of the dynamic table, newest first: whether the entry is a pseudo-field.
@@ -70,8 +71,8 @@ pub(crate) struct FieldBlocks {
     begun: bool,
     pseudo: bool,
     first: Option<bool>,
-    /// Remaining bytes of the current frame: `skip` for the priority before the block, and
-    /// `fragment` for the block itself.
+    /// Unread bytes of the current frame. `skip` counts the bytes of the priority fields, and
+    /// `fragment` counts the bytes of the field block.
     skip: usize,
     fragment: usize,
     padded: bool,
@@ -124,7 +125,7 @@ impl FieldBlocks {
         self.block(&bytes[..taken]);
     }
 
-    /// Kind of the first field. Valid once the whole block has been read.
+    /// Returns the kind of the first field. The result is valid once the whole block has been read.
     pub(crate) fn first(&self) -> FirstField {
         if self.first == Some(true) { FirstField::Pseudo } else { FirstField::Regular }
     }
@@ -162,7 +163,8 @@ impl FieldBlocks {
                     self.begin_number(byte, 7, Number::Length(text));
                 }
                 BlockStep::More(number) => {
-                    // The library closes the connection if a number has more digits.
+                    // Longer numbers need no decoding, because the HTTP/2 library closes the
+                    // connection on them.
                     if self.shift < 28 {
                         self.number += usize::from(byte & 0x7f) << self.shift;
                     }
@@ -176,7 +178,7 @@ impl FieldBlocks {
         }
     }
 
-    /// Begins a number in the lower `bits` of a byte (RFC 7541 §5.1).
+    /// Begins to decode a number that starts in the lower `bits` bits of `byte` (RFC 7541 §5.1).
     fn begin_number(&mut self, byte: u8, bits: u32, number: Number) {
         let most = (1_u8 << bits) - 1;
         self.number = usize::from(byte & most);

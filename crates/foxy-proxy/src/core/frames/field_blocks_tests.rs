@@ -1,4 +1,4 @@
-//! Tests the first fields of blocks that are written by hand.
+//! Tests that `FieldBlocks` finds the kind of the first field in hand-written HPACK blocks.
 
 use super::*;
 use crate::core::frames::kind;
@@ -40,7 +40,7 @@ fn every_way_to_write_a_field_is_read() {
 
 #[test]
 fn a_name_in_huffman_coding_is_known_by_its_first_letter() {
-    // `custom-key` is an example from RFC 7541, appendix C.4.3.
+    // The second block has the name `custom-key`, an example from RFC 7541, appendix C.4.3.
     check(&[b"\x00\x84\xb9\x58\xd3\x3f\x01/"], &[PSEUDO]);
     check(&[b"\x40\x88\x25\xa8\x49\xe9\x5b\xa9\x7d\x7f\x01v"], &[REGULAR]);
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// First bytes that an HTTP/2 client sends (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Length of a frame header.
+/// Length of an HTTP/2 frame header in bytes (RFC 9113 §4.1).
 pub(crate) const HEADER_BYTES: usize = 9;
 
 /// Frame types (RFC 9113 §6).
@@ -57,7 +57,7 @@ impl Frame {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FrameEvent<'a> {
     Header(Frame),
-    /// Some payload of the current frame, at least one byte.
+    /// A piece of the current frame's payload, at least one byte long.
     Payload(&'a [u8]),
 }
 
@@ -96,24 +96,26 @@ impl FrameReader {
         Some(FrameEvent::Header(frame))
     }
 
-    /// Whether the last frame has passed completely.
+    /// Returns true if the last frame has passed completely.
     pub(crate) const fn is_at_boundary(&self) -> bool {
         self.payload == 0
     }
 }
 
-/// Number of bytes sent to the peer that permit the peer one more frame. It is larger than the
-/// answer to a PING or SETTINGS. So the answer to a frame never permits another frame.
+/// The peer may send one more frame for each `FRAME_PRICE` bytes that the proxy sends to the peer.
+/// The price is larger than the answer to a PING (17 bytes) or to a SETTINGS frame (9 bytes). So
+/// the answer to a frame never permits another frame.
 const FRAME_PRICE: u64 = 64;
 
 pub(crate) const FRAMES_AT_ONCE: u64 = 1000;
 pub(crate) const FRAMES_A_SECOND: u64 = 100;
 
-/// Number of frames that each request permits: its reset and a few window updates.
+/// Number of extra frames that a peer may send for each request: a reset and a few window updates.
 pub(crate) const FRAMES_A_REQUEST: u64 = 4;
 
-/// Number of frames without message content that a peer may still send. The number grows with time,
-/// and with the bytes sent to the peer, because they need window updates.
+/// Number of frames without message content that a peer may still send. The number grows with time.
+/// It also grows with the bytes sent to the peer, because the peer must answer them with window
+/// updates.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     left: u64,
