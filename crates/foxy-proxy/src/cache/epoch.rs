@@ -1,6 +1,6 @@
 //! Orders the look-ups, fetches and writes of a URL. While a look-up or fetch watches a URL, the
-//! cache remembers the writes under this URL. From these writes it decides whether a late response
-//! may still be stored.
+//! cache remembers the writes under this URL. From these writes, the cache decides whether it may
+//! still store a late response.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Stored};
@@ -9,21 +9,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Position in the order of events. All URLs of a group share this order.
+    /// Position in the order of events. Every URL belongs to a group of URLs that share one order.
     pub(crate) order: u64,
-    /// The last purge before the fetch began.
+    /// Identifies the last purge before the fetch began.
     pub(crate) begun: Stamp,
 }
 
 impl Epoch {
-    /// Whether this epoch is later. Both epochs must belong to the same URL.
+    /// Returns true if this epoch is later than `other`. Both epochs must belong to the same URL.
     pub(crate) const fn is_after(self, other: Self) -> bool {
         self.order > other.order
     }
 }
 
-/// Number of remembered writes per URL. If an older write is forgotten, no fetch that began before
-/// it may write.
+/// Number of remembered writes per URL. When the cache forgets a write, fetches that began before
+/// this write may no longer write.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(crate) struct CacheWrite {
 pub(crate) enum WritePlace {
     /// Stored under the URL itself, for every request.
     Whole,
-    /// Stored under the key of the URL's part, for range requests.
+    /// Stored under the URL's key for partial content, to answer range requests.
     Part,
     /// Stored under the key of a variant. The current Vary list of the URL leads to it.
     Variant,
@@ -61,13 +61,14 @@ pub(crate) enum WriteOrigin {
     /// The response that the look-up found. The origin has confirmed it, or it is written under
     /// another key.
     Found,
-    /// Like `Found`, but other writes may have happened between the look-up and the watch.
+    /// Like `Found`, but other writes may have happened between the look-up and the start of the
+    /// watch.
     FoundEarlier,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum LeftUnderKey {
-    /// No response: it was removed, or a newer response will replace it.
+    /// The key has no response. The response was removed, or a newer response will replace it.
     Nothing,
     List,
     Response(Arc<Stored>),
@@ -76,12 +77,12 @@ pub(crate) enum LeftUnderKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteVerdict {
     Write,
-    /// Write the part. Also remove the whole response under the URL, because it is older and
-    /// belongs to another representation.
+    /// Write the part. Also remove the whole response under the URL, because the whole response is
+    /// older and belongs to another representation.
     WriteWithoutWhole,
     Outdated,
-    /// Do not write. A newer response is known, and the response under the key may be older than
-    /// both. Remove the response under the key.
+    /// Do not write. A newer response is known. The response under the key may be older than both
+    /// responses, so remove it.
     OutdatedAndGone,
     /// No request would find the response. Either an older fetch replaced the Vary list that leads
     /// to it, or a newer fetch wrote another variant of the current list. The current list may lead
@@ -99,15 +100,15 @@ struct Written {
 }
 
 impl Written {
-    /// Whether this written response can answer a request for the response in `write`.
+    /// Returns true if this written response can answer a request for the response in `write`.
     fn concerns(&self, write: &CacheWrite) -> bool {
         write.place != WritePlace::Variant
             || self.key == write.key
             || self.place == WritePlace::Whole
     }
 
-    /// Whether one is the whole response and the other the part of the same representation, with
-    /// equal freshness.
+    /// Returns true if one of the two writes is a whole response, the other is a part of the same
+    /// representation, and both are equally fresh.
     fn is_other_part_of(&self, write: &CacheWrite, response: Option<&Stored>) -> bool {
         let both = [WritePlace::Whole, WritePlace::Part];
         let (LeftUnderKey::Response(left), Some(response)) = (&self.left, response) else {
@@ -124,7 +125,7 @@ impl Written {
 struct Watched {
     watches: usize,
     invalidated: u64,
-    /// When the newest forgotten write happened.
+    /// Position in the order of events at which the newest forgotten write happened.
     forgotten: u64,
     written: Vec<Written>,
 }
@@ -187,7 +188,8 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
         (WritePlace::Part, _) | (WritePlace::Whole, WritePlace::Part) => {
             WriteVerdict::OutdatedAndGone
         }
-        // The current Vary list may lead the same request to a response that is older than both.
+        // For the same request, the current Vary list may lead to a response that is older than
+        // both.
         (WritePlace::Whole | WritePlace::NewList, WritePlace::Variant) => WriteVerdict::Astray,
         (WritePlace::Whole | WritePlace::Variant | WritePlace::NewList, _) => {
             WriteVerdict::Outdated
@@ -208,7 +210,7 @@ impl Group {
         self.moment
     }
 
-    /// Starts to remember the writes of a URL. Returns whether other watches on the URL exist.
+    /// Starts to remember the writes of a URL. Returns true if other watches on the URL exist.
     pub(crate) fn watch(&mut self, base: Key) -> bool {
         let watched = self.watched.entry(base).or_default();
         watched.watches += 1;
@@ -224,12 +226,12 @@ impl Group {
         }
     }
 
-    /// Whether no write or invalidation happened in this group since `moment`.
+    /// Returns true if no write or invalidation happened in this group since `moment`.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
 
-    /// Whether no invalidation of the watched URL happened after `order`.
+    /// Returns true if the watched URL was not invalidated after `order`.
     pub(crate) fn is_of_now(&self, base: Key, order: u64) -> bool {
         match self.watched.get(&base) {
             Some(watched) => watched.invalidated < order,
@@ -237,9 +239,9 @@ impl Group {
         }
     }
 
-    /// Whether a request for `key` may join a fetch that began at `order`. It may if no later fetch
-    /// wrote a response that could answer the request. Without a key, it may only if no later fetch
-    /// wrote anything.
+    /// Returns true if a request for `key` may join a fetch that began at `order`. The request may
+    /// join if no later fetch wrote a response that could answer the request. Without a key, the
+    /// request may join only if no later fetch wrote anything.
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
@@ -250,15 +252,15 @@ impl Group {
             && !watched.written.iter().any(|other| other.order > order && may_answer(other))
     }
 
-    /// Whether any fetch wrote a response under `key` while the URL was watched.
+    /// Returns true if any fetch wrote a response under `key` while the URL was watched.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
         let is_there =
             |other: &Written| other.key == key && !matches!(other.left, LeftUnderKey::Nothing);
         self.watched.get(&base).is_some_and(|watched| watched.written.iter().any(is_there))
     }
 
-    /// Decides whether a response may be written, so that the most recent response is used (RFC
-    /// 9111 §4).
+    /// Decides whether a response may be written, so that the cache uses the most recent response
+    /// (RFC 9111 §4).
     pub(crate) fn judge(
         &self,
         base: Key,
@@ -321,9 +323,9 @@ pub(crate) struct Watch {
     pub(crate) epoch: Epoch,
     /// The `order` of the epoch in which the look-up began.
     looked: u64,
-    /// Whether writes may have happened between the look-up and the start of the watch.
+    /// True if writes may have happened between the look-up and the start of the watch.
     pub(crate) late: bool,
-    /// Whether an older response may be stored or in flight, which a new response would replace.
+    /// True if an older response may be stored or in flight, so that a new response replaces it.
     pub(crate) renews: bool,
 }
 
@@ -349,23 +351,23 @@ impl Watch {
         Self { on, epoch, looked: since.order, late, renews }
     }
 
-    /// Creates a clone for a fetch that begins now.
+    /// Clones the watch for a fetch that begins now.
     pub(crate) fn again(&self) -> Self {
         let order = self.on.groups.lock(self.on.base).next();
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// Creates a clone with the epoch of a flight.
+    /// Clones the watch with the epoch of a flight (a fetch that several requests share).
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }
 
-    /// Replaces the purge stamp.
+    /// Replaces the stamp of the last purge.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }
     }
 
-    /// Marks that the response may replace a stored response.
+    /// Marks that the response may replace a stored response. A mark that is already set stays.
     pub(crate) fn renewing(self, renews: bool) -> Self {
         Self { renews: self.renews || renews, ..self }
     }
@@ -374,12 +376,12 @@ impl Watch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
 
-    /// Source for writing a response that was fetched from the origin.
+    /// Returns the source for writing a response that was fetched from the origin.
     pub(crate) const fn fetched(&self) -> WriteSource<'_> {
         WriteSource { watch: self, origin: WriteOrigin::Fetched }
     }
 
-    /// Source for writing the response that the look-up found.
+    /// Returns the source for writing the response that the look-up found.
     pub(crate) const fn found(&self) -> WriteSource<'_> {
         WriteSource {
             watch: self,
@@ -406,8 +408,8 @@ impl WriteSource<'_> {
         CacheWrite { key: key.hash, place, order: epoch.order, looked, origin: self.origin }
     }
 
-    /// Creates a write of the Vary list that the store has under a URL. Unlike a whole response,
-    /// the list stays valid when variants are written.
+    /// Creates a write of the Vary list that the store has under a URL. The place is `Variant`,
+    /// because the list stays valid when variants are written.
     pub(crate) fn list(self, base: &CacheKey) -> CacheWrite {
         CacheWrite { place: WritePlace::Variant, ..self.write(base, base, false) }
     }

@@ -1,5 +1,5 @@
-//! Tests writes of one URL in any order: in the end, the response of the fetch that began last is
-//! stored.
+//! Tests writes of one URL in any order. In the end, the cache stores the response of the fetch
+//! that began last.
 
 use super::*;
 use crate::cache::stored::StoredBody;
@@ -21,7 +21,7 @@ fn response(tag: &str) -> Arc<Stored> {
     Arc::new(Stored::new(Bytes::new(), &head, Policy::default(), times, 0, body))
 }
 
-/// A group with one URL that has several watches.
+/// Creates a group with one URL that has several watches.
 fn group() -> Group {
     let mut group = Group::default();
     for _ in 0..3 {
@@ -35,7 +35,7 @@ fn fetch(group: &mut Group, key: Key, place: WritePlace) -> CacheWrite {
     CacheWrite { key, place, order: group.next(), looked, origin: WriteOrigin::Fetched }
 }
 
-/// Notes the write in the group if the verdict permits it.
+/// Writes a response to the group if the verdict permits it. Returns the verdict.
 fn try_write(group: &mut Group, write: &CacheWrite, tag: &str) -> WriteVerdict {
     let response = response(tag);
     let judged = group.judge(URL, write, Some(&response));

@@ -1,5 +1,5 @@
-//! The memory tier: whole small responses, and parts of large responses. All workers share it, and
-//! its size is limited. It does not know about purges.
+//! The memory tier stores whole small responses, and parts of large responses. All workers share
+//! the tier, and its size is limited. The tier does not know about purges.
 
 mod sieve;
 
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// Memory that a part uses in addition to its body: the pages with the ends of its record, and its
-/// entry in this table.
+/// Bytes of memory that a part uses in addition to its body: the pages with the ends of its record,
+/// and its entry in this table.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;
@@ -46,7 +46,8 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Number of remembered keys for each part that fits in memory.
+/// Number of remembered keys for each part for which memory has room. A part that is read again
+/// after more than this number of other parts counts as new.
 const RECENT_PER_HELD: u64 = 4;
 
 /// Responses and parts may each use half of the memory, and more while the other half is free.
@@ -63,7 +64,7 @@ impl MemoryTier {
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    /// Size of the largest body that fits together with a head of usual size.
+    /// Returns the size in bytes of the largest body that fits together with a head of usual size.
     pub fn largest_body(&self) -> u64 {
         lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM_BYTES)
     }
@@ -77,8 +78,8 @@ impl MemoryTier {
         self.shard(key).responses.get(key)
     }
 
-    /// Stores `value` and evicts other values if space is needed. A value larger than a shard is
-    /// not stored, but the old value is still removed.
+    /// Stores `value`, and evicts other values if space is needed. If `value` is larger than a
+    /// shard, it is not stored, but the old value under the key is still removed.
     pub fn put(&self, key: Key, value: Cached) {
         self.shard(key).put(key, value);
     }
@@ -91,8 +92,8 @@ impl MemoryTier {
         self.shard(key).parts.get(key)
     }
 
-    /// Notes that a part was sent, and stores the part from its second use on. So parts that are
-    /// sent only once evict nothing. Parts larger than half a shard are not stored.
+    /// Notes that a part was sent, and stores the part from its second use on. So a part that is
+    /// sent only once evicts no other part. Parts larger than half a shard are not stored.
     pub fn offer_part(&self, key: Key, part: &Bytes) {
         self.shard(key).offer_part(key, part);
     }
@@ -152,11 +153,11 @@ impl Shard {
     }
 }
 
-/// Remembers the keys of recently read parts, four times as many as the parts that fit in memory.
-/// The oldest key is forgotten first.
+/// Remembers the keys of recently read parts. The number of keys is `RECENT_PER_HELD` times the
+/// number of parts that fit in memory. The oldest key is forgotten first.
 struct Recent {
     keys: KeySet,
-    /// Keys in order of arrival. May still contain a key that was already forgotten.
+    /// Keys in order of arrival. The queue may still contain a key that was already forgotten.
     order: VecDeque<Key>,
     limit: usize,
 }
@@ -167,7 +168,8 @@ impl Recent {
         Self { keys: KeySet::default(), order: VecDeque::new(), limit }
     }
 
-    /// Whether `key` was read recently. If so, forgets the key; otherwise remembers it.
+    /// Returns true if `key` was read recently, and then forgets the key. Otherwise remembers the
+    /// key.
     fn again(&mut self, key: Key) -> bool {
         if self.keys.remove(&key) {
             return true;

@@ -1,5 +1,5 @@
-//! The cache: memory and store together. Look-ups, additions and invalidations happen in an order
-//! that never brings an outdated response back.
+//! The cache combines memory and store. It orders look-ups, additions and invalidations so that an
+//! outdated response never comes back.
 //!
 //! Every fetch has a watch on its URL. A response is not stored if the URL was invalidated after
 //! its fetch began, or if a later fetch has already written (see `epoch`).
@@ -47,7 +47,8 @@ pub(crate) struct FoundPart {
 
 pub(crate) enum InMemory {
     Found(Found),
-    /// The store must be read under this key, which may be a variant of the list.
+    /// The caller must read the store under this key. With a list, the key is the key of a variant
+    /// in this list.
     Ask(CacheKey, Option<VaryList>),
 }
 
@@ -102,8 +103,8 @@ impl Cache {
         self.watch_since(base, self.epoch(base))
     }
 
-    /// Starts a watch on a URL. The watch also covers the time since a look-up in memory at
-    /// `since`.
+    /// Starts a watch on a URL. The watch also covers the time between a look-up in memory at
+    /// `since` and now.
     pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
         Watch::begin(&self.groups, base.hash, since)
     }
@@ -200,8 +201,8 @@ impl Cache {
     }
 
     /// Stores a response of a URL. Drops the response if the URL was invalidated after the fetch
-    /// began, or if a later fetch has written a response. Purges since the fetch began apply to the
-    /// response.
+    /// began, or if a later fetch has written a response. A purge that came after the start of the
+    /// fetch applies to the response.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
@@ -256,7 +257,7 @@ impl Cache {
     }
 
     /// Removes all responses of a URL: the response itself, its variants and its parts. Responses
-    /// being fetched are not stored either.
+    /// that are in flight are not stored when they arrive.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
@@ -271,8 +272,8 @@ impl Cache {
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
-            // The store handles later reads after these removals anyway. This wait only makes the
-            // removals durable before the answer is sent.
+            // The store executes later reads after these removals even without this wait. The wait
+            // only makes the removals durable before the answer is sent.
             let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
@@ -282,8 +283,9 @@ impl Cache {
     }
 
     /// Removes the stored form of a response that a newer response will replace. Waits until the
-    /// removal is durable, at most for the store's timeout. Memory keeps the old response until the
-    /// newer one is complete. From now on, earlier fetches cannot write under the key.
+    /// removal is durable, but not longer than the store's timeout. Memory keeps the old response
+    /// until the newer response is complete. From now on, earlier fetches cannot write under the
+    /// key.
     pub(crate) async fn supersede(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let Some(storage) = &self.storage else { return };
         let write = watch.fetched().write(base, key, false);
@@ -302,8 +304,8 @@ impl Cache {
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
-    /// Whether a request for a URL may join a fetch that began in `epoch`. `key` is the variant's
-    /// key, if the Vary list is known.
+    /// Returns true if a request for a URL may join a fetch that began in `epoch`. `key` is the
+    /// variant's key, if the Vary list is known.
     pub(crate) fn may_join(&self, base: &CacheKey, key: Option<Key>, epoch: Epoch) -> bool {
         let may_join = self.groups.lock(base.hash).may_join(base.hash, key, epoch.order);
         may_join && !self.purges.may_touch(&base.text, epoch.begun)
@@ -329,14 +331,14 @@ impl Cache {
         }
     }
 
-    /// Removes a response that is outdated or incomplete, so that the next request fetches it. Also
-    /// removes a response that was stored under this key a moment ago.
+    /// Removes a response that is outdated or incomplete, so that the next request fetches the
+    /// response again. Also removes a response that was stored under this key a moment ago.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.forget_record(key.hash, Scope::url_of(key));
     }
 
-    /// Like `forget`, but finds the record by its hash. Used for purged responses, so that they use
-    /// no space.
+    /// Like `forget`, but finds the record by its hash. The caller removes purged responses in this
+    /// way, so that they use no space.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
@@ -345,19 +347,19 @@ impl Cache {
     }
 
     /// Removes a response that a newer fetch replaced, even if the newer response was not stored.
-    /// Earlier fetches can no longer write under the key; later fetches can.
+    /// Earlier fetches can no longer write under the key, but later fetches can.
     pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, true);
     }
 
     /// Like `outdate`, for a key under which the look-up found nothing. Another fetch may have
-    /// written there in the meantime.
+    /// written under the key in the meantime.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
     }
 
-    /// Notes that the head of a response to be stored has arrived. Earlier fetches can no longer
-    /// write under the key, even if this response breaks off.
+    /// Notes that the head of a response to be stored has arrived. From now on, earlier fetches
+    /// cannot write under the key, even if this response breaks off.
     pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -407,7 +409,7 @@ impl Cache {
     }
 
     /// Returns the Vary list for a new response. Reuses the current list if it has the same names.
-    /// Otherwise creates a new list and returns `true`.
+    /// Otherwise creates a new list; the flag is then true.
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {
             Some(list) if list.vary == vary => (list.clone(), false),
@@ -422,7 +424,8 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // For the store, a set of slices has the size of one slice.
+    // The store sees only one slice at a time, so a set of slices counts with the size of one
+    // slice.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

@@ -1,6 +1,6 @@
-//! The reasons why responses were not stored, remembered for a short time. They serve explanations,
-//! and prevent that an object is sliced again at once. A newer refusal may overwrite the refusal of
-//! another URL.
+//! Remembers for a short time why responses were not stored. Explanations show these reasons. They
+//! also prevent that the proxy tries at once to slice the same object again. A newer refusal may
+//! overwrite the refusal of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -9,14 +9,14 @@ use foxy_store::Key;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Number of remembered refusals. They use 48 KiB in all.
+/// Number of remembered refusals. They use 48 KiB of memory in all.
 const MAX_REFUSALS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotKept {
-    /// A caching rule forbids storing the response.
+    /// A caching rule forbids the cache to store the response.
     Rule(NotStoredReason),
-    /// The response is an error, and the stored response may be served instead.
+    /// The response is an error, and the cache may serve the stored response instead.
     StaleIfError,
     /// The response is larger than the object limit.
     TooLarge,
@@ -28,7 +28,7 @@ pub enum NotKept {
 }
 
 impl NotKept {
-    /// A stable name for `Cache-Status` details, logs and explanations.
+    /// Returns a stable name for `Cache-Status` details, logs and explanations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.name(),
@@ -39,7 +39,7 @@ impl NotKept {
         }
     }
 
-    /// The section of the standard that gives the rule.
+    /// Returns the section of the standard or document that gives the rule.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule(reason) => reason.section(),
@@ -69,12 +69,12 @@ impl fmt::Display for NotKept {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub status: u16,
-    /// When the head of the response arrived.
+    /// Time when the head of the response arrived.
     pub at: WallTime,
     pub why: NotKept,
 }
 
-/// The last refusals, found by URL.
+/// The last refusals. A place in the table is found by the hash of the URL.
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
 }
@@ -95,7 +95,7 @@ impl Refusals {
         self.with(url, |place| *place = place.filter(|(key, _)| *key != url.hash));
     }
 
-    /// Returns the last refusal, unless a later response was stored.
+    /// Returns the last refusal for the URL. Returns `None` if a later response was stored.
     pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
         self.with(url, |place| {
             place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)

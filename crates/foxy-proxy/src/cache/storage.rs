@@ -1,5 +1,5 @@
-//! The store as the proxy uses it. Requests have a callback and never block a worker. If the store
-//! is busy, slow or broken, requests miss the cache, but the proxy still answers them.
+//! The proxy's view of the store. Requests to the store have a callback and never block a worker.
+//! If the store is busy, slow or broken, requests miss the cache, but the proxy still answers them.
 
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
@@ -13,11 +13,11 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Receives a store's answer. May be called on any thread.
+/// Callback that receives the store's answer. The store may call it on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// A store. Calls return without waiting; the reply follows later. If the store has stopped, the
-/// reply is dropped without a call.
+/// A store of records. The methods return without waiting; the reply follows later. If the store
+/// has stopped, it drops the reply without a call.
 pub trait ObjectStore: Send + Sync {
     /// Reads a record.
     fn get(&self, key: Key, reply: Reply);
@@ -32,11 +32,12 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-/// Number of records that are read at a time: as many as fit in the budget, within these bounds.
+/// Bounds for the number of records that are read at a time. Within these bounds, the number is the
+/// number of parts that fit in the memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
-/// The key of one part of a body. The random number of the fill gives the parts of two fills
+/// Returns the key of one part of a body. The random number `fill` gives the parts of two fetches
 /// different keys.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
@@ -50,7 +51,7 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreSilent;
 
-/// A store, and how long clients wait for it.
+/// A store, and the time for which clients wait for it.
 #[derive(Clone)]
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
@@ -71,8 +72,8 @@ impl Storage {
         Self { store, patience, negative_lifetime, doubts: Arc::default(), reads }
     }
 
-    /// Reads an entry. Returns nothing if the entry was removed and the store has not confirmed the
-    /// removal.
+    /// Reads an entry. Returns `Ok(None)` if the proxy removed the entry and the store has not
+    /// confirmed the removal.
     pub(crate) async fn entry(
         &self,
         key: &CacheKey,
@@ -114,8 +115,9 @@ impl Storage {
         }
     }
 
-    /// How long an answer waits for a part. An answer that has begun waits longer, because
-    /// otherwise the origin must send the rest, or the answer is cut off.
+    /// Returns the longest time for which an answer waits for a part. An answer that has begun
+    /// waits longer. Otherwise the origin would have to send the rest, or the answer would be cut
+    /// off.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
         if begun { PATIENCE_FACTOR_FOR_BEGUN_ANSWERS * self.patience } else { self.patience }
     }
@@ -147,8 +149,9 @@ impl Storage {
         }
     }
 
-    /// Stores a record. If the store refuses the record and `replaces` names a URL, the old record
-    /// under the key is removed. The old record is outdated and must not be served again.
+    /// Stores a record. `replaces` names the URL if the old record under the key is outdated. If
+    /// the store then refuses the new record, this method removes the old record, so that it is not
+    /// served again.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -185,8 +188,8 @@ impl Storage {
         receiver
     }
 
-    /// Removes a record of `url`. From now on, look-ups do not find it. The receiver is notified
-    /// when the removal is durable.
+    /// Removes a record of `url`. From now on, look-ups do not find the record. The receiver gets
+    /// the answer when the removal is durable.
     pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key, url));
@@ -200,8 +203,8 @@ impl Storage {
         receiver
     }
 
-    /// Returns the scopes that must be purged before the process ends, so that removals without
-    /// confirmation stay effective.
+    /// Returns the scopes of all unconfirmed removals. The caller must purge these scopes before
+    /// the process ends, so that the removed responses do not come back.
     pub(crate) fn in_doubt(&self) -> Vec<Scope> {
         self.doubts.left()
     }
@@ -225,15 +228,15 @@ impl ObjectStore for foxy_store::StoreHandle {
     }
 }
 
-/// Number of keys that are remembered singly. If more removals are unconfirmed, all records of the
-/// store are ignored.
+/// Number of keys that are remembered one by one. If more removals are unconfirmed, the proxy
+/// ignores all records of the store.
 const MAX_UNCONFIRMED: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt(u64);
 
-/// Removals that the store has not confirmed. Records under these keys are ignored, so that a busy
-/// store cannot bring invalidated responses back. Before the process ends, these keys must be
+/// Removals that the store has not confirmed. The proxy ignores records under these keys, so that a
+/// busy store cannot bring invalidated responses back. Before the process ends, these keys must be
 /// purged.
 #[derive(Default)]
 struct UnconfirmedRemovals {
@@ -273,8 +276,8 @@ impl UnconfirmedRemovals {
         !state.about_all && !state.open.contains_key(&key)
     }
 
-    /// Ends a removal that the store has confirmed, or that a newer record has replaced. A later
-    /// removal of the same key stays unconfirmed.
+    /// Forgets the removal `doubt`, because the store has confirmed it or has stored a newer
+    /// record. If the same key was removed again later, the later removal stays unconfirmed.
     fn settle(&self, key: Key, doubt: Option<Doubt>) {
         let mut state = self.lock();
         if doubt.is_some() && state.open.get(&key).map(|(last, _)| *last) == doubt {
@@ -282,8 +285,8 @@ impl UnconfirmedRemovals {
         }
     }
 
-    /// Returns the scopes to purge, so that the next process does not use records whose removal is
-    /// unconfirmed.
+    /// Returns the scopes to purge, so that the next process does not use records with an
+    /// unconfirmed removal.
     fn left(&self) -> Vec<Scope> {
         let state = self.lock();
         if state.about_all {

@@ -1,5 +1,5 @@
-//! A stored response: the values that the caching rules need, the head as it is sent, and the body.
-//! A large body is stored in parts.
+//! A stored response: the values that the caching rules need, the head in the form in which it is
+//! sent, and the body. A large body is stored in parts.
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::core::View;
@@ -13,10 +13,10 @@ use foxy_rules::{Policy, ResponseControl, Vary};
 use foxy_store::Key;
 use std::sync::Arc;
 
-/// The end of the key of a part or of a set of slices.
+/// Last bytes of the key of a part or of a set of slices.
 const PART_NAME: &[u8] = b"\npart";
 
-/// A cache key: the text that is compared, and the hash by which a record is found.
+/// A cache key. The cache compares the text, and finds a record by the hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey {
     /// `scheme://authority/path?query`. The key of a variant continues with a line end and the
@@ -34,7 +34,8 @@ impl CacheKey {
         Self { text, hash }
     }
 
-    /// The key of a part of the response under this key. Keys of variants are longer.
+    /// Returns the key for partial content of the response under this key. Keys of variants are
+    /// longer, so they never equal this key.
     pub fn part(&self) -> Self {
         Self::new([&self.text[..], PART_NAME].concat())
     }
@@ -44,12 +45,14 @@ impl CacheKey {
         Some(VaryList { vary, salt: rest.try_get_u64().ok()? })
     }
 
-    /// Whether this is the key of a variant. Keys of variants are longer than keys of parts.
+    /// Returns true if this is the key of a variant of `base`. Keys of variants are longer than
+    /// keys of parts.
     pub(crate) fn is_variant_of(&self, base: &Self) -> bool {
         self.text.len() > base.text.len() + PART_NAME.len()
     }
 
-    /// The key of one variant under this key.
+    /// Returns the key of one variant of this URL. `secondary` contains the request's values of the
+    /// Vary fields.
     pub(crate) fn variant(&self, list: &VaryList, secondary: &[u8]) -> Self {
         let mut text = BytesMut::from(&self.text[..]);
         text.put_u8(b'\n');
@@ -60,8 +63,8 @@ impl CacheKey {
 }
 
 /// The names of the request headers that choose among the responses of a URL (Vary). The salt is
-/// part of each variant's key. A new list has a new salt, so the variants of the old list are no
-/// longer found.
+/// part of each variant's key. A new list has a new salt, so look-ups no longer find the variants
+/// of the old list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
     pub vary: Vary,
@@ -77,7 +80,7 @@ pub enum StoredBody {
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub key: Bytes,
-    /// The head without hop-by-hop fields, Age and framing.
+    /// The head without hop-by-hop fields, Age and Content-Length.
     pub head: Arc<ResponseHead>,
     /// The status line and header lines as HTTP/1.1 text. Age, Cache-Status, framing and the final
     /// empty line are left out, because each answer adds its own.
@@ -92,8 +95,8 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Creates a stored response. `head` must be without hop-by-hop fields, Age and framing. Every
-    /// purge applies until `begun` is set.
+    /// Creates a stored response. `head` must be without hop-by-hop fields, Age and Content-Length.
+    /// Until the caller sets `begun`, every purge applies to the response.
     pub fn new(
         key: Bytes,
         head: &ResponseHead,
@@ -106,7 +109,8 @@ impl Stored {
         Self::written(key, head, wire, policy, times, length, body)
     }
 
-    /// Like [`Stored::new`], with the head as HTTP/1.1 text.
+    /// Like [`Stored::new`], but the caller provides `head` and `wire`, the same head as HTTP/1.1
+    /// text.
     pub(crate) fn written(
         key: Bytes,
         head: ResponseHead,
@@ -135,8 +139,8 @@ impl Stored {
         }
     }
 
-    /// The key under which the parts of this response are stored: its own key, or the key of the
-    /// URL if this response is a set of slices.
+    /// Returns the key from which the keys of the body's parts are derived. This is the response's
+    /// own key, or the key of the URL if the response is a set of slices.
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
         Key::of(url.unwrap_or(&self.key))
@@ -152,7 +156,7 @@ impl Stored {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Whether both belong to the same representation and have equal freshness.
+    /// Returns true if both responses belong to the same representation and are equally fresh.
     pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
         self.lifetime == other.lifetime
             && self.control == other.control
@@ -172,7 +176,7 @@ impl Stored {
     }
 }
 
-/// Removes Age and the framing, because each answer adds its own.
+/// Removes Age and Content-Length, because each answer adds its own values.
 pub(crate) fn strip(headers: &mut Headers) {
     headers.remove_all(["age", "content-length"]);
 }
@@ -181,7 +185,7 @@ pub(crate) fn strip(headers: &mut Headers) {
 pub(crate) struct Placement {
     pub(crate) key: CacheKey,
     pub(crate) list: Option<VaryList>,
-    /// Whether the list must be stored too.
+    /// True if the list must be stored too.
     pub(crate) has_new_list: bool,
 }
 

@@ -1,6 +1,7 @@
-//! The record head of a stored response. The head is most of a small record, so its form is short:
-//! numbers of variable length, well-known names as one byte, and dates as seconds. Anything
-//! unexpected while decoding counts as a cache miss.
+//! Encodes a stored response as the head of a record. The head is the largest part of a small
+//! record, so its form is short. Numbers have variable length, well-known names take one byte, and
+//! dates are stored as seconds. If the decoder finds anything unexpected, the record counts as a
+//! cache miss.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
@@ -10,14 +11,15 @@ use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Policy, Role, Vary, date};
 
-/// First byte of a response's record head. This byte, the two constants below and [`NAMES`] must
-/// change together. Records with any other first byte are ignored.
+/// First byte of a response's record head. A change of the form must change this byte and the two
+/// constants below. The form also includes [`NAMES`]. The decoder ignores records with any other
+/// first byte.
 const RESPONSE: u8 = 6;
 /// Like [`RESPONSE`], for a response whose caching a targeted field (RFC 9213) controls.
 const TARGETED_RESPONSE: u8 = 7;
 const VARIES: u8 = 8;
 
-/// Names that are encoded as their index, if written as here or in lower case.
+/// Names that are encoded as their index, if they are written exactly like this or in lower case.
 const NAMES: [&str; 44] = [
     "Date",
     "Content-Type",
@@ -77,7 +79,8 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
 /// The end of the year 9999, in seconds since 1970.
 const LAST_DATE_SECONDS: u64 = 253_402_300_799;
 
-/// Number of text bytes to reserve for each byte of the record.
+/// Number of text bytes to reserve for each byte of the record. The text is longer than the record,
+/// because names and dates are short in the record.
 const TEXT_BYTES_PER_RECORD_BYTE: usize = 3;
 
 pub fn encode_response(stored: &Stored) -> Bytes {
@@ -122,7 +125,7 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
 }
 
 /// Decodes a record. Returns `None` if the record has another form or belongs to another key.
-/// `negative_lifetime` is in seconds.
+/// `negative_lifetime` is the lifetime in seconds of negative answers that do not give their own.
 pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
     let mut head = head;
     let kind = head.try_get_u8().ok()?;
@@ -179,8 +182,8 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
-/// Writes a name. A known name is twice its index (from 1), minus one if it is in lower case. Any
-/// other name is 0, followed by the name.
+/// Writes a name. A known name is written as twice its index, counted from 1; in lower case, as
+/// this number minus one. Any other name is written as 0, its length and its bytes.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),
@@ -194,7 +197,7 @@ fn put_name(out: &mut BytesMut, name: &[u8]) {
     }
 }
 
-/// For each length, a bit set of the names with this length.
+/// For each length, a set of the names with this length. Bit `i` stands for `NAMES[i]`.
 const OF_LENGTH: [u64; 64] = {
     let (mut places, mut place) = ([0; 64], 0);
     while place < NAMES.len() {
@@ -225,8 +228,8 @@ fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
-/// Writes a value. A date is twice its seconds plus one. Any other value is twice its length,
-/// followed by the value.
+/// Writes a value. A date is written as twice its seconds plus one. Any other value is written as
+/// twice its length, followed by its bytes.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
     if let Some(time) = date::exact(value) {
         put_number(out, 2 * time.seconds() + 1);

@@ -1,4 +1,5 @@
-//! Tests of stored responses: their form as records, and the values after reading them back.
+//! Tests that responses and Vary lists have the same values after they are encoded as records and
+//! decoded.
 
 use super::*;
 
@@ -74,6 +75,7 @@ fn a_vary_list_reads_back_and_its_salt_parts_variants() {
 }
 
 /// Encodes a head with these fields as a record, and checks that decoding returns the same head.
+/// Returns the record.
 fn form(fields: &[(&str, &str)]) -> Bytes {
     let mut head = ResponseHead::new(200);
     fields.iter().for_each(|(name, value)| head.headers.append(name, value));
@@ -159,7 +161,7 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
         for place in 2..line.len() {
             let mut line = line;
             line[place] = bad;
-            // Around a value, this byte counts as a blank and is dropped.
+            // At both ends of a value, the decoder drops this byte as a blank.
             assert_eq!(
                 reads(head(&ok, &line)),
                 place == 2 || place == 6,

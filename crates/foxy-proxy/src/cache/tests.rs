@@ -1,4 +1,4 @@
-//! Tests which answers the cache may give while fills and invalidations overlap, and the store is
+//! Tests which answers the cache may give while fetches and invalidations overlap, and the store is
 //! fast, slow or failing.
 
 use super::*;
@@ -11,7 +11,7 @@ use foxy_store::{AbsentReason, Answer, Key, RefusedReason};
 use foxy_testkit::store::Records;
 use std::time::Duration;
 
-/// How a store reacts to one kind of request.
+/// Reaction of the test store to one kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Temper {
     Willing,
@@ -19,7 +19,7 @@ enum Temper {
     Silent,
 }
 
-/// A store in memory whose reaction to each kind of request can be chosen.
+/// A store in memory. The test chooses how the store reacts to each kind of request.
 struct MoodyStore {
     records: Records,
     silent: Mutex<Vec<Reply>>,

@@ -1,5 +1,5 @@
-//! A map with SIEVE eviction (Zhang et al., NSDI 2024), in which a hit only sets a mark. The owner
-//! of the map limits the number of bytes.
+//! A map with SIEVE eviction (Zhang et al., NSDI 2024). A hit only sets a mark on the entry. The
+//! owner of the map limits the number of bytes.
 
 use foxy_store::{Key, KeyMap};
 
@@ -105,8 +105,8 @@ impl<Value: Clone> Sieve<Value> {
         self.free.push(index);
     }
 
-    /// Evicts the first unmarked entry. The hand moves from the oldest entry towards the newest and
-    /// clears the marks on its way.
+    /// Evicts the first unmarked entry. The hand moves from the oldest entry towards the newest
+    /// entry, and clears the mark of each entry that it passes.
     pub(super) fn evict(&mut self) {
         let mut at = self.hand.or(self.oldest);
         while let Some(index) = at {

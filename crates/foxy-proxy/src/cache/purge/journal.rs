@@ -1,6 +1,6 @@
-//! The purge journal as bytes. Each block is appended to the file twice, so that damage to one copy
-//! loses nothing. An incomplete block at the end was never acknowledged, so it can be ignored.
-//! Damage before the end may have lost purges, so the whole cache becomes unreliable.
+//! Encodes and decodes the purge journal. Each block is appended to the file twice, so that damage
+//! to one copy loses nothing. An incomplete block at the end was never acknowledged, so the reader
+//! ignores it. Damage before the end may have lost purges, so the whole cache becomes unreliable.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
@@ -8,9 +8,9 @@ use foxy_store::{Key, Site};
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// Size of one copy of a block.
+/// Size in bytes of one copy of a block.
 const PAGE_BYTES: usize = 4096;
-/// Size of a block with both copies.
+/// Size in bytes of a block with both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
 /// Layout, with sizes in bytes: checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8,
 /// place 8.
@@ -20,17 +20,17 @@ const HEADER_BYTES: usize = 56;
 const ENTRY_BYTES: usize = 48;
 const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
-/// The start of the magic number, which is the same in every version.
+/// The start of the magic number. It is the same in every version of the format.
 const ANY_VERSION: &[u8] = b"foxypur";
 
-/// The identity of a journal. Every block repeats it.
+/// The identity of a journal. Every block contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The random number of the series. Records from another series may have missed purges, so they
-    /// are not used.
+    /// The random number of the series. A purge of this journal is unknown in other series. So the
+    /// cache does not use records from another series.
     pub era: u64,
-    /// The random number of a set of stores that are used together. It changes if one store of the
-    /// set is replaced.
+    /// The random number of a set of stores that are used together. The number changes if one store
+    /// of the set is replaced.
     pub set: u64,
     /// The store's place in the set, from [`place`].
     pub place: u64,
@@ -46,22 +46,22 @@ pub fn place(description: &str) -> u64 {
 pub struct Journal {
     /// The identity of the journal.
     pub series: Series,
-    /// The number of the last purge.
+    /// The number of the last purge in the journal.
     pub latest: u64,
     /// The rules, in the order in which they were written.
     pub rules: Vec<Rule>,
 }
 
-/// Why a journal is unreliable.
+/// The reason for which a journal is unreliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreliable {
-    /// The first block is unreadable.
+    /// The first block cannot be read.
     NoBeginning,
-    /// A block before the last is unreadable.
+    /// A block before the last block cannot be read.
     Damaged,
     /// A rule has an unknown kind.
     Unknown,
-    /// Another version of foxy wrote it.
+    /// Another version of foxy wrote the journal.
     OtherVersion,
 }
 
@@ -76,8 +76,8 @@ impl fmt::Display for Unreliable {
     }
 }
 
-/// Appends blocks with `rules`, numbered from `first`. Without rules, appends one empty block.
-/// Returns the next block number.
+/// Appends blocks with `rules` to `out`. The first block has the number `first`. Without rules,
+/// appends one empty block. Returns the number of the next block.
 pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
@@ -184,7 +184,7 @@ fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
     })
 }
 
-/// Reads a journal. If the result is [`Unreliable`], an acknowledged purge may be missing.
+/// Decodes a journal. If the result is [`Unreliable`], an acknowledged purge may be missing.
 pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
     let mut journal: Option<Journal> = None;
     let mut hole = false;

@@ -1,4 +1,5 @@
-//! Tests reading of journals: unchanged, cut off, damaged, and mixed from two journals.
+//! Tests that journals are read correctly if they are unchanged, cut off, damaged, or mixed from
+//! two journals.
 
 use super::*;
 use crate::cache::purge::rule::Named;
@@ -25,7 +26,7 @@ fn rules(count: u64) -> Vec<Rule> {
         .collect()
 }
 
-/// A journal with a first block, followed by one block for each half of the rules.
+/// Creates a journal with an empty first block and one block for each half of the rules.
 fn journal(rules: &[Rule]) -> Vec<u8> {
     let mut out = Vec::new();
     let next = append(&mut out, 0, SERIES, 0, &[]);

@@ -1,6 +1,6 @@
-//! Purges: rules that remove stored responses. A rule applies to every response whose fetch began
-//! before it, including responses in flight. A [`PurgeKeeper`] makes purges durable; this module
-//! does no file IO.
+//! A purge is a rule that removes stored responses. The rule applies to every response whose fetch
+//! began before the purge, including responses in flight. A [`PurgeKeeper`] makes purges durable;
+//! this module does no file IO.
 
 pub mod journal;
 mod rule;
@@ -16,19 +16,22 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// Number of rules that are applied under one lock.
+/// Number of rules that are applied under one lock. The number is small, so that workers do not
+/// wait long for the lock.
 const RULES_PER_LOCK: usize = 256;
 
-/// The time of a fetch, counted in purges. A response is affected only by purges after its stamp.
+/// Start of a fetch, as the number of the last purge before it. Only purges with higher numbers
+/// affect the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The number of the series. Zero means that the fetch began before any purge.
+    /// The number of the journal series. Zero means that the fetch began before any purge.
     pub era: u64,
     /// The number of the last purge before the fetch began.
     pub moment: u64,
 }
 
-/// The number of the last purge that is known not to affect a stored response.
+/// The number of the last purge that is known not to affect a stored response. The proxy need not
+/// check earlier purges again.
 #[derive(Debug, Default)]
 pub struct Cleared(AtomicU64);
 
@@ -46,7 +49,7 @@ pub struct PurgeBook {
 }
 
 impl PurgeBook {
-    /// Creates a book. `latest` is the number of the last purge.
+    /// Creates a book with `rules`. `latest` is the number of the last purge.
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
@@ -58,12 +61,12 @@ impl PurgeBook {
         }
     }
 
-    /// The number of the series.
+    /// Returns the number of the journal series.
     pub const fn era(&self) -> u64 {
         self.era
     }
 
-    /// The number of the last purge.
+    /// Returns the number of the last purge.
     pub fn latest(&self) -> u64 {
         self.latest.load(Ordering::Acquire)
     }
@@ -73,8 +76,9 @@ impl PurgeBook {
         Stamp { era: self.era, moment: self.latest() }
     }
 
-    /// Puts rules in force, in small batches so that workers do not wait long. Durable rules must
-    /// already be durable, because a stamp must never name a purge that a crash could undo.
+    /// Puts rules in force, in small batches so that workers do not wait long. If the cache has a
+    /// store, the rules must already be durable. Otherwise a crash could undo a purge that a stamp
+    /// names.
     pub fn apply(&self, rules: &[Rule]) {
         for part in rules.chunks(RULES_PER_LOCK) {
             let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
@@ -85,13 +89,13 @@ impl PurgeBook {
         }
     }
 
-    /// All rules in force.
+    /// Returns all rules in force.
     pub fn rules(&self) -> Vec<Rule> {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// Decides whether a purge affects a stored response. A response that no purge affects is
-    /// checked only once per purge.
+    /// Decides whether a purge affects a stored response. If no purge affects the response, the
+    /// book does not check the response again until the next purge.
     pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
@@ -109,7 +113,7 @@ impl PurgeBook {
         verdict
     }
 
-    /// Whether a purge since `begun` may apply to the response in flight for `url`.
+    /// Returns true if a purge since `begun` may apply to the response in flight for `url`.
     pub(crate) fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         let may_touch = || {
             let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +123,7 @@ impl PurgeBook {
     }
 }
 
-/// Why a purge failed.
+/// The reason for which a purge failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotPurged {
     /// The purge could not be made durable.
@@ -133,7 +137,7 @@ pub enum NotPurged {
 }
 
 impl NotPurged {
-    /// The reason as one word.
+    /// Returns the reason as one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotDurable => "purge-not-durable",
@@ -143,7 +147,7 @@ impl NotPurged {
         }
     }
 
-    /// A one-line message that names a remedy.
+    /// Returns a one-line message that names a remedy.
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotDurable => {
@@ -169,17 +173,19 @@ impl fmt::Display for NotPurged {
     }
 }
 
-/// Receives the number of the last rule of a purge. May be called on any thread.
+/// Callback that receives the number of the last rule of a purge. The keeper may call it on any
+/// thread.
 pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
 
-/// Makes purges durable and puts them in force, in order. Calls return without waiting.
+/// Makes purges durable and puts them in force, in order. The methods return without waiting for
+/// the disk.
 pub trait PurgeKeeper: Send + Sync {
-    /// Queues a purge. If the reply is dropped without a call, the reason is
+    /// Queues a purge. If the keeper drops `reply` without a call, the purge failed with
     /// [`NotPurged::Stopping`].
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 
-/// The purges in force, with the keeper that adds more.
+/// The purges in force, and the keeper that adds more purges.
 #[derive(Clone)]
 pub struct Purges {
     /// The purges in force.
@@ -211,7 +217,7 @@ impl PurgeKeeper for Unkept {
     }
 }
 
-/// Turns orders into rules, numbered from `latest` + 1.
+/// Converts orders to rules with consecutive numbers, beginning with `latest` + 1.
 pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
     (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
 }
@@ -222,7 +228,7 @@ impl Stored {
         Self { begun, ..self }
     }
 
-    /// Returns a copy that has been stale since the given time.
+    /// Returns a copy of the response that became stale at `since`.
     pub fn stale_since(&self, since: WallTime, now: WallTime) -> Self {
         let fresh_for = self.lifetime.min(self.times.age(since)).min(self.times.age(now));
         Self { lifetime: fresh_for, ..self.clone() }

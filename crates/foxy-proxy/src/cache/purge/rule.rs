@@ -1,5 +1,5 @@
 //! Purge orders and rules. A rule stores names as hashes, so that all rules have the same size.
-//! After a hash collision, one response is fetched again without need.
+//! After a hash collision, the proxy fetches a response again without need.
 
 use crate::cache::stored::CacheKey;
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use foxy_store::{Key, Site};
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Length of the longest prefix or tag.
+/// Length in bytes of the longest prefix or tag.
 pub const MAX_NAME_BYTES: usize = 4096;
 
 /// The stored responses to which a purge applies.
@@ -34,9 +34,9 @@ pub enum Scope {
         /// The prefix's site.
         site: Site,
     },
-    /// Every URL with the same scheme, host and port.
+    /// Every URL with a certain scheme, host and port.
     Site(Site),
-    /// Everything.
+    /// Every response.
     All,
 }
 
@@ -52,7 +52,7 @@ pub enum Strength {
 }
 
 impl Strength {
-    /// The name in messages and settings.
+    /// Returns the name in messages and settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Soft => "soft",
@@ -61,23 +61,24 @@ impl Strength {
     }
 }
 
-/// A purge as requested.
+/// A purge as the client requested it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The purged responses.
     pub scope: Scope,
     /// Soft or hard.
     pub strength: Strength,
-    /// When the purge was requested. Softly purged responses are stale from this time on.
+    /// Time of the request for the purge. Softly purged responses are stale from this time on.
     pub at: WallTime,
 }
 
 /// A purge in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The purge as requested.
+    /// The purge as the client requested it.
     pub order: Order,
-    /// The number of this purge, counted from 1. The rule applies to fetches that began before it.
+    /// The number of this purge, counted from 1. The rule applies to fetches that began before the
+    /// purge.
     pub moment: u64,
 }
 
@@ -90,7 +91,7 @@ pub enum Named {
     Tag,
     /// The beginning of one or more URLs.
     Prefix,
-    /// A host. Scheme and port are included unless they are the usual ones.
+    /// A host, optionally with a scheme and a port.
     Site,
 }
 
@@ -145,7 +146,8 @@ impl Named {
     }
 }
 
-/// Returns the cache key of a URL as a person writes it. `None` if the proxy caches no such URL.
+/// Returns the cache key of a URL that a person wrote. Returns `None` if the URL is invalid, or its
+/// scheme is neither `http` nor `https`.
 pub fn key_of(url: &str) -> Option<Vec<u8>> {
     let url = url.split('#').next().unwrap_or(url);
     let target = Target::parse(&Method::Get, Bytes::copy_from_slice(url.as_bytes())).ok()?;
@@ -183,12 +185,13 @@ pub(crate) fn site_of(text: &[u8]) -> Site {
 }
 
 impl Scope {
-    /// The scope that contains exactly this URL.
+    /// Returns the scope that contains exactly this URL.
     pub fn url(key: &CacheKey) -> Self {
         Self::Url { key: key.hash, site: site_of(&key.text) }
     }
 
-    /// The scope of the URL to which a key belongs. The key may be the key of a variant or part.
+    /// Returns the scope of the URL to which a key belongs. `key` may be the key of a variant or
+    /// part.
     pub(crate) fn url_of(key: &CacheKey) -> Self {
         let url = url_of(&key.text);
         if url.len() == key.text.len() {
@@ -198,7 +201,8 @@ impl Scope {
         }
     }
 
-    /// The scope of a tag. Tags are case-insensitive because some origins change their case.
+    /// Returns the scope of a tag. Tags are case-insensitive because some origins change their
+    /// case.
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
     }
@@ -217,7 +221,7 @@ fn hash_of_tag(tag: &[u8]) -> u128 {
     xxh3_128(&tag.to_ascii_lowercase())
 }
 
-/// The hashes of a response's tags: the words in `Surrogate-Key` and the list elements in
+/// Returns the hashes of a response's tags: the words in `Surrogate-Key` and the list elements in
 /// `Cache-Tag`.
 pub(crate) fn tags(headers: &Headers) -> impl Iterator<Item = u128> {
     let blank = |byte: &u8| byte.is_ascii_whitespace();

@@ -1,6 +1,6 @@
-//! The purges in force, as a table of limited size that does no IO.
+//! The purges in force, in a table of limited size. The table does no IO.
 //!
-//! A rule never expires. If there are too many rules, the oldest are widened: a URL or prefix
+//! A rule never expires. If there are too many rules, the oldest rules are widened: a URL or prefix
 //! becomes its site, and a tag or site becomes everything. Widened rules purge more than requested,
 //! never less.
 
@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Untouched,
-    /// The response is stale, whatever its lifetime.
+    /// The response has been stale since this time, even if its lifetime has not ended.
     Stale {
         since: WallTime,
     },
@@ -26,7 +26,8 @@ pub enum Verdict {
 pub struct Limits {
     pub urls: usize,
     pub tags: usize,
-    /// Number of prefixes. A look-up computes one hash for each different prefix length.
+    /// Number of prefixes. This limit is low, because a look-up computes one hash for each
+    /// different prefix length.
     pub prefixes: usize,
     pub sites: usize,
 }
@@ -95,7 +96,7 @@ impl PurgeTable {
         Self { limits, ..Self::default() }
     }
 
-    /// Adds a rule. Rules may be added in any order and more than once.
+    /// Adds a rule. The caller may add rules in any order and more than once.
     pub fn add(&mut self, rule: &Rule) {
         let marks = Marks::one(rule);
         match rule.order.scope {
@@ -172,7 +173,7 @@ impl PurgeTable {
         half.into_iter().for_each(|(_, marks)| self.all.join(marks));
     }
 
-    /// Returns the purges that apply to a URL, not counting tags.
+    /// Returns the purges that apply to a URL, without purges of tags.
     fn of_url(&self, url: &[u8]) -> Marks {
         let mut marks = self.all;
         if let Some(found) = self.sites.get(&site_of(url)) {
@@ -207,7 +208,7 @@ impl PurgeTable {
         }
     }
 
-    /// Whether a purge since `begun` may apply to the response in flight for `url`.
+    /// Returns true if a purge since `begun` may apply to the response in flight for `url`.
     pub fn may_touch(&self, url: &[u8], begun: u64) -> bool {
         self.newest_tag > begun || self.of_url(url).newest() > begun
     }
@@ -236,7 +237,8 @@ impl PurgeTable {
     }
 }
 
-/// Removes the oldest half of a map that has more than `limit` entries.
+/// If a map has more than `limit` entries, removes the oldest entries and keeps `limit / 2`.
+/// Returns the removed entries.
 fn oldest_half<K: Copy + Eq + Hash, V: Copy>(
     map: &mut HashMap<K, V>,
     limit: usize,

@@ -1,4 +1,5 @@
-//! Tests which responses the rules apply to, for single rules and for too many rules.
+//! Tests to which responses purge rules apply, for single rules and for more rules than the limits
+//! allow.
 
 use super::*;
 use crate::cache::purge::rule::{Named, tags};
