@@ -1,5 +1,5 @@
-//! Block devices used instead of a file: opening, length and block size. This module never creates,
-//! resizes, trims or removes a device, and never reads its content.
+//! Opens block devices that a store uses instead of a file, and returns their sizes. This module
+//! never creates, resizes, trims or removes a device, and never reads its content.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -10,19 +10,20 @@ use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Largest accepted logical block in bytes. Stores write whole pages. A torn write of a larger
-/// block would damage neighbouring pages.
+/// Maximum logical block size in bytes. Stores write whole pages of 4096 bytes. With larger blocks,
+/// a torn write would damage neighbouring pages.
 const MAX_BLOCK_BYTES: u32 = 4096;
 
-/// Opens the block device `name`, or the target of a symbolic link, and returns its size in bytes.
-/// With `OFlags::EXCL` the kernel refuses a device that is mounted, part of a volume, or opened
-/// exclusively by another process (open(2)).
+/// Opens the block device `name` and returns its size in bytes. If `name` is a symbolic link, opens
+/// the target. With `OFlags::EXCL` the kernel refuses a device that is mounted, part of a volume,
+/// or opened exclusively by another process (open(2)).
 pub(crate) fn open_block_device(
     folder: impl AsFd,
     name: &str,
     flags: OFlags,
 ) -> Result<(OwnedFd, u64), IoError> {
-    // Check the kind first: opening another kind of file could block or trigger an action.
+    // Check the kind before opening, because opening another kind of file could block or have
+    // effects.
     if !is_block_device(&statat(&folder, name, AtFlags::empty())?) {
         return Err(IoError::WrongKind);
     }
@@ -47,8 +48,8 @@ pub(crate) fn open_block_device(
     }
 }
 
-/// Whether an open block device is read-only. For such a device, the kernel either reports missing
-/// permission when it is opened for writing, or refuses the writes.
+/// Returns whether an open block device is read-only. If a process opens such a device for writing,
+/// the kernel either reports a missing permission or refuses later writes.
 fn is_read_only(device: impl AsFd) -> bool {
     const BLKROGET: Opcode = opcode::none(0x12, 94);
     // SAFETY: BLKROGET takes a pointer to an int and writes one there (block/ioctl.c).
@@ -56,7 +57,7 @@ fn is_read_only(device: impl AsFd) -> bool {
     asked.is_ok_and(|read_only| read_only != 0)
 }
 
-/// Size of an open block device in bytes. `fstat` does not return this size.
+/// Returns the size of an open block device in bytes. `fstat` does not return this size.
 pub(crate) fn length(descriptor: impl AsFd) -> Result<u64, Errno> {
     seek(descriptor, SeekFrom::End(0))
 }

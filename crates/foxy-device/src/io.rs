@@ -1,5 +1,5 @@
-//! The storage interface: operations and their results as plain data, and the trait of the devices
-//! that perform operations.
+//! The storage interface: operations and their results as plain data, and the `Device` trait that
+//! performs operations.
 
 use crate::buffer::IoBuffer;
 use foxy_base::Instant;
@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoId(pub u64);
 
-/// Identifies an open file. The submitter chooses the number at `Open` or `Create`, and may reuse
+/// Identifies an open file. The submitter chooses the number for `Open` or `Create`, and may reuse
 /// it after `Close` finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
@@ -23,8 +23,7 @@ pub struct StorePath(String);
 impl StorePath {
     /// Wraps a path that the program itself built.
     ///
-    /// # Panics
-    /// If a component is empty, `.` or `..`.
+    /// # Panics Panics if a component is empty, `.` or `..`.
     #[must_use]
     pub fn new(path: impl Into<String>) -> Self {
         let path = path.into();
@@ -33,19 +32,19 @@ impl StorePath {
         Self(path)
     }
 
-    /// The device's root directory; valid only for `List`.
+    /// Returns the path of the device's root directory. Only `List` accepts this path.
     #[must_use]
     pub const fn root() -> Self {
         Self(String::new())
     }
 
-    /// The path as text; empty for the root.
+    /// Returns the path as text. The text of the root is empty.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The directory of the last component; the root is its own parent.
+    /// Returns the directory that contains the last component. The root is its own parent.
     #[must_use]
     pub fn parent(&self) -> Self {
         Self(self.0.rsplit_once('/').map_or_else(String::new, |(parent, _)| parent.into()))
@@ -55,91 +54,93 @@ impl StorePath {
 /// An operation. Offsets and lengths are in bytes.
 #[derive(Debug)]
 pub enum IoOp {
-    /// Opens an existing file for reading and writing; returns [`IoOutput::Opened`].
+    /// Opens an existing file for reading and writing. Returns [`IoOutput::Opened`].
     Open {
-        /// The number for the open file.
+        /// The number to give the open file.
         file: FileId,
-        /// The path.
+        /// The path of the file.
         path: StorePath,
     },
-    /// Opens the block device at the path, or the target of a symbolic link there; returns
-    /// [`IoOutput::Opened`]. The device keeps its size: a write beyond the end fails, and a `Trim`
-    /// does nothing.
+    /// Opens the block device at the path. If the path is a symbolic link, opens its target.
+    /// Returns [`IoOutput::Opened`]. A block device has a fixed size: a write beyond its end fails.
+    /// A `Trim` of a block device does nothing.
     OpenBlockDevice {
-        /// The number for the open file.
+        /// The number to give the open device.
         file: FileId,
-        /// The path.
+        /// The path of the device or link.
         path: StorePath,
     },
-    /// Creates or truncates a file. Its `size` bytes read as zero. Content, name and size may be
-    /// lost in a crash until a `Sync` of the file finishes.
+    /// Creates a file or truncates an existing file. Its `size` bytes then read as zero. A crash
+    /// may lose content, name and size until a `Sync` of the file finishes.
     Create {
-        /// The number for the open file.
+        /// The number to give the open file.
         file: FileId,
-        /// The path.
+        /// The path of the file.
         path: StorePath,
-        /// Bytes to preallocate; 0 for none.
+        /// Number of bytes to preallocate; 0 preallocates nothing.
         size: u64,
     },
-    /// Closes a file. Operations in flight on it finish first.
+    /// Closes a file. Operations that are in flight on the file finish first.
     Close {
         /// The file.
         file: FileId,
     },
-    /// Reads `buffer.len()` bytes. Fewer bytes mean the end of the file or a faulty device.
+    /// Reads `buffer.len()` bytes. A shorter result means the end of the file or a faulty device.
     Read {
         /// The file.
         file: FileId,
-        /// Start of the range.
+        /// Start of the range in the file.
         offset: u64,
-        /// Filled from its start. The result returns the buffer.
+        /// The memory that receives the bytes. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Writes all of `buffer`. The bytes may be lost in a crash until a later `Sync` of the file
+    /// Writes all bytes of `buffer`. A crash may lose the bytes until a later `Sync` of the file
     /// finishes.
     Write {
         /// The file.
         file: FileId,
-        /// Start of the range.
+        /// Start of the range in the file.
         offset: u64,
         /// The bytes to write. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Makes the file's size and name durable, and every write that finished before this operation
-    /// was submitted (fdatasync).
+    /// Makes the file's size and name durable (fdatasync). Also makes every write durable that
+    /// finished before this `Sync` was submitted.
     Sync {
         /// The file.
         file: FileId,
     },
-    /// Removes a file name. Open files stay usable. After a crash the name may reappear with its
-    /// durable content.
+    /// Removes the name of a file. The file stays usable while it is open. After a crash the name
+    /// may reappear with its durable content.
     Remove {
         /// The path.
         path: StorePath,
     },
-    /// Creates a directory durably. An existing directory is not an error.
+    /// Creates a directory durably. Succeeds if the directory already exists.
     MakeDir {
-        /// The path; the parent must exist.
+        /// The path of the directory. Its parent must exist.
         path: StorePath,
     },
-    /// Lists one directory; returns [`IoOutput::Listing`].
+    /// Lists one directory. Returns [`IoOutput::Listing`].
     List {
-        /// The path.
+        /// The path of the directory.
         path: StorePath,
     },
-    /// States that a range is no longer needed. The range then reads as zero or as before.
+    /// States that a range of the file is no longer needed. The range then reads as zero or as
+    /// before.
     Trim {
         /// The file.
         file: FileId,
-        /// Start of the range.
+        /// Start of the range in the file.
         offset: u64,
-        /// Length of the range.
+        /// Length of the range in bytes.
         length: u64,
     },
 }
 
 impl IoOp {
-    /// The open file that a `Read`, `Write`, `Sync` or `Trim` uses.
+    /// Returns the open file that a `Read`, `Write`, `Sync` or `Trim` uses. Other operations return
+    /// `None`.
     pub(crate) const fn open_file(&self) -> Option<FileId> {
         match *self {
             Self::Read { file, .. }
@@ -174,22 +175,22 @@ pub struct DirectoryEntry {
 pub enum IoOutput {
     /// Success of a `Create`, `Close`, `Sync`, `Remove`, `MakeDir` or `Trim`.
     Done,
-    /// A file was opened.
+    /// Success of an `Open` or `OpenBlockDevice`.
     Opened {
         /// Size in bytes.
         size: u64,
     },
-    /// A `Read` or `Write` moved `count` bytes. The submitter treats fewer bytes than requested as
-    /// a failure.
+    /// A `Read` or `Write` moved `count` bytes. If `count` is smaller than requested, the submitter
+    /// treats the operation as failed.
     Moved {
-        /// Number of bytes, counted from the buffer's start.
+        /// Number of bytes, counted from the start of the buffer.
         count: usize,
     },
     /// A directory's entries, sorted by name.
     Listing(Vec<DirectoryEntry>),
 }
 
-/// Why an operation failed.
+/// Reason why an operation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoError {
     /// No such file or directory.
@@ -209,17 +210,17 @@ pub enum IoError {
     /// The path leads to the wrong kind of file, such as a link, folder or pipe (ELOOP, EISDIR,
     /// ENOTDIR, ENXIO).
     WrongKind,
-    /// The block device has logical blocks of more than 4096 bytes.
+    /// The logical blocks of the block device are larger than 4096 bytes.
     LargeBlocks,
-    /// The block device has a size of 0: no device is attached, or it contains no medium
+    /// The size of the block device is 0 bytes: no device is attached, or the drive is empty
     /// (ENOMEDIUM).
     NoMedium,
-    /// The process or system has no more descriptors, memory or queue entries. A later attempt can
+    /// The process or system has no free descriptor, memory or queue entry. A later attempt may
     /// succeed.
     Exhausted,
     /// The file is not open.
     NotOpen,
-    /// Any other system error number.
+    /// Any other error number of the system.
     Other(i32),
 }
 
@@ -249,17 +250,18 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
-/// The end of a file range. Returns EINVAL beyond 2^63 - 1, like pread and pwrite.
+/// Returns the end of a file range. Returns EINVAL for an end beyond 2^63 - 1, like pread and
+/// pwrite.
 pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
     let end = offset.checked_add(length).filter(|&end| i64::try_from(end).is_ok());
     end.ok_or_else(|| Errno::INVAL.into())
 }
 
-/// The result of an operation. It returns the operation's buffer, so a submitter that drops its
-/// request frees no memory that is still in use.
+/// The result of an operation. The result returns the operation's buffer. So a submitter may forget
+/// a request without freeing memory that the device still uses.
 #[derive(Debug)]
 pub struct IoDone {
-    /// The operation.
+    /// The number of the operation.
     pub id: IoId,
     /// The outcome.
     pub result: Result<IoOutput, IoError>,
@@ -267,27 +269,28 @@ pub struct IoDone {
     pub buffer: Option<IoBuffer>,
 }
 
-/// Performs operations. Each shard has its own device and shares nothing with other shards.
+/// Performs operations. Each shard has its own device, so shards share no device state.
 ///
-/// Operations may finish in any order. An operation sees the effects of operations that *finished*
-/// before it was submitted. So a submitter that needs an order must wait for each result.
+/// Operations may finish in any order. An operation sees the effects of all operations that
+/// *finished* before it was submitted. So a submitter that needs an order must wait for each
+/// result.
 pub trait Device {
-    /// Starts `op`. Every submitted operation is reaped exactly once.
+    /// Starts `op`. The device returns the result of every submitted operation exactly once.
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant);
 
-    /// Moves finished operations into `done`; never blocks. A device may delay submitted operations
-    /// until `reap` or [`crate::BlockingDevice::wait`], to start all of them with one system call.
-    /// So call one of these after submitting.
+    /// Moves finished operations into `done` without blocking. A device may delay submitted
+    /// operations until the next `reap` or [`crate::BlockingDevice::wait`], to start all of them
+    /// with one system call. So the owner must call `reap` or `wait` after `submit`.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
-    /// When a simulated device next has a result to reap. A real device returns `None` and calls
-    /// its waker instead.
+    /// Returns the time at which a simulated device has its next result. A real device returns
+    /// `None` and calls its waker instead.
     fn next_completion(&self) -> Option<Instant>;
 
-    /// Number of operations submitted and not yet reaped.
+    /// Returns the number of operations that were submitted and not yet reaped.
     fn in_flight(&self) -> usize;
 
-    /// Number of times that a dead helper was replaced.
+    /// Returns how many times a dead helper process was replaced.
     fn restarts(&self) -> u64 {
         0
     }
@@ -338,7 +341,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// All kinds.
+    /// All kinds of operations.
     pub const ALL: [Self; 11] = [
         Self::Open,
         Self::OpenBlockDevice,
@@ -353,7 +356,7 @@ impl OpKind {
         Self::Trim,
     ];
 
-    /// The kind of `op`.
+    /// Returns the kind of `op`.
     #[must_use]
     pub const fn of(op: &IoOp) -> Self {
         match op {
@@ -371,7 +374,7 @@ impl OpKind {
         }
     }
 
-    /// The name in records and tables.
+    /// Returns the name of the kind in records and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,18 +1,18 @@
-//! A deterministic device in memory, for tests and simulations: a file tree whose operations finish
-//! at once. A volatile device can simulate a crash. This device injects no other faults (see
-//! [`crate::faulty`]) and models no time.
+//! A deterministic device in memory, for tests and simulations. Each operation on its file tree
+//! finishes at once. A volatile device can simulate a crash. The device injects no other faults
+//! (see [`crate::faulty`]) and models no time.
 //!
-//! After [`Memory::crash`], a volatile device keeps only the minimum that `io` guarantees:
+//! After [`Memory::crash`], a volatile device keeps only the state that module `io` guarantees:
 //!
-//! - Writes, truncations and trims of a file may be lost until a `Sync` of the file, together with
-//!   the resulting sizes. Each change survives whole, or torn at 512-byte sectors, or not at all,
-//!   independently of other changes. Once 32 MiB of changes to a file wait, the device writes the
-//!   oldest back.
-//! - The name of a new file may be lost until a `Sync` of the file. A name that survives without
-//!   the sync leads to the surviving content, which may be empty.
-//! - A removed name may return with its durable content. A name that was created again may return
-//!   with the old file. This applies to the last 64 removed names. Directories are durable at once.
-//! - Operations that were not reaped count as unfinished. No file is open afterwards.
+//! - Until a `Sync` of a file, a crash may lose the file's writes, truncations and trims, and their
+//!   effect on its size. Each change is kept, torn at 512-byte sectors, or lost, independently of
+//!   the other changes. At 32 MiB of waiting changes to a file, the device makes the oldest
+//!   durable.
+//! - Until a `Sync` of a new file, a crash may lose its name. If the name survives without a
+//!   `Sync`, it leads to the surviving content, which may be empty.
+//! - A removed name may return with its durable content. A name that was created again may lead to
+//!   the old file. This rule applies to the last 64 removed names. Directories are durable at once.
+//! - Operations that were not reaped count as unfinished. After the crash, no file is open.
 
 mod content;
 mod file;
@@ -30,43 +30,43 @@ use std::time::Duration;
 pub(crate) use tree::FileNumber;
 use tree::Tree;
 
-/// Once one file has this many bytes of volatile changes, the oldest are written back.
+/// Limit in bytes of volatile changes to one file. At the limit, the oldest changes become durable.
 const WRITE_BACK_LIMIT: u64 = 32 << 20;
 
-/// A device in memory.
+/// A device that keeps all files in memory.
 #[derive(Debug)]
 pub struct Memory {
     tree: Tree,
     open: BTreeMap<FileId, FileNumber>,
-    /// Whether writes change only sizes.
+    /// Whether the device keeps file sizes but no bytes.
     is_null: bool,
     finished: VecDeque<(Instant, IoDone)>,
     parker: Parker,
 }
 
 impl Default for Memory {
-    /// Creates an empty device that makes everything durable at once.
+    /// Creates an empty device on which every change is durable at once.
     fn default() -> Self {
         Self::from_tree(Tree::new(0))
     }
 }
 
 impl Memory {
-    /// Creates an empty device with volatile changes. It needs twice the memory.
+    /// Creates an empty device whose changes are volatile until a sync. It needs twice the memory.
     #[must_use]
     pub fn volatile() -> Self {
         Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
     }
 
-    /// Creates a device that keeps names and sizes but no bytes, so reads return zeros. Use it to
-    /// measure everything except the disk.
+    /// Creates a device that keeps names and sizes but no bytes, so reads return zeros. Use this
+    /// device to measure all parts of the program except the disk.
     #[must_use]
     pub fn null() -> Self {
         Self { is_null: true, ..Self::default() }
     }
 
-    /// A copy with the same files, volatile or durable like the original. It has no open files and
-    /// no operations in flight. Content is shared until it is written.
+    /// Returns a copy with the same files. The copy is volatile or durable like the original. It
+    /// has no open files and no operations in flight. Both share content until one of them writes.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut tree = self.tree.clone();
@@ -76,16 +76,15 @@ impl Memory {
         Self::from_tree(tree)
     }
 
-    /// Total bytes of all named files.
+    /// Returns the total size in bytes of all files that have a name.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tree.bytes()
     }
 
-    /// Adds a blank block device of `size` bytes that [`IoOp::OpenBlockDevice`] can open.
+    /// Adds a blank block device of `size` bytes. [`IoOp::OpenBlockDevice`] can open it.
     ///
-    /// # Panics
-    /// If the folder does not exist or the path is already used.
+    /// # Panics Panics if the folder does not exist or the path is already used.
     pub fn add_block_device(&mut self, path: StorePath, size: u64) {
         let number = self.tree.create(path).expect("a free name in a folder that exists");
         let file = self.tree.file_mut(number);
@@ -94,7 +93,7 @@ impl Memory {
         self.tree.sync(number);
     }
 
-    /// The current content of a file.
+    /// Returns the current content of a file, or `None` if the file does not exist.
     #[must_use]
     pub fn content(&self, path: &StorePath) -> Option<Vec<u8>> {
         let content = self.tree.file(self.tree.find(path).ok()?).current();
@@ -103,13 +102,13 @@ impl Memory {
         Some(bytes)
     }
 
-    /// Flips the bits of `mask` in one byte of a file permanently, like a decaying medium. Returns
-    /// false if the byte does not exist.
+    /// Flips the bits of `mask` in one byte of a file, like a decaying disk. The damage is durable.
+    /// Returns false if the byte does not exist.
     pub fn rot(&mut self, path: &StorePath, offset: u64, mask: u8) -> bool {
         self.tree.find(path).is_ok_and(|number| self.tree.file_mut(number).rot(offset, mask))
     }
 
-    /// Closes every file, like the end of a process. Results that were not reaped are dropped.
+    /// Closes every file, like the end of a process. Drops results that were not reaped.
     pub fn close_all(&mut self) {
         self.finished.clear();
         for number in std::mem::take(&mut self.open).into_values() {
@@ -117,8 +116,8 @@ impl Memory {
         }
     }
 
-    /// Simulates a crash of the machine by the rules of this module. The device is then in the
-    /// state that a new process would find.
+    /// Simulates a crash of the machine by the rules in the module's documentation. The device then
+    /// has the state that a new process would find.
     pub fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         self.close_all();
         self.tree.crash(policy, random);
@@ -145,12 +144,12 @@ impl Memory {
         self.tree.next_number()
     }
 
-    /// The size of a file in bytes; `None` after the file is gone.
+    /// Returns the size of a file in bytes, or `None` if the file no longer exists.
     pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
         self.tree.size_of(number)
     }
 
-    /// Opens a file under an id. The previous file of this id is closed.
+    /// Opens a file under the id `file`. Closes the previous file of this id.
     fn assign(&mut self, file: FileId, number: FileNumber) {
         self.tree.acquire(number);
         if let Some(old) = self.open.insert(file, number) {

@@ -1,5 +1,5 @@
-//! A real disk with a small pool of threads and blocking system calls. It works everywhere, even in
-//! containers.
+//! A device for a real disk: a small pool of threads makes blocking system calls. The device works
+//! wherever threads work, including containers that forbid io_uring.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::open_file::{Files, OpenFile};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Whether IO on large files bypasses the page cache.
+/// Whether IO on large files bypasses the page cache of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
     /// All IO uses the page cache.
@@ -24,16 +24,17 @@ pub enum DirectIo {
     WhenAligned,
 }
 
-/// Which thread performs writes.
+/// Chooses the thread that performs writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// A thread of the pool, as for every other operation.
+    /// A thread of the pool performs the write, like every other operation.
     Queued,
-    /// The owner's thread, before `submit` returns, like Squid's aufs (R63).
+    /// The owner's thread performs the write before `submit` returns, like Squid's aufs
+    /// (requirement R63).
     Waited,
 }
 
-/// A device with a pool of threads.
+/// A device whose operations run on a pool of threads.
 #[derive(Debug)]
 pub struct Threads {
     shared: Arc<Shared>,
@@ -73,10 +74,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Threads {
-    /// Creates a device on `root` with `threads` threads (at least one).
+    /// Creates a device on `root` with `threads` threads, and at least one.
     ///
-    /// # Errors
-    /// If a thread cannot be started.
+    /// # Errors Returns an error if a thread cannot be started.
     pub fn new(root: &Root, threads: usize, direct: DirectIo) -> std::io::Result<Self> {
         let parker = Parker::default();
         let owner = parker.waker();
@@ -90,8 +90,8 @@ impl Threads {
         self
     }
 
-    /// Creates a device whose owner sleeps elsewhere and is woken by `owner`. Do not call its
-    /// `wait`.
+    /// Creates a device that calls `owner` to wake its owner. The owner sleeps elsewhere and must
+    /// not call `wait`.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,
@@ -139,7 +139,8 @@ impl Device for Threads {
     fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
         self.in_flight += 1;
         if let IoOp::Close { file } = op {
-            // Jobs in flight share the descriptor, so it is closed after the last of these jobs.
+            // Jobs in flight share the descriptor. The system closes the file after the last of
+            // these jobs.
             let result = self.files.remove(file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
             let done = IoDone { id, result, buffer: None };
             return lock(&self.shared.finished).push(Finished { done, opened: None });
@@ -189,13 +190,13 @@ impl BlockingDevice for Threads {
     }
 
     fn reader(&self) -> Option<Reader> {
-        // Direct IO bypasses the page cache, so the cache may lack the content.
+        // Direct IO bypasses the page cache, so the cache may not contain the content.
         (self.shared.direct == DirectIo::Off).then(|| Reader::new(Arc::clone(&self.files)))
     }
 }
 
 impl Drop for Threads {
-    /// Finishes all submitted operations, so that a closing store loses nothing.
+    /// Finishes all submitted operations, so that closing a store loses no writes.
     fn drop(&mut self) {
         lock(&self.shared.queue).closing = true;
         self.shared.work.notify_all();

@@ -1,5 +1,5 @@
-//! A device that counts and records the operations of a wrapped device (R2) and changes nothing.
-//! The counts are exact on any disk.
+//! Wraps a device to count and record its operations (requirement R2). The wrapper changes no
+//! operation or result. The counts are exact on any disk.
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, OpKind};
@@ -9,52 +9,51 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// One finished operation.
+/// The record of one finished operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// Kind of the operation.
     pub kind: OpKind,
-    /// The open file; `None` for operations on names.
+    /// The open file; `None` for operations on paths.
     pub file: Option<FileId>,
-    /// Offset in the file in bytes; 0 if not applicable.
+    /// Offset in the file in bytes; 0 for operations without an offset.
     pub offset: u64,
-    /// Number of bytes requested: of a transfer, of a trim, or of the space that a `Create`
-    /// preallocates.
+    /// Number of bytes requested. For a `Create`, the number of bytes to preallocate.
     pub length: u64,
     /// Time when the operation was submitted.
     pub submitted: Instant,
     /// Time when the result was reaped.
     pub finished: Instant,
-    /// The outcome.
+    /// Success or the error.
     pub result: Result<(), IoError>,
 }
 
 /// Counts of one kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCounts {
-    /// Number of operations reaped.
+    /// Number of operations whose result was reaped.
     pub finished: u64,
-    /// How many of these operations failed.
+    /// Number of failed operations among `finished`.
     pub failed: u64,
-    /// Bytes that reads and writes moved.
+    /// Number of bytes that reads and writes moved.
     pub bytes: u64,
     /// Sum of the times from submission to reaping, in nanoseconds.
     pub nanoseconds: u64,
 }
 
-/// Counts by kind of operation.
+/// One set of counts for each kind of operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceCounts([KindCounts; OpKind::ALL.len()]);
 
 impl TraceCounts {
-    /// The counts of `kind`.
+    /// Returns the counts of `kind`.
     #[must_use]
     pub const fn of(&self, kind: OpKind) -> KindCounts {
         self.0[kind as usize]
     }
 }
 
-/// The counts and records of a [`Traced`] device, shared between threads.
+/// The counts and records of a [`Traced`] device. Several threads can share a `Trace`.
 #[derive(Debug)]
 pub struct Trace {
     seen: Mutex<Seen>,
@@ -69,14 +68,14 @@ struct Seen {
 }
 
 impl Trace {
-    /// The counts so far.
+    /// Returns the counts since the start.
     #[must_use]
     pub fn counts(&self) -> TraceCounts {
         self.lock().counts
     }
 
-    /// The records since the last call, oldest first, and the number of older records that were
-    /// dropped.
+    /// Removes and returns all records, oldest first. Also returns the number of records that were
+    /// dropped since the last call.
     #[must_use]
     pub fn take_records(&self) -> (Vec<TraceRecord>, u64) {
         let mut seen = self.lock();
@@ -113,19 +112,19 @@ pub struct Traced<D> {
 }
 
 impl<D: Device> Traced<D> {
-    /// Wraps `inner` and keeps the last `limit` records. With 0, only counts are kept.
+    /// Wraps `inner` and keeps the last `limit` records. With a limit of 0, only counts are kept.
     pub fn new(inner: D, limit: usize) -> Self {
         let trace = Arc::new(Trace { seen: Mutex::default(), limit });
         Self { inner, trace, under_way: HashMap::new() }
     }
 
-    /// The shared counts and records.
+    /// Returns the shared counts and records.
     pub fn trace(&self) -> Arc<Trace> {
         Arc::clone(&self.trace)
     }
 }
 
-/// File, offset and length.
+/// Returns the file, the offset in bytes and the length in bytes of `op`.
 fn particulars(op: &IoOp) -> (Option<FileId>, u64, u64) {
     let length = |buffer: &IoBuffer| buffer.len() as u64;
     match op {

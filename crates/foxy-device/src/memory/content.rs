@@ -1,4 +1,4 @@
-//! The bytes of one file in memory: sparse, in shared pages.
+//! The bytes of one file in memory. Pages that were never written use no memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub(crate) struct Content {
     pages: BTreeMap<u64, Arc<[u8; PAGE]>>,
 }
 
-/// The part of a range within one page.
+/// The part of a byte range that lies within one page.
 struct Piece {
     page: u64,
     within: std::ops::Range<usize>,
@@ -43,8 +43,8 @@ impl Content {
         self.size
     }
 
-    /// Fills `out` with the bytes from `offset` on. Returns the number of bytes before the end of
-    /// the file.
+    /// Fills `out` with the bytes from `offset`. Returns the number of bytes that exist before the
+    /// end of the file.
     pub(crate) fn read(&self, offset: u64, out: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = out.len().min(left);
@@ -57,7 +57,7 @@ impl Content {
         count
     }
 
-    /// Writes `bytes` at `offset`. A gap before them reads as zero.
+    /// Writes `bytes` at `offset`. A gap between the old end and `offset` reads as zero.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         for piece in pieces(offset, bytes.len()) {
             let page = self.pages.entry(piece.page).or_insert_with(|| Arc::new([0; PAGE]));
@@ -72,7 +72,7 @@ impl Content {
         self.size = self.size.max(size);
     }
 
-    /// Empties the file and gives it `size` bytes that read as zero.
+    /// Empties the file. The new content is `size` bytes that read as zero.
     pub(crate) fn restart(&mut self, size: u64) {
         self.pages.clear();
         self.size = size;
@@ -102,7 +102,8 @@ impl Content {
         }
     }
 
-    /// Flips bits of one byte. Returns false if the byte is beyond the end.
+    /// Flips the bits of `mask` in one byte. Returns false if the byte is beyond the end of the
+    /// file.
     pub(crate) fn flip(&mut self, offset: u64, mask: u8) -> bool {
         let mut byte = [0];
         let inside = self.read(offset, &mut byte) == 1;

@@ -1,4 +1,4 @@
-//! One file in memory: its current content, its durable content, and what a crash leaves of it.
+//! One file in memory: its current content, its durable content, and the effect of a crash on both.
 
 use super::content::Content;
 use crate::io::StorePath;
@@ -6,10 +6,10 @@ use crate::open_file::FileKind;
 use foxy_base::Random;
 use std::collections::VecDeque;
 
-/// Bytes that a disk writes completely or not at all.
+/// Unit in bytes that a disk writes completely or not at all.
 pub(crate) const SECTOR: usize = 512;
 
-/// A change that a crash may undo.
+/// A change to a file that a crash may undo.
 #[derive(Clone, Debug)]
 enum Change {
     Write { offset: u64, bytes: Vec<u8> },
@@ -18,7 +18,7 @@ enum Change {
 }
 
 impl Change {
-    /// Bytes that count against the write-back limit.
+    /// Returns the number of bytes that count against the write-back limit.
     const fn weight(&self) -> u64 {
         match self {
             Self::Write { bytes, .. } => (SECTOR + bytes.len()) as u64,
@@ -34,7 +34,8 @@ impl Change {
         }
     }
 
-    /// Applies a random half of the change. For a write, each sector is decided independently.
+    /// Applies a random part of the change. For a write, each sector is written with probability
+    /// one half.
     fn tear(&self, content: &mut Content, random: &mut Random) {
         match self {
             Self::Write { offset, bytes } => {
@@ -54,7 +55,8 @@ impl Change {
         }
     }
 
-    /// Drops the change. A lost write may still lengthen the file; the new bytes then read as zero.
+    /// Drops the change. A lost write may still lengthen the file, and the new bytes then read as
+    /// zero.
     fn lose(&self, content: &mut Content, random: &mut Random) {
         if let Self::Write { offset, bytes } = self
             && !bytes.is_empty()
@@ -65,7 +67,7 @@ impl Change {
     }
 }
 
-/// A file: the current content, the durable content, and the changes between them, in order.
+/// A file with its current content, its durable content, and the ordered changes between them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFile {
     current: Content,
@@ -75,7 +77,7 @@ pub(crate) struct MemoryFile {
     pub(crate) kind: FileKind,
     /// Number of open ids, current names and durable names that lead to this file.
     pub(crate) references: u32,
-    /// The name that the file was created with, until this name is durable.
+    /// The name under which the file was created, until this name is durable.
     pub(crate) new_name: Option<StorePath>,
 }
 
@@ -89,8 +91,8 @@ impl MemoryFile {
         &self.current
     }
 
-    /// Writes bytes. At most `limit` bytes of changes may stay volatile; with 0, all changes are
-    /// durable at once.
+    /// Writes `bytes` at `offset`. At most `limit` bytes of changes stay volatile. With a limit of
+    /// 0, every change is durable at once.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], limit: u64) {
         self.current.write(offset, bytes);
         if limit > 0 {
@@ -106,13 +108,13 @@ impl MemoryFile {
         self.change(Change::Restart { size }, limit);
     }
 
-    /// Makes the file at least `size` bytes long, durably.
+    /// Makes the file at least `size` bytes long. The new size is durable.
     pub(crate) fn extend(&mut self, size: u64) {
         self.current.extend(size);
         self.durable.extend(size);
     }
 
-    /// Makes all changes durable.
+    /// Applies all volatile changes to the durable content.
     pub(crate) fn sync(&mut self) {
         for change in self.pending.drain(..) {
             change.apply(&mut self.durable);
@@ -120,8 +122,8 @@ impl MemoryFile {
         self.pending_weight = 0;
     }
 
-    /// Flips bits of one byte in the current and the durable content. Returns false if the byte is
-    /// beyond the end.
+    /// Flips the bits of `mask` in one byte of the current and the durable content. Returns false
+    /// if the byte is beyond the end of the file.
     pub(crate) fn rot(&mut self, offset: u64, mask: u8) -> bool {
         self.durable.flip(offset, mask);
         self.current.flip(offset, mask)
@@ -150,8 +152,8 @@ impl MemoryFile {
         }
     }
 
-    /// Records a volatile change. Above the limit, the oldest changes are written back, as in a
-    /// kernel.
+    /// Records a volatile change. Above the limit, the oldest changes become durable, as a kernel
+    /// would write them back.
     fn note(&mut self, change: Change, limit: u64) {
         self.pending_weight += change.weight();
         self.pending.push_back(change);
@@ -163,25 +165,26 @@ impl MemoryFile {
     }
 }
 
-/// Probabilities that volatile changes survive a crash. Each change is drawn independently, so a
+/// Probabilities that volatile changes survive a crash. Each change is decided independently. So a
 /// later change may survive although an earlier change is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashPolicy {
     /// Probability that a write, truncation or trim survives whole.
     pub keep_write: f64,
     /// Probability that a change is torn. Each 512-byte sector of a torn write survives with
-    /// probability one half. Other torn changes are lost.
+    /// probability one half. A torn trim affects a shorter range. A torn truncation leaves an empty
+    /// file.
     pub tear_write: f64,
-    /// Probability that the creation or removal of a name survives.
+    /// Probability that a name survives after its creation, or stays away after its removal.
     pub keep_name: f64,
 }
 
 impl CrashPolicy {
-    /// Everything survives, as if only the process had died.
+    /// Every change survives, as if only the process had ended.
     pub const KEEP_ALL: Self = Self { keep_write: 1.0, tear_write: 0.0, keep_name: 1.0 };
-    /// Only synced changes survive.
+    /// Only changes before the last sync survive.
     pub const LOSE_ALL: Self = Self { keep_write: 0.0, tear_write: 0.0, keep_name: 0.0 };
-    /// Some changes of each kind survive.
+    /// Some changes of each kind survive, some are torn, and some are lost.
     pub const MIXED: Self = Self { keep_write: 0.4, tear_write: 0.3, keep_name: 0.5 };
 
     pub(crate) fn write_fate(&self, random: &mut Random) -> Fate {

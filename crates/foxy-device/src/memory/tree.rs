@@ -1,5 +1,5 @@
-//! Names and files in memory: the current state, the durable state, and what a crash leaves of
-//! them.
+//! File names and files in memory: their current state, their durable state, and the effect of a
+//! crash.
 
 use super::file::{CrashPolicy, MemoryFile};
 use crate::io::{DirectoryEntry, IoError, StorePath};
@@ -7,10 +7,10 @@ use foxy_base::Random;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Identifies the content of a file as long as a name or an open id leads to it.
+/// Identifies the content of a file while a name or an open id leads to the content.
 pub(crate) type FileNumber = u64;
 
-/// Number of removed names that may return in a crash.
+/// Maximum number of removed names that may return in a crash. Bounds the memory for removed files.
 const REMOVED_LIMIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +31,14 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     names: BTreeMap<StorePath, Node>,
-    /// The names that certainly survive a crash. Directories are durable at once.
+    /// Names that survive a crash for certain. Directories are missing here, because they are
+    /// always durable.
     durable: BTreeMap<StorePath, FileNumber>,
     /// Removed names that are still durable, oldest first.
     removed: VecDeque<StorePath>,
     files: BTreeMap<FileNumber, MemoryFile>,
     next: FileNumber,
-    /// Most volatile bytes of one file before a write-back. 0 makes everything durable at once.
+    /// Limit in bytes of volatile changes to one file. With 0, every change is durable at once.
     pub(crate) limit: u64,
 }
 
@@ -59,7 +60,7 @@ impl Tree {
         self.next
     }
 
-    /// The size of a file in bytes; `None` after the file is gone.
+    /// Returns the size of a file in bytes, or `None` if the file no longer exists.
     pub(crate) fn size_of(&self, number: FileNumber) -> Option<u64> {
         self.files.get(&number).map(|file| file.current().size())
     }
@@ -80,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// The file at `path`. Creates it if it is missing.
+    /// Returns the file at `path`. Creates the file if it is missing.
     pub(crate) fn create(&mut self, path: StorePath) -> Result<FileNumber, IoError> {
         match self.find(&path) {
             Err(IoError::NotFound) => {}
@@ -167,7 +168,7 @@ impl Tree {
         self.file_mut(number).references += 1;
     }
 
-    /// Drops a reference. With the last reference, the content is freed.
+    /// Drops a reference to a file. Frees the content with the last reference.
     pub(crate) fn release(&mut self, number: FileNumber) {
         let file = self.file_mut(number);
         file.references -= 1;
@@ -176,7 +177,7 @@ impl Tree {
         }
     }
 
-    /// Simulates a crash. No file is open afterwards.
+    /// Simulates a crash. After the crash, no file is open.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         let named = self.names.iter().filter_map(|(path, node)| Some((path.clone(), node.file()?)));
         let named: BTreeMap<StorePath, FileNumber> = named.collect();
