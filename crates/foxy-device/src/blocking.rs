@@ -1,5 +1,6 @@
-//! A real disk with plain system calls. Each call finishes before `submit` returns, like Squid's
-//! ufs in a process without threads. So the owner's thread waits for the disk.
+//! A device for a real disk that makes plain system calls. Each call finishes before `submit`
+//! returns, so the owner's thread waits for the disk. Squid's ufs without threads works in this
+//! way.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::open_file::OpenFile;
@@ -13,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A device that blocks in `submit`.
+/// A device whose `submit` blocks until the operation is finished.
 #[derive(Debug)]
 pub struct Blocking {
     root: Arc<OwnedFd>,
@@ -24,7 +25,7 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// Creates a device on `root`. It starts no thread, so it cannot fail.
+    /// Creates a device on `root`. This function starts no thread, so it cannot fail.
     #[must_use]
     pub fn new(root: &Root, direct: DirectIo) -> Self {
         Self::on(root.directory(), direct)

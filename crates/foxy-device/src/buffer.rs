@@ -1,9 +1,9 @@
-//! Page-aligned memory for disk IO, as O_DIRECT requires, and the return of freed memory to the
-//! operating system.
+//! Page-aligned memory for disk IO, as O_DIRECT requires. This module also returns freed memory to
+//! the operating system.
 //!
-//! Large buffers are mapped from the system and unmapped when dropped. The C library would keep
-//! their memory: with many short-lived buffers in several threads, its heaps grow to several times
-//! the memory in use.
+//! Large buffers are mapped from the operating system and unmapped when dropped. The C library
+//! would keep their memory. With many short-lived buffers in several threads, its heaps grow to
+//! several times the memory in use.
 
 use bytes::Bytes;
 use foxy_base::clock;
@@ -13,13 +13,13 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// Alignment of every buffer in bytes. A page is enough for direct IO on any block device.
+/// Alignment of every buffer in bytes. A page suffices for direct IO on any block device.
 pub const ALIGNMENT: usize = 4096;
 
-/// Buffers of at least this many bytes are mapped from the system.
+/// Buffers of at least this number of bytes are mapped from the operating system.
 const MAPPED_BYTES: usize = 256 << 10;
 
-/// A page-aligned byte buffer of fixed length.
+/// A page-aligned buffer of bytes with a fixed length.
 pub struct IoBuffer {
     start: NonNull<u8>,
     length: usize,
@@ -27,27 +27,27 @@ pub struct IoBuffer {
 }
 
 impl IoBuffer {
-    /// Creates a zeroed buffer of `length` bytes. Its memory is rounded up to whole pages.
+    /// Creates a buffer of `length` zero bytes. Its memory is rounded up to whole pages.
     #[must_use]
     pub fn zeroed(length: usize) -> Self {
         let capacity = length.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
         let layout = Self::layout(capacity);
         let start = if capacity >= MAPPED_BYTES {
             let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-            // SAFETY: no address is requested, so no existing mapping is touched; new pages are
-            // zero.
+            // SAFETY: no address is requested, so the call changes no existing mapping. New pages
+            // contain zeros.
             let mapped =
                 unsafe { mmap_anonymous(std::ptr::null_mut(), capacity, protection, flags) };
             mapped.map_or(std::ptr::null_mut(), <*mut _>::cast)
         } else {
-            // SAFETY: the layout's size is at least one page, so not zero.
+            // SAFETY: the layout's size is at least one page, so the size is not zero.
             unsafe { alloc_zeroed(layout) }
         };
         let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
         Self { start, length, capacity }
     }
 
-    /// Creates a buffer with a copy of `bytes`.
+    /// Creates a buffer that contains a copy of `bytes`.
     #[must_use]
     pub fn copy_of(bytes: &[u8]) -> Self {
         let mut buffer = Self::zeroed(bytes.len());
@@ -55,17 +55,16 @@ impl IoBuffer {
         buffer
     }
 
-    /// Shortens the visible part. The memory stays allocated.
+    /// Shortens the visible part to `length` bytes. The memory stays allocated.
     ///
-    /// # Panics
-    /// If `length` exceeds the buffer's length.
+    /// # Panics Panics if `length` exceeds the current length.
     pub fn truncate(&mut self, length: usize) {
         assert!(length <= self.length, "a buffer of {} cannot be cut to {length}", self.length);
         self.length = length;
     }
 
-    /// Changes the visible length and keeps the content. Returns `None` if `length` exceeds the
-    /// capacity.
+    /// Sets the visible length to `length` bytes and keeps the content. Returns `None` if `length`
+    /// exceeds the capacity.
     #[must_use]
     pub fn resized(mut self, length: usize) -> Option<Self> {
         (length <= self.capacity).then(|| {
@@ -74,19 +73,19 @@ impl IoBuffer {
         })
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether the length is 0.
+    /// Returns whether the length is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Shares the memory as immutable bytes, without copying.
+    /// Converts the buffer into shared immutable bytes without copying.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
@@ -107,7 +106,8 @@ impl AsRef<[u8]> for IoBuffer {
 
 impl AsMut<[u8]> for IoBuffer {
     fn as_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `as_ref`, and `&mut self` makes the access exclusive.
+        // SAFETY: `start` points to `capacity >= length` initialised bytes that this buffer alone
+        // owns. `&mut self` makes the access exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
@@ -115,19 +115,19 @@ impl AsMut<[u8]> for IoBuffer {
 impl Drop for IoBuffer {
     fn drop(&mut self) {
         if self.capacity >= MAPPED_BYTES {
-            // SAFETY: mapped in `zeroed` with this very length, and unmapped only here.
+            // SAFETY: `zeroed` mapped this memory with this length, and only this call unmaps it.
             let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.capacity) };
             debug_assert!(unmapped.is_ok(), "the mapping was whole: {unmapped:?}");
         } else {
-            // SAFETY: allocated in `zeroed` with this very layout, and freed only here.
+            // SAFETY: `zeroed` allocated this memory with this layout, and only this call frees it.
             unsafe { dealloc(self.start.as_ptr(), Self::layout(self.capacity)) }
         }
     }
 }
 
-// SAFETY: the buffer owns its memory alone, like a `Vec<u8>`.
+// SAFETY: the buffer is the only owner of its memory, like a `Vec<u8>`.
 unsafe impl Send for IoBuffer {}
-// SAFETY: shared access only reads.
+// SAFETY: `&IoBuffer` allows only reads of the memory.
 unsafe impl Sync for IoBuffer {}
 
 impl fmt::Debug for IoBuffer {
@@ -136,21 +136,22 @@ impl fmt::Debug for IoBuffer {
     }
 }
 
-/// Shortest and longest useful pause between two calls.
+/// Shortest and longest pause between two calls. The bounds keep both the cost and the delay small.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
-/// The pause is this many times as long as the last call.
+/// The pause is this factor times the duration of the last call, so calls take about 0.2 %
+/// of the time.
 const PAUSE_FACTOR: u32 = 500;
 
-/// Returns the calling thread's freed memory to the operating system, and returns the pause before
-/// the next useful call. mimalloc returns a thread's memory only while that thread works, so a
-/// thread that sleeps after a peak would keep its memory. A call takes microseconds for each 64 KiB
-/// that the thread uses. With another allocator, the call does nothing.
+/// Returns the calling thread's freed memory to the operating system. Returns the pause before the
+/// next useful call. mimalloc returns memory only from a thread that works, so a thread that sleeps
+/// after a peak would keep its memory. A call takes microseconds for each 64 KiB that the thread
+/// uses. With another allocator, the call does nothing.
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();
-    // SAFETY: the function takes no pointer, may be called by any thread at any time, and touches
-    // only free memory of mimalloc: blocks in use stay where they are.
+    // SAFETY: the function takes no pointer, and any thread may call it at any time. It changes
+    // only free memory of mimalloc; blocks in use stay in place.
     unsafe { libmimalloc_sys::mi_collect(true) };
     (clock::monotonic().since(begun) * PAUSE_FACTOR).clamp(PAUSE.0, PAUSE.1)
 }

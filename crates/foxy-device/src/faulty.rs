@@ -1,6 +1,7 @@
-//! A device that injects faults by plan. It fails, shortens, corrupts, loses, delays and reorders
-//! operations of the wrapped device. On a volatile [`Memory`] it also simulates crashes. A seed
-//! determines all faults. [`FaultPlan`] describes each fault, [`crate::memory`] describes a crash.
+//! A device that injects planned faults into a wrapped device. The faults fail, shorten, corrupt,
+//! lose, delay and reorder operations. With a volatile [`Memory`], the device also simulates
+//! crashes. A seed determines all faults. [`FaultPlan`] describes each fault. [`crate::memory`]
+//! describes a crash.
 
 mod plan;
 
@@ -14,13 +15,13 @@ pub use plan::{FaultCounts, FaultKind, FaultPlan};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Bytes of a sector.
+/// Size of a sector in bytes.
 const SECTOR: u64 = 512;
 
-/// Largest distance of a misdirected write from its target, in sectors.
+/// Maximum distance of a misdirected write from its target, in sectors.
 const MAX_MISDIRECTION: u64 = 64;
 
-/// Wraps another device and injects faults.
+/// Wraps a device and injects faults into its operations.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
@@ -29,17 +30,18 @@ pub struct Faulty<D> {
     counts: FaultCounts,
     submissions: u64,
     in_flight: usize,
-    /// Operations to pass on after their delay.
+    /// Operations that the wrapped device receives only after their delay.
     deferred: BTreeMap<Due, (IoId, IoOp)>,
-    /// Changes to make to the results of operations that were passed on or delayed.
+    /// For each operation that the wrapped device received or will receive: how to change its
+    /// result.
     expected: BTreeMap<IoId, Expected>,
     /// Results that are not due yet.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
 }
 
-/// An operation with its fault applied: the operation to pass on, the submitter's buffer to return,
-/// and the outcome to report.
+/// An operation with its fault applied. `passed` is the operation for the wrapped device, `buffer`
+/// is the submitter's buffer to return, and `outcome` is the change to the result.
 struct Planned {
     passed: Option<IoOp>,
     buffer: Option<IoBuffer>,
@@ -47,7 +49,7 @@ struct Planned {
 }
 
 impl<D: Device> Faulty<D> {
-    /// Wraps `inner` and injects the faults of `plan`, drawn from `seed`.
+    /// Wraps `inner` and injects the faults of `plan`. Random choices come from `seed`.
     pub fn new(inner: D, plan: FaultPlan, seed: u64) -> Self {
         Self {
             inner,
@@ -63,17 +65,17 @@ impl<D: Device> Faulty<D> {
         }
     }
 
-    /// Changes the plan for later submissions.
+    /// Sets the plan for later submissions.
     pub const fn set_plan(&mut self, plan: FaultPlan) {
         self.plan = plan;
     }
 
-    /// Number of injected faults.
+    /// Returns the number of injected faults of each kind.
     pub const fn counts(&self) -> FaultCounts {
         self.counts
     }
 
-    /// The wrapped device.
+    /// Returns the wrapped device.
     pub const fn inner(&self) -> &D {
         &self.inner
     }
@@ -137,8 +139,8 @@ impl<D: Device> Faulty<D> {
         Planned { passed, buffer: Some(buffer), outcome }
     }
 
-    /// Draws the time when an operation finishes. A `Close` finishes after all operations submitted
-    /// before it.
+    /// Draws the time at which an operation finishes. A `Close` finishes after all delayed
+    /// operations that were submitted earlier.
     fn due(&mut self, closes: bool, now: Instant) -> Due {
         let latency = self.plan.draw_latency(&mut self.random);
         let last_late = self.deferred.last_key_value().map_or(now, |(due, _)| due.at);
@@ -170,8 +172,8 @@ impl<D: Device> Faulty<D> {
 }
 
 impl Faulty<Memory> {
-    /// Simulates a crash. Each operation in flight may or may not happen, and none returns a
-    /// result. [`Memory::crash`] does the rest. The plan stays active.
+    /// Simulates a crash. Each delayed operation happens with probability one half, and no
+    /// operation in flight returns a result. Then calls [`Memory::crash`]. The plan stays active.
     pub fn crash(&mut self, policy: &CrashPolicy) {
         for (due, (id, op)) in std::mem::take(&mut self.deferred) {
             if self.random.chance(0.5) {
@@ -261,10 +263,10 @@ impl<D: BlockingDevice> BlockingDevice for Faulty<D> {
     }
 }
 
-/// Value of the unread bytes in the buffer of a short read.
+/// Value of the buffer bytes that a short read did not fill.
 const GARBAGE: u8 = 0xdb;
 
-/// Time of an event. The number keeps events with equal times in order of submission.
+/// Time of an event. `number` keeps events with equal times in the order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Instant,
@@ -283,9 +285,9 @@ struct Expected {
 enum Outcome {
     AsItIs,
     Fails(IoError),
-    /// Shortens a read to at most this many bytes.
+    /// Shortens a read to at most this number of bytes.
     ReadsShort(usize),
-    /// Flips the bit with this number, modulo the number of bits.
+    /// Flips the bit with this index, modulo the number of bits.
     Flips(u64),
 }
 

@@ -1,10 +1,11 @@
-//! A real disk used through another process, like Squid's diskd. The helper process receives
-//! operations as messages and performs them in order. It shares only a socket with its owner.
+//! A real disk that another process accesses, like Squid's diskd. The helper process receives
+//! operations as messages over a socket and performs them in order. The socket is all that both
+//! processes share.
 //!
 //! If a helper dies, all operations in flight fail with [`IoError::Device`]. The next operation
-//! starts another helper, which reopens the open files. If this start fails, it is repeated after a
-//! pause, and all operations fail until then. A helper ends when the socket closes, so it never
-//! outlives its owner.
+//! starts another helper, which reopens the open files. If this start fails, operations fail until
+//! a later start succeeds. A pause separates two starts. A helper ends when the socket closes, so a
+//! helper never outlives its owner.
 
 mod restart;
 mod wire;
@@ -26,19 +27,20 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use wire::Answer;
 
-/// Waits for the end of a helper.
+/// A function that waits for the end of a helper.
 pub type Ending = Box<dyn FnOnce() + Send>;
 
-/// Starts a helper on a socket and returns how to wait for its end.
+/// A function that starts a helper on a socket. It returns the function that waits for the helper's
+/// end.
 pub type Starter = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
 
-/// A device in another process.
+/// A device whose operations run in another process.
 pub struct Helper {
     start: Starter,
     running: Running,
-    /// Operations in flight, with the buffers of transfers.
+    /// Operations in flight. A read or write keeps its buffer here.
     pending: HashMap<IoId, Option<IoBuffer>>,
-    /// Finished operations to be reaped.
+    /// Results of finished operations that were not reaped yet.
     completed: Vec<IoDone>,
     files: OpenFiles,
     back_off: BackOff,
@@ -46,7 +48,7 @@ pub struct Helper {
     block_at: usize,
 }
 
-/// A helper and the thread that reads its answers.
+/// A running helper and the thread that reads its answers.
 struct Running {
     socket: UnixStream,
     shared: Arc<HelperShared>,
@@ -63,7 +65,7 @@ struct HelperShared {
 #[derive(Default)]
 struct State {
     finished: Vec<Answer>,
-    /// Number of unanswered operations.
+    /// Number of operations without an answer.
     outstanding: usize,
     dead: bool,
 }
@@ -112,7 +114,8 @@ impl Running {
         self.shared.lock().dead
     }
 
-    /// Waits until an operation may be sent. Returns false if the helper is dead.
+    /// Waits until fewer than `block_at` operations lack an answer. Returns false if the helper is
+    /// dead.
     fn admit(&self, block_at: usize) -> bool {
         let full = |state: &mut State| state.outstanding >= block_at && !state.dead;
         let state = self.shared.fewer.wait_while(self.shared.lock(), full);
@@ -123,19 +126,19 @@ impl Running {
 
     fn send(&self, message: &[u8]) {
         if (&self.socket).write_all(message).is_err() {
-            // The reader also notices the end and then fails the pending operations.
+            // The reader thread also notices the closed socket. Then the pending operations fail.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
 }
 
 impl Drop for Running {
-    /// Waits until the helper has performed the sent operations and ended.
+    /// Waits until the helper has performed all sent operations and has ended.
     fn drop(&mut self) {
-        // If the other end is gone, the socket is already shut down.
+        // Ignore the error: if the helper is gone, the socket is already shut down.
         let _ = self.socket.shutdown(Shutdown::Write);
         if let Some(reader) = self.reader.take() {
-            // A reader that panicked has already printed its panic message.
+            // Ignore the error: a reader thread that panicked has already printed its message.
             let _ = reader.join();
         }
         if let Some(ending) = self.ending.take() {
@@ -145,12 +148,11 @@ impl Drop for Running {
 }
 
 impl Helper {
-    /// Creates a device. `start` starts its helper: it receives the socket for [`serve`] and
-    /// returns how to wait for the helper's end. `submit` blocks while `block_at` operations are
-    /// unanswered: Squid's Q2 (R64).
+    /// Creates a device. `start` starts a helper, passes it the socket for [`serve`], and returns a
+    /// function that waits for its end. `submit` blocks while `block_at` operations lack an answer.
+    /// Squid calls this limit Q2 (requirement R64).
     ///
-    /// # Errors
-    /// If the socket, the helper or the reader thread cannot be started.
+    /// # Errors Returns an error if the socket, the helper or the reader thread cannot be started.
     pub fn new(
         block_at: usize,
         start: impl FnMut(UnixStream) -> std::io::Result<Ending> + Send + 'static,
@@ -179,7 +181,7 @@ impl Helper {
         Some(IoDone { id: answer.id, result: answer.result, buffer })
     }
 
-    /// Collects the helper's answers. If the helper is dead, all unanswered operations fail.
+    /// Collects the helper's answers. If the helper is dead, all operations without an answer fail.
     fn collect(&mut self) {
         let mut state = self.running.shared.lock();
         let (finished, dead) = (std::mem::take(&mut state.finished), state.dead);
@@ -196,14 +198,14 @@ impl Helper {
         }
     }
 
-    /// Starts a new helper for a dead one, unless the pause between starts is still running.
+    /// Starts a new helper if the helper is dead and the pause between two starts is over.
     fn revive(&mut self, now: Instant) {
         if !self.running.is_dead() || !self.back_off.is_over(now) {
             return;
         }
         self.collect();
         let Ok(running) = Running::start(&mut self.start, self.parker.waker()) else { return };
-        // The old helper is dead, so dropping it does not block.
+        // Dropping the old helper does not block, because the old helper is dead.
         self.running = running;
         for (id, op) in self.files.open_again() {
             self.running.shared.lock().outstanding += 1;

@@ -1,5 +1,5 @@
-//! Operations on a real disk as system calls relative to the [`Root`]'s descriptor. They never
-//! leave this folder and never follow a symbolic link in the last component.
+//! Performs operations on a real disk with system calls relative to the [`Root`]'s descriptor.
+//! Paths never leave this folder, and a symbolic link as the last component is never followed.
 
 use crate::block_device::open_block_device;
 use crate::io::{DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
@@ -12,12 +12,12 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Files of at least this many bytes receive a second descriptor for direct IO, if requested.
+/// Minimum size in bytes of a file that gets a second descriptor for direct IO, if requested.
 const DIRECT_MIN_BYTES: u64 = 1 << 20;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A finished operation, with the file that an `Open` or `Create` opened.
+/// A finished operation. `opened` is the file that an `Open` or `Create` opened.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) done: IoDone,
@@ -64,8 +64,7 @@ pub(crate) fn carry_out(
     Finished { done: IoDone { id, result, buffer }, opened }
 }
 
-/// Makes a file's bytes and size durable. The first sync after the creation also makes the name
-/// durable.
+/// Makes a file's bytes and size durable. The first sync of a new file also makes its name durable.
 fn sync(root: &OwnedFd, file: &OpenFile) -> Result<IoOutput, IoError> {
     retry_on_intr(|| fdatasync(&file.buffered))?;
     let mut new_in = file.lock_new_in();
@@ -79,7 +78,8 @@ fn sync(root: &OwnedFd, file: &OpenFile) -> Result<IoOutput, IoError> {
 fn sync_directory(root: &OwnedFd, path: &StorePath) -> Result<(), Errno> {
     let directory = open_directory(root, path)?;
     match retry_on_intr(|| fsync(&directory)) {
-        // This file system cannot sync directories, but orders their changes itself.
+        // The file system cannot sync directories. Such a file system orders its directory changes
+        // itself.
         Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         Err(error) => Err(error),
     }
@@ -119,11 +119,12 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
     if size > 0 {
         match fallocate(&buffered, FallocateFlags::empty(), 0, size) {
             Ok(()) => {}
-            // The file system cannot preallocate. The file is then sparse, and a full disk shows
-            // only at a later write.
+            // The file system cannot preallocate. The file is then sparse, so a full disk causes an
+            // error only at a later write.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => ftruncate(&buffered, size)?,
             Err(error) => {
-                // Remove the file that does not fit. The first error is the one to report.
+                // Remove the file, because it got no space. Ignore a second error: the caller needs
+                // the first.
                 let _ = unlinkat(root, path.as_str(), AtFlags::empty());
                 return Err(error.into());
             }
@@ -133,7 +134,8 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
     Ok((OpenFile::new(FileKind::File, buffered, direct, Some(path.parent())), IoOutput::Done))
 }
 
-/// A descriptor for direct IO; `None` if the file system does not support it.
+/// Opens a descriptor for direct IO. Returns `None` if direct IO is not wanted, the file is small,
+/// or the file system does not support direct IO.
 fn open_direct(root: &OwnedFd, path: &StorePath, size: u64, wanted: bool) -> Option<OwnedFd> {
     let open = || openat(root, path.as_str(), flags() | OFlags::DIRECT, Mode::empty()).ok();
     (wanted && size >= DIRECT_MIN_BYTES).then(open).flatten()
@@ -170,8 +172,8 @@ fn list(root: &OwnedFd, path: &StorePath) -> Result<Vec<DirectoryEntry>, IoError
     Ok(entries)
 }
 
-/// Whether an entry is a directory, and its size in bytes. `None` for other kinds of entries and
-/// for entries that have vanished.
+/// Returns whether an entry is a directory, and its size in bytes. Returns `None` for other kinds
+/// of entries and for entries that no longer exist.
 fn kind(directory: impl AsFd, name: &str) -> Result<Option<(bool, u64)>, IoError> {
     let status = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(status) => status,

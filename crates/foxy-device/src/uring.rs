@@ -1,10 +1,10 @@
-//! A real disk with io_uring: many reads, writes and syncs per system call. A helper thread
-//! performs operations on names with the code of [`crate::threads`]. [`UringError`] lists where
-//! io_uring cannot run.
+//! A device for a real disk with io_uring. One system call submits many reads, writes and syncs. A
+//! helper thread performs operations on paths with the code of [`crate::threads`]. [`UringError`]
+//! lists the reasons why io_uring may not run.
 //!
-//! Memory safety: a slot owns the buffer and the descriptor of each transfer. It owns them from
-//! before the kernel receives the transfer until its completion was taken from the ring, even if
-//! the device is dropped.
+//! Memory safety: a slot owns the buffer and the descriptor of each transfer. The ownership begins
+//! before the kernel receives the transfer. It ends after the transfer's completion was taken from
+//! the ring, even if the device is dropped.
 
 mod slots;
 
@@ -26,24 +26,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// User data of the bell's completion. No slot has this number.
+/// User data that marks the bell's completion. No slot has this number.
 const BELL: u64 = u64::MAX;
 
-/// Longest wait in the kernel, which accepts at most 2^63 seconds. A wait may end early.
+/// Maximum wait in the kernel, because the kernel rejects more than 2^63 seconds. A wait may end
+/// early.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Why a [`Uring`] cannot run.
+/// Reason why a [`Uring`] cannot run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UringError {
-    /// The setup failed with this system error number. Causes: an old kernel (ENOSYS), a
+    /// The setup failed with this error number of the system. Causes: an old kernel (ENOSYS), a
     /// container's filter or `kernel.io_uring_disabled` (EPERM), too little lockable memory
-    /// (ENOMEM), an invalid number of entries (EINVAL).
+    /// (ENOMEM), or an invalid number of entries (EINVAL).
     Setup(i32),
-    /// The kernel lacks required operations or features. Linux 5.11 has them.
+    /// The kernel lacks operations or features that this device needs. Linux 5.11 has all of them.
     TooOld,
-    /// A first harmless operation failed.
+    /// A harmless test operation did not complete.
     Trial,
-    /// The helper thread or the bell could not be started, with the system's error number.
+    /// The helper thread or the bell could not be started. The value is the error number of the
+    /// system.
     Helper(i32),
 }
 
@@ -70,22 +72,22 @@ impl fmt::Display for UringError {
 
 impl std::error::Error for UringError {}
 
-/// A device on an io_uring.
+/// A device that uses io_uring.
 pub struct Uring {
     ring: IoUring,
     slots: Slots,
     /// Slots whose next entry is not in the ring yet.
     backlog: VecDeque<u32>,
-    /// Number of entries in the ring or in the kernel.
+    /// Number of entries in the ring or in the kernel, without the bell's entry.
     started: usize,
-    /// Limit of `started`.
+    /// Maximum value of `started`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,
     bell: Arc<Bell>,
     /// Whether the ring contains a poll of the bell.
     armed: bool,
-    /// Whether the poll of the bell completed since the last wait.
+    /// Whether the poll of the bell completed after the last wait.
     heard: bool,
 }
 
@@ -97,13 +99,13 @@ impl fmt::Debug for Uring {
 
 impl Uring {
     /// Creates a device on `root` with at most `depth` transfers in the kernel. Further transfers
-    /// wait in the process.
+    /// wait in this process.
     ///
-    /// # Errors
-    /// [`UringError`], if the kernel has no suitable io_uring. In this case nothing remains open.
+    /// # Errors Returns a [`UringError`] if the kernel has no suitable io_uring. In this case
+    /// nothing stays open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
-        // The bell needs one more entry.
+        // Add one entry for the bell.
         let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
@@ -125,7 +127,7 @@ impl Uring {
         Ok(device)
     }
 
-    /// Waits for a ring of the bell, to prove that operations complete.
+    /// Rings the bell and waits for its completion, to check that operations complete.
     fn try_out(&mut self) -> Result<(), UringError> {
         self.bell.ring();
         self.wait(Some(Duration::from_secs(1)));
@@ -144,7 +146,7 @@ impl Uring {
         }
     }
 
-    /// Fills the ring from the backlog. The kernel receives the entries at the next `turn`.
+    /// Moves transfers from the backlog to the ring. The kernel receives them in the next `turn`.
     fn fill(&mut self) {
         if !self.armed {
             let watch =
@@ -166,16 +168,17 @@ impl Uring {
 
     /// Adds an entry to the ring. Returns false if the ring is full.
     fn push(&mut self, entry: squeue::Entry) -> bool {
-        // SAFETY: the entry's memory and descriptor stay valid until its completion. For a transfer
-        // its slot owns both; the slot is emptied only in `take_completions` after its completion
-        // was taken, and nobody else reads or writes the buffer meanwhile; when the device is
-        // dropped earlier, `drop` waits for the completion or leaks the slots. For the bell the
-        // kernel takes its own reference of the file while submitting, and the bell is dropped
-        // later.
+        // SAFETY: the entry's memory and descriptor stay valid until the entry's completion. A
+        // transfer: its slot owns the buffer and the descriptor, and no other code reads or writes
+        // the buffer. Only `take_completions` empties the slot, after it took the completion.
+        // `fail_backlog` removes only slots whose entry is not in the ring. If the device is
+        // dropped, `drop` waits for the completion or leaks the slots. The bell: the kernel takes
+        // its own reference to the file while submitting. The bell is dropped after the ring.
         unsafe { self.ring.submission().push(&entry).is_ok() }
     }
 
-    /// Passes the entries in the ring to the kernel and collects completions.
+    /// Passes the entries in the ring to the kernel and collects completions. Waits for `want`
+    /// completions.
     fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
         let nothing_new = self.ring.submission().is_empty();
         let submitter = self.ring.submitter();
@@ -190,8 +193,8 @@ impl Uring {
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the timeout, or a kernel without free memory or completion entries: retry
-            // later.
+            // A signal, the timeout, or a kernel without free memory or completion entries. Retry
+            // in a later turn.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
         }
@@ -215,7 +218,7 @@ impl Uring {
         }
     }
 
-    /// Fails the transfers of the backlog, because the kernel accepts no more entries.
+    /// Fails all transfers of the backlog, because the kernel accepts no more entries.
     fn fail_backlog(&mut self, error: Errno) {
         for slot in std::mem::take(&mut self.backlog) {
             self.finished.push(self.slots.remove(slot).finish(Err(error.into())));
@@ -223,7 +226,7 @@ impl Uring {
     }
 }
 
-/// `POLLIN` of poll(2).
+/// The value of `POLLIN` in poll(2).
 const POLL_IN: u32 = 1;
 
 fn check_abilities(ring: &IoUring) -> Result<(), UringError> {
@@ -304,12 +307,12 @@ impl Drop for Uring {
     }
 }
 
-/// Wakes the owner of the ring: an eventfd that the ring polls. Any thread may ring the bell; the
-/// owner silences it.
+/// Wakes the owner of the ring through an eventfd that the ring polls. Any thread may ring the
+/// bell. Only the owner silences it.
 #[derive(Debug)]
 struct Bell {
     descriptor: OwnedFd,
-    /// Whether the bell has rung since the last silence. Only the first ring needs a system call.
+    /// Whether the bell rang after the last silence. Only the first ring needs a system call.
     rung: AtomicBool,
 }
 
@@ -330,16 +333,17 @@ impl Bell {
 
     fn ring(&self) {
         if !self.rung.swap(true, Ordering::AcqRel) {
-            // The write always succeeds: the eight-byte counter is reset long before it overflows.
+            // Ignore the result: the write succeeds, because each ring adds 1 to an eight-byte
+            // counter.
             let _ = rustix::io::write(&self.descriptor, &1u64.to_ne_bytes());
         }
     }
 
-    /// Resets the bell for the next ring. Work done before an ignored ring is visible after this
-    /// call.
+    /// Resets the bell for the next ring. Work that was done before an ignored ring is visible
+    /// after this call.
     fn silence(&self) {
-        // The eventfd may still be empty, if the poll completed before the ringing thread finished.
-        // Then that ring ends one additional wait.
+        // Ignore an empty eventfd. It is empty if the poll completed before the ringing thread
+        // finished. Then that ring ends one additional wait.
         let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         self.rung.swap(false, Ordering::AcqRel);
     }

@@ -1,40 +1,43 @@
-//! The faults of a faulty device and their rates. Each field describes its fault, and so the
+//! The faults of a faulty device and their rates. The documentation of each field describes a
 //! failure that a user of the device must survive.
 
 use foxy_base::Random;
 use std::time::Duration;
 
-/// For each fault, its probability per operation that it can affect. An operation has at most one
-/// fault; faults are drawn in the order of the fields. The default has no faults and no delays.
+/// Each rate is the probability that an operation has this fault. A rate counts only for operations
+/// that can have the fault. An operation has at most one fault. Faults are drawn in the order of
+/// the fields. The default plan has no faults and no delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
     /// Any operation except `Close` fails with EIO. A failed write may have written any number of
     /// its first bytes. Other failed operations change nothing, and a failed `Sync` makes nothing
     /// durable.
     pub errors: f64,
-    /// A `Write` or `Create` fails with ENOSPC. The write may have written any number of its first
-    /// bytes.
+    /// A `Write` or `Create` fails with ENOSPC. The `Write` may have written any number of its
+    /// first bytes.
     pub no_space: f64,
     /// A `Read` returns fewer bytes than exist. The rest of its buffer contains garbage.
     pub short_reads: f64,
-    /// A `Write` writes fewer bytes than requested, and reports how many.
+    /// A `Write` writes fewer bytes than requested and reports their number.
     pub short_writes: f64,
-    /// One bit of a `Write` is flipped permanently. The write reports success.
+    /// A `Write` stores its bytes with one bit flipped. The write reports success.
     pub flips_written: f64,
-    /// One bit of a `Read` is flipped. The stored data is correct, so the next read may be correct.
+    /// A `Read` returns one flipped bit. The stored data is correct, so the next read may be
+    /// correct.
     pub flips_read: f64,
-    /// A `Write` reports success but does not happen.
+    /// A `Write` reports success but changes nothing.
     pub lost_writes: f64,
-    /// A `Write` reports success but goes to an offset up to 64 sectors away, in the same file.
+    /// A `Write` reports success but writes up to 64 sectors away from its offset, in the same
+    /// file.
     pub misdirected_writes: f64,
-    /// Range of the delay of every operation. Delays are drawn uniformly, so operations finish in
-    /// another order. An operation takes effect at the start or the end of its delay. A `Sync`
-    /// takes effect at the start, so it covers no more than it must.
+    /// Shortest and longest delay of an operation. Delays are drawn uniformly, so operations finish
+    /// in another order. An operation takes effect at the start or the end of its delay. A `Sync`
+    /// always takes effect at the start, so it makes no later write durable.
     pub latency: (Duration, Duration),
 }
 
 impl FaultPlan {
-    /// No faults and no latency, as the default.
+    /// A plan without faults and delays, like the default.
     pub const NONE: Self = Self {
         errors: 0.0,
         no_space: 0.0,
@@ -51,26 +54,26 @@ impl FaultPlan {
 /// A kind of injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// EIO.
+    /// An operation that failed with EIO.
     Error,
-    /// ENOSPC.
+    /// A write or creation that failed with ENOSPC.
     NoSpace,
     /// A read that returned too few bytes.
     ShortRead,
     /// A write that wrote too few bytes.
     ShortWrite,
-    /// A bit flipped while writing.
+    /// A bit that was flipped during a write.
     FlipWritten,
-    /// A bit flipped while reading.
+    /// A bit that was flipped during a read.
     FlipRead,
-    /// A write that never happened.
+    /// A write that reported success but changed nothing.
     LostWrite,
     /// A write to a wrong offset.
     MisdirectedWrite,
 }
 
 impl FaultKind {
-    /// All kinds, in the order of [`FaultPlan`]'s fields.
+    /// All kinds in the order of the fields of [`FaultPlan`].
     pub const ALL: [Self; 8] = [
         Self::Error,
         Self::NoSpace,
@@ -83,7 +86,7 @@ impl FaultKind {
     ];
 }
 
-/// The kind of operation that a fault must fit.
+/// The kind of operation, as far as it decides which faults are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A read of at least one byte.
@@ -109,7 +112,7 @@ impl FaultPlan {
         }
     }
 
-    /// Draws the fault of one operation.
+    /// Draws the fault of one operation. Returns `None` if the operation has no fault.
     pub(super) fn draw(&self, target: Target, random: &mut Random) -> Option<FaultKind> {
         let fits = |kind: &FaultKind| match kind {
             FaultKind::Error => target != Target::Close,
@@ -130,18 +133,18 @@ impl FaultPlan {
     }
 }
 
-/// Number of injected faults by kind.
+/// Number of injected faults of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCounts([u64; FaultKind::ALL.len()]);
 
 impl FaultCounts {
-    /// The number for `kind`.
+    /// Returns the number of faults of `kind`.
     #[must_use]
     pub const fn of(&self, kind: FaultKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// The sum over all kinds.
+    /// Returns the number of faults of all kinds.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

@@ -1,19 +1,18 @@
-//! The state needed to replace a dead helper: the pause before the next start, and the files to
-//! reopen.
+//! State for replacing a dead helper: the pause before the next start, and the files to reopen.
 
 use crate::io::{FileId, IoId, IoOp, StorePath};
 use foxy_base::Instant;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The first and the longest pause between two starts.
+/// The shortest and the longest pause between two starts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// A helper that ran at least this long counts as reliable. After its death, the pause is short
-/// again.
+/// A helper that runs for at least this long counts as reliable. After its death, the pause is
+/// reset to the shortest.
 const SOUND_LIFETIME: Duration = Duration::from_secs(60);
 
-/// The pause between starts. It doubles after each early death.
+/// Computes the pause between two starts. The pause doubles after each early death.
 #[derive(Debug, Default)]
 pub(super) struct BackOff {
     starts: u64,
@@ -22,7 +21,8 @@ pub(super) struct BackOff {
 }
 
 impl BackOff {
-    /// Whether a helper may be started now. If so, counts the start and sets the next pause.
+    /// Returns whether a helper may be started now. If true, counts the start and sets the next
+    /// pause.
     pub(super) fn is_over(&mut self, now: Instant) -> bool {
         let since = self.last.map(|last| now.since(last));
         if since.is_some_and(|since| since < self.wait) {
@@ -40,10 +40,11 @@ impl BackOff {
     }
 }
 
-/// Operation numbers from here on are used for reopened files. No caller waits for their answers.
+/// Operations that reopen files have numbers from this number on. No caller waits for their
+/// answers.
 const OWN: u64 = 1 << 63;
 
-/// The open files, and the files that are being opened.
+/// The open files, and the files whose opening is in flight.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles {
     open: BTreeMap<FileId, Opened>,
@@ -57,7 +58,7 @@ struct Opened {
 }
 
 impl OpenFiles {
-    /// Notes a submitted operation.
+    /// Records a submitted operation if it opens or closes a file.
     pub(super) fn note(&mut self, id: IoId, op: &IoOp) {
         let (file, path, is_block_device) = match op {
             IoOp::Open { file, path } | IoOp::Create { file, path, .. } => (file, path, false),
@@ -71,7 +72,7 @@ impl OpenFiles {
         self.under_way.insert(id, (*file, Opened { path: path.clone(), is_block_device }));
     }
 
-    /// Notes the answer to an operation. After a successful open or create, its file is open.
+    /// Records the answer to an operation. `is_done` is true if the operation succeeded.
     pub(super) fn opened(&mut self, id: IoId, is_done: bool) {
         if let Some((file, opened)) = self.under_way.remove(&id).filter(|_| is_done) {
             self.open.insert(file, opened);
@@ -83,8 +84,8 @@ impl OpenFiles {
         self.under_way.clear();
     }
 
-    /// The operations that reopen all files in a new helper. A file that cannot be reopened fails
-    /// all later operations on it.
+    /// Returns the operations that reopen all files in a new helper. If a file cannot be reopened,
+    /// all later operations on that file fail.
     pub(super) fn open_again(&self) -> impl Iterator<Item = (IoId, IoOp)> + use<'_> {
         self.open.iter().zip(OWN..).map(|((&file, Opened { path, is_block_device }), number)| {
             let path = path.clone();

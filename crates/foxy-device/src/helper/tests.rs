@@ -1,4 +1,4 @@
-//! Tests of the helper device: the death of a helper, blocking submissions, and invalid messages.
+//! Tests of the helper device: death of a helper, blocking submissions, and invalid messages.
 
 use super::*;
 use crate::io::{FileId, StorePath};
@@ -20,7 +20,7 @@ fn reap_all(device: &mut Helper) -> Vec<IoDone> {
     done
 }
 
-/// A device in `folder` whose first helper reads `bytes` bytes and dies. Later helpers serve.
+/// Creates a device in `folder`. Its first helper reads `bytes` bytes and dies. Later helpers work.
 fn dying(bytes: usize, folder: &Path) -> Helper {
     let (mut first, folder) = (true, folder.to_owned());
     let start = move |mut socket: UnixStream| -> std::io::Result<Ending> {
@@ -100,7 +100,7 @@ fn a_new_helper_reopens_open_files_only() {
         assert_eq!(read(1), Err(IoError::NotOpen), "round {round}");
         assert_eq!(device.restarts(), round);
     }
-    // The test's own copy of the last socket would keep the connection open.
+    // Drop the test's copy of the last socket, because the copy would keep the connection open.
     drop(killed);
 }
 

@@ -1,6 +1,6 @@
-//! The messages between a device and its helper, and the helper's loop. A message has a length, the
-//! operation's number, a tag and fields, all little-endian, then the bytes of a transfer. Input
-//! from the other process is not trusted.
+//! Encodes and decodes the messages between a device and its helper, and runs the helper's loop. A
+//! message contains its length, the operation's number, a tag, numeric fields and bytes. All
+//! numbers are little-endian. Input from the other process is not trusted.
 
 use crate::blocking::Blocking;
 use crate::buffer::IoBuffer;
@@ -12,10 +12,10 @@ use std::io::{BufReader, Error, ErrorKind, Read, Result, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Longest accepted message in bytes; real messages are far shorter.
+/// Maximum accepted length of a message in bytes. Real messages are far shorter.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// The errors, indexed by their number in a message.
+/// All errors except [`IoError::Other`]. In a message, an error is its index in this array.
 const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NotFound),
     Some(IoError::NoSpace),
@@ -32,7 +32,7 @@ const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NoMedium),
 ];
 
-/// The number of [`IoError::Other`] in a message. The system's error number follows.
+/// The number of [`IoError::Other`] in a message. The error number of the system follows it.
 const OTHER_ERROR: u64 = 6;
 
 /// The result of an operation, as the helper reports it.
@@ -40,12 +40,12 @@ const OTHER_ERROR: u64 = 6;
 pub(super) struct Answer {
     pub(super) id: IoId,
     pub(super) result: std::result::Result<IoOutput, IoError>,
-    /// Content of a read.
+    /// The bytes of a read; empty for other operations.
     pub(super) content: Vec<u8>,
 }
 
 impl Answer {
-    /// The answer for a finished operation. The bytes of a write are not sent back.
+    /// Builds the answer for a finished operation. Bytes of a write are not sent back.
     pub(super) fn of(done: IoDone, reads: bool) -> Self {
         let content = match (&done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(buffer)) if reads => {
@@ -147,7 +147,7 @@ fn begin(message: &[u8]) -> Result<(IoId, u8, Rest<'_>)> {
     Ok((id, tag, rest))
 }
 
-/// Encodes an operation.
+/// Encodes an operation as a message.
 pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
     let start = |tag| Message::new(id, tag);
     let named = |tag, path: &StorePath| start(tag).bytes(path.as_str().as_bytes());
@@ -172,7 +172,7 @@ pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
     .end()
 }
 
-/// Reads an operation.
+/// Reads one message from `from` and decodes its operation.
 pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
     let message = read_message(from)?;
     let (id, tag, mut rest) = begin(&message)?;
@@ -199,7 +199,7 @@ pub(super) fn read_operation(from: &mut impl Read) -> Result<(IoId, IoOp)> {
     Ok((id, op))
 }
 
-/// Encodes an answer.
+/// Encodes an answer as a message.
 pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     let start = |tag| Message::new(answer.id, tag);
     match &answer.result {
@@ -228,7 +228,7 @@ pub(super) fn answer(answer: &Answer) -> Vec<u8> {
     .end()
 }
 
-/// Reads an answer.
+/// Reads one message from `from` and decodes its answer.
 pub(super) fn read_answer(from: &mut impl Read) -> Result<Answer> {
     let message = read_message(from)?;
     let (id, tag, mut rest) = begin(&message)?;
@@ -269,10 +269,11 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
     ERRORS.get(kind).copied().flatten().ok_or_else(invalid)
 }
 
-/// Performs operations from `socket` on the files in `folder` until the other end closes.
+/// Performs the operations from `socket` on the files in `folder` until the other end closes the
+/// socket.
 ///
-/// # Errors
-/// If the folder cannot be opened, or the other end violates the protocol.
+/// # Errors Returns an error if the folder cannot be opened or the other end sends an invalid
+/// message.
 pub fn serve(socket: UnixStream, folder: &Path, direct: DirectIo) -> Result<()> {
     let directory = open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut device = Blocking::on(std::sync::Arc::new(directory), direct);

@@ -1,5 +1,5 @@
-//! Transfers in flight on a ring. Each has a numbered slot that owns its buffer and descriptor.
-//! This file builds the next entry for the kernel and interprets its answer.
+//! Transfers in flight on a ring. Each transfer has a numbered slot that owns its buffer and
+//! descriptor. This file builds the entries for the kernel and interprets the kernel's answers.
 
 use crate::buffer::IoBuffer;
 use crate::io::{IoDone, IoError, IoId, IoOutput};
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Most bytes in one entry: as much as the kernel moves in one call, in whole pages.
+/// Maximum number of bytes in one entry: the kernel's own limit for one call, in whole pages.
 const MAX_ENTRY_BYTES: usize = 0x7fff_f000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +28,12 @@ impl Work {
     }
 }
 
-/// What to do after a completion.
+/// The next step after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// Submit another entry.
+    /// The transfer must submit another entry.
     Again,
-    /// The transfer is finished, with the number of bytes moved.
+    /// The transfer is finished. The value is the number of bytes moved or the error.
     Done(Result<usize, IoError>),
 }
 
@@ -58,8 +58,8 @@ impl Transfer {
         Self { id, file, work, buffer, moved: 0, direct: false }
     }
 
-    /// The next entry for the kernel. It points into the buffer, so the transfer must stay in its
-    /// slot until the kernel answers.
+    /// Builds the next entry for the kernel. The entry points into the buffer, so the transfer must
+    /// stay in its slot until the kernel answers.
     pub(super) fn entry(&mut self) -> squeue::Entry {
         let rest =
             self.buffer.as_mut().map_or(&mut [][..], |buffer| &mut buffer.as_mut()[self.moved..]);
@@ -165,7 +165,8 @@ mod tests {
 
     const LENGTH: usize = 8192;
 
-    /// A transfer of two pages on an empty file, with direct IO if the file system supports it.
+    /// Creates a transfer of two pages on an empty file. Uses direct IO if the file system supports
+    /// it.
     fn transfer(work: Work) -> Transfer {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = Root::open(folder.path()).expect("a new folder");
