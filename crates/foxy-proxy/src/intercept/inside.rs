@@ -1,18 +1,18 @@
-//! Requests inside an intercepted CONNECT. They must be for the authority of the CONNECT. Each
-//! request is changed to the absolute form that a client would send without CONNECT, so that later
-//! code treats both the same.
+//! Handles requests inside an intercepted CONNECT. The requests must be for the authority of the
+//! CONNECT. Each request is changed to the absolute form that a client would send to a proxy
+//! without CONNECT. So later code treats requests inside and outside a CONNECT in the same way.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
 use bytes::Bytes;
 use foxy_http::{Authority, RequestHead, Target, TargetForm};
 
-/// The tunnel of an intercepted CONNECT.
+/// The target of an intercepted CONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inside {
-    /// The origin named in the CONNECT, with TLS.
+    /// The origin that the CONNECT names, with the scheme `https`.
     origin: Origin,
-    /// The authority as in URLs, without port 443.
+    /// The authority in the form used in URLs: without the port if it is 443.
     authority: String,
 }
 
@@ -62,8 +62,8 @@ impl Inside {
         Target::parse(&head.method, Bytes::from(url)).map_err(ErrorReason::Malformed)
     }
 
-    /// Whether this is the authority of the CONNECT (RFC 9110 §4.2.3). Case does not matter, and
-    /// the default port may be left out.
+    /// Returns true if `authority` is the authority of the CONNECT (RFC 9110 §4.2.3). Case does not
+    /// matter, and the default port may be left out.
     fn is(&self, authority: &[u8]) -> bool {
         Authority::parse(authority).is_some_and(|authority| {
             authority.host.eq_ignore_ascii_case(&self.origin.host)

@@ -1,6 +1,6 @@
 //! Interception: for hosts that the operator lists, the proxy itself decrypts the TLS inside a
-//! CONNECT, so that responses can be cached. It uses certificates of its own authority. The tunnels
-//! to other hosts stay encrypted from end to end.
+//! CONNECT. So the proxy can cache the responses. It shows clients certificates of its own
+//! authority. Tunnels to other hosts stay encrypted from end to end.
 //!
 //! Crate `foxy-authority` signs the certificates; `inside` decides which requests belong to an
 //! intercepted CONNECT. This module reads no files.
@@ -17,7 +17,7 @@ use foxy_base::WallTime;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// The hosts whose TLS the proxy decrypts, and their certificates. Clones share this data.
+/// The hosts whose TLS the proxy decrypts, and their certificates. Clones share these values.
 #[derive(Clone, Debug)]
 pub struct Interception {
     shared: Arc<InterceptCore>,
@@ -41,7 +41,7 @@ impl Interception {
         })
     }
 
-    /// Whether a CONNECT to this host is intercepted at the time `now`.
+    /// Returns true if a CONNECT to this host is intercepted at the time `now`.
     pub fn wants(&self, host: &str, now: WallTime) -> bool {
         let InterceptCore { certificates, hosts } = &*self.shared;
         HostName::parse(host).is_some_and(|host| {

@@ -20,12 +20,12 @@ pub(crate) enum Followed {
     Answered(Answered),
     /// The response does not fit this request.
     Unusable,
-    /// The response was already stale when it arrived, so this request needs its own request to the
-    /// origin (RFC 9111 §4).
+    /// The response was already stale when it arrived. So this client needs a fetch of its own (RFC
+    /// 9111 §4).
     Stale,
 }
 
-/// Answers from another request's flight, if its response also fits this request.
+/// Answers from the flight of another request, if the response in flight also fits this request.
 pub(crate) async fn follow(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -39,7 +39,8 @@ pub(crate) async fn follow(
     if !stands_in && !fits(transaction, miss, &outcome) {
         return Ok(Followed::Unusable);
     }
-    // A fetch that began after this request arrived may answer it, even if the response is stale.
+    // If the fetch began after this request arrived, its response may answer the request even if it
+    // is stale.
     if !stands_in
         && !reader.began_after(transaction.came)
         && !outcome.may_answer(&transaction.control, clock::steady())
@@ -50,7 +51,7 @@ pub(crate) async fn follow(
     Ok(got.map_or(Followed::Unusable, Followed::Answered))
 }
 
-/// Whether the outcome of a flight fits a request that joined the flight.
+/// Returns true if the outcome of a flight fits a request that joined the flight.
 fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome) -> bool {
     let wanted = transaction.wanted;
     match outcome {
@@ -67,9 +68,9 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
     }
 }
 
-/// Answers with the outcome of a flight. Returns `None` if the confirmed response, or the beginning
-/// of the response in flight, is no longer available. Also returns `None` if the origin confirmed
-/// another response. `collapsed` means that another request started the flight.
+/// Answers with the outcome of a flight. `collapsed` means that another request started the flight.
+/// Returns `None` if the confirmed response, or the beginning of the response in flight, is no
+/// longer available. Also returns `None` if the origin confirmed another response.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -107,7 +108,8 @@ pub(crate) async fn answer_from_flight(
     }
 }
 
-/// Answers with the response of a flight. Returns `None` if its beginning is no longer available.
+/// Answers with the response of a flight. Returns `None` if the beginning of the response is no
+/// longer available.
 async fn respond(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -120,8 +122,8 @@ async fn respond(
         if flight.not_stored.is_none()
             && let Some(stand_in) = reader.another()
         {
-            // This client needs no body, but the next client will. So read the flight to its end,
-            // to let it be stored.
+            // This client needs no body, but the next client will. So another task reads the flight
+            // to its end, so that the response is stored.
             tokio::task::spawn_local(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );

@@ -1,6 +1,7 @@
-//! Answers requests for ranges of objects that are not stored whole. The bytes come from the one
-//! stored part, or from slices of equal size. Missing slices are fetched from the origin. All bytes
-//! of an answer belong to the same representation; otherwise the answer is cut off.
+//! Answers requests for ranges of objects that are not stored whole. The bytes come from a stored
+//! part of the object, or from slices of equal size. The proxy fetches missing slices from the
+//! origin. All bytes of an answer must belong to the same representation; otherwise the proxy cuts
+//! the answer off.
 
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{Cached, FoundPart, NotKept, PART, Stored};
@@ -16,8 +17,8 @@ use foxy_rules::partial::slice_of;
 use foxy_rules::{Part, Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
 use std::sync::Arc;
 
-/// After slices of an object could not be stored, the proxy does not slice the object for this many
-/// seconds.
+/// Time in seconds for which the proxy does not slice an object again, after its slices could not
+/// be stored.
 const RETRY_SECONDS: u64 = 300;
 
 /// Answers a request for a range. If neither a stored part nor slices can answer, sends nothing and
@@ -82,8 +83,8 @@ pub(crate) async fn answer(
 }
 
 /// Answers a request for a range from a stored part, if the whole response was never fetched.
-/// Returns `None` if the part does not contain the range or may not be served. Removes the part
-/// from `known` if its body is gone.
+/// Returns `None` if the part does not contain the range or may not be served. Sets `known` to
+/// `None` if the body of the part is gone.
 async fn from_part(
     transaction: &mut Transaction<'_, '_>,
     known: &mut Option<FoundPart>,
@@ -118,8 +119,8 @@ async fn from_part(
     }
 }
 
-/// Answers with the requested range of a set of slices. Returns `None` if the request is not for
-/// one range, or if a needed slice is not available.
+/// Answers with the requested range of a set of slices. Returns `None` if the client did not ask
+/// for exactly one range, or if a needed slice is not available.
 async fn ranged_answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -161,8 +162,8 @@ async fn send_slices(
     }
 }
 
-/// Answers a request for the whole object from its slices, if memory knows the set. Fetches the
-/// missing slices.
+/// Answers a request for the whole object from its slices, if the set of slices is in memory.
+/// Fetches the missing slices.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -185,7 +186,8 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Whether slices of the object can be stored, as far as known before the fetch.
+/// Returns false if it is already clear before the fetch that slices of the object cannot be
+/// stored.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;

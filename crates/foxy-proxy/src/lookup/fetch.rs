@@ -16,11 +16,11 @@ use foxy_base::clock;
 use foxy_rules::UpstreamRange;
 use std::sync::Arc;
 
-/// The result of handling a request with the cache.
+/// The result of answering a request from the cache or by a fetch.
 pub(crate) enum Fetched {
     Answered(Answered),
-    /// A HEAD or a range that the cache cannot answer. The request must be forwarded unchanged. The
-    /// answer to a HEAD may update the stored response.
+    /// The request is a HEAD or a range that the cache cannot answer. The caller must forward it
+    /// unchanged. The answer to a HEAD may update the stored response.
     Forward(ForwardReason, Option<PendingUpdate>),
 }
 
@@ -61,8 +61,8 @@ pub(crate) async fn answer_or_fetch(
 }
 
 /// Fetches from the origin, alone or together with other requests. Returns `None` if the joined
-/// fetch began before this request arrived, and its response was stale on arrival. The caller then
-/// looks in the cache again.
+/// fetch began before this request arrived and its response was stale on arrival. The caller must
+/// then look in the cache again.
 async fn fetch(
     transaction: &mut Transaction<'_, '_>,
     miss: Miss,
@@ -100,8 +100,8 @@ async fn fetch(
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
                 };
-                // If the flight of several requests lost its beginning, these requests share a new
-                // flight.
+                // Several requests may read a flight that has lost its beginning. These requests
+                // share a new flight.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
                 }
@@ -122,7 +122,8 @@ async fn fetch(
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
 }
 
-/// Joins a flight, but not the flight of the reader `left`. If there is none, starts a flight.
+/// Joins a flight of the URL, but not the flight of the reader `left`. Starts a flight if there is
+/// no other.
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
@@ -159,7 +160,7 @@ async fn landed(
     serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
-/// Starts a fill and reads its flight. If this client leaves, the fill continues as long as other
+/// Starts a fetch and reads its flight. If this client leaves, the fetch continues as long as other
 /// requests read the flight, or if few bytes are missing.
 async fn lead(
     transaction: &mut Transaction<'_, '_>,

@@ -41,19 +41,19 @@ pub(crate) struct Forward<'a> {
     pub(crate) update: Option<PendingUpdate>,
 }
 
-/// The result of forwarding a request.
+/// The result of forwarding a request to the origin.
 pub(crate) enum Forwarded {
     Answered(Answered),
-    /// The origin switched protocols. The values are its head, its connection, and the bytes after
-    /// the head.
+    /// The origin switched protocols. The fields are the origin's head, its connection, and the
+    /// bytes that arrived after the head.
     Switched(ResponseHead, Transport, Bytes),
 }
 
-/// HTTP/2 bodies of up to this size are read completely before forwarding. So a small body whose
-/// length is wrong never reaches an origin.
+/// An HTTP/2 body of up to this number of bytes is read completely before the request is forwarded.
+/// So a small body with a wrong length never reaches an origin.
 const MAX_BODY_READ_FIRST: u64 = 16 << 10;
 
-/// How much of the client's body was passed on.
+/// How far the client's body was passed on to the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pumped {
     Whole,
@@ -61,12 +61,11 @@ enum Pumped {
     Broken,
 }
 
-/// The rule that the client's body violated. The exchange with the origin knows only that the body
-/// is incomplete.
+/// The HTTP rule that the client's body violated. The exchange with the origin only knows that the
+/// body is incomplete, so this cell keeps the rule for the error answer.
 type BrokenRule = Cell<Option<DecodeError>>;
 
-/// Forwards a request and sends the answer back. The body and the answer are transferred at the
-/// same time.
+/// Forwards a request and sends the answer back. Body and answer are transferred at the same time.
 pub(crate) async fn forward(
     worker: &Rc<Worker>,
     receiver: &mut Receiver<'_>,
@@ -110,8 +109,8 @@ pub(crate) async fn forward(
     }
 }
 
-/// Reads a small HTTP/2 body completely before the origin is contacted. Does not if the client
-/// waits for a 100 response.
+/// Reads a small HTTP/2 body completely before the proxy contacts the origin. Reads nothing if the
+/// client waits for a 100 response.
 async fn read_early(
     receiver: &mut Receiver<'_>,
     request: &Forward<'_>,
@@ -131,8 +130,9 @@ async fn read_early(
     Ok(early)
 }
 
-/// Passes the client's body to the exchange. If the length is known, the last piece waits for the
-/// end of the request. So a violated rule is noted before the exchange can notice the error.
+/// Passes the client's body to the exchange with the origin. If the length is known, the last piece
+/// waits until the client's request has ended. So a violated rule is noted before the exchange can
+/// notice that the body is incomplete.
 async fn pump(
     early: Vec<RequestEvent>,
     receiver: &mut Receiver<'_>,
@@ -163,8 +163,8 @@ async fn pump(
                 continue;
             }
             Ok(RequestEvent::End) => {
-                // Sending fails if the exchange needs no more of the body. The body is complete
-                // even then.
+                // Sending fails if the exchange needs no more of the body. The client's body is
+                // complete even then.
                 if let Some(data) = last {
                     let _ = pieces.send(BodyPiece::Data(data)).await;
                 }
@@ -222,7 +222,7 @@ async fn respond(
         head.headers.remove("content-length");
     }
     let watch = match (&wanted.head.method, head.status) {
-        // This request has just invalidated the stored response, so its own answer needs a newer
+        // This POST has just invalidated the stored response, so its own answer needs a newer
         // watch.
         (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
@@ -248,8 +248,8 @@ async fn respond(
     }
 }
 
-/// Returns the answer if the origin gave no response. If the client's body is broken, the
-/// connection must close, because the rest of the body would be parsed as a request.
+/// Returns the error answer if the origin gave no response. If the client's body is broken, the
+/// connection must close. Otherwise the rest of the body would be parsed as a request.
 fn refusal(
     options: AnswerOptions,
     error: UpstreamError,

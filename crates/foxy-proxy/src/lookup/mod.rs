@@ -1,5 +1,5 @@
-//! Looks up a GET or HEAD, first in memory and then in the store. Serves a stored response that may
-//! answer. `fetch` handles all other cases.
+//! Looks up a GET or HEAD, first in memory and then in the store. Serves the stored response if the
+//! caching rules permit it. `fetch` handles all other cases.
 
 pub(crate) mod answer_from_flight;
 pub(crate) mod by_slices;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 pub(crate) enum Lookup {
     Answered(Answered),
-    /// A stored response was served, until its body was found to be missing.
+    /// A stored response was served until the proxy noticed that its body is missing.
     Lost(LostBody),
     /// A stale response may be served while it is validated in the background (RFC 5861 §3).
     Refresh {
@@ -27,9 +27,10 @@ pub(crate) enum Lookup {
         key: CacheKey,
         hit: Hit,
     },
-    /// The request permits only a cached answer, and there is none.
+    /// The request permits only a cached answer, but no stored response may answer it.
     Refused,
-    /// The origin must be contacted. With `validate`, it shall confirm the response that was found.
+    /// The proxy must contact the origin. If `validate` is true, the origin is asked to confirm the
+    /// response that was found.
     Miss {
         found: Found,
         reason: ForwardReason,

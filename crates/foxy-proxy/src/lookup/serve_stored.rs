@@ -1,5 +1,5 @@
 //! Serves a stored response as a 304, as ranges, or whole. If the store has lost the body, the
-//! missing bytes come from the origin.
+//! proxy fetches the missing bytes from the origin.
 
 use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
@@ -13,19 +13,19 @@ use foxy_http::ResponseHead;
 use foxy_rules::{Conditional, Multipart, RangeAnswer, evaluate, requested_range};
 use std::sync::Arc;
 
-/// A stored response whose body was found to be missing while it was sent.
+/// A stored response whose body turned out to be missing while it was sent.
 pub(crate) struct LostBody {
     remains: Remains,
     failure: SendFailure,
 }
 
-/// The data of a stored response that is still needed after its body is lost.
+/// The data of a stored response that the proxy still needs after the body is lost.
 struct Remains {
     head: Arc<ResponseHead>,
     key: Bytes,
     length: u64,
-    /// Only for a body in parts: the response, and a watch on its URL. The remaining parts may have
-    /// to be stored under another key.
+    /// The response and a watch on its URL, only if the body is stored in parts. The remaining
+    /// parts may have to be stored under another key.
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn serve_stored(
             return Ok(Served::Answered(answered));
         }
     };
-    // While the body is sent, no other value here may keep it in memory.
+    // `remains` has no copy of the body, so that memory can drop the body while it is sent.
     let remains = Remains {
         head: Arc::clone(&stored.head),
         key: stored.key.clone(),
@@ -97,8 +97,8 @@ fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
-/// Serves a stored response, even if the store has lost a part of it. If the body was lost before
-/// anything was sent, returns `None`, which counts as a miss.
+/// Serves a stored response, even if the store has lost a part of it. Returns `None` if the body
+/// was lost before anything was sent. The request then counts as a miss.
 pub(crate) async fn serve_or_make_up(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -112,8 +112,8 @@ pub(crate) async fn serve_or_make_up(
     }
 }
 
-/// Stores the remaining parts of a lost body as slices. Sends the rest of an answer that has begun
-/// from these slices and from the origin. Returns `None` if nothing was sent.
+/// Stores the remaining parts of a lost body as slices. If the answer has begun, sends the rest of
+/// it from these slices and from the origin. Returns `None` if nothing was sent.
 pub(crate) async fn make_up(
     transaction: &mut Transaction<'_, '_>,
     LostBody { remains, failure }: LostBody,
@@ -121,8 +121,8 @@ pub(crate) async fn make_up(
     let Transaction { worker, wanted, .. } = *transaction;
     let is_begun = matches!(failure, SendFailure::RestGone(_));
     let mut slices = None;
-    // Only a body in parts is removed. A body of one record may already have been replaced by a
-    // newer response, which must stay.
+    // Only a body in parts is removed. If the body was one record, a newer response may have
+    // replaced it, and the newer response must stay.
     if let Some((stored, watch)) = remains.in_parts {
         worker.shared.cache.forget(&CacheKey::new(remains.key));
         let left = left_of(worker, &wanted.key, &stored, &watch, is_begun).await;

@@ -1,30 +1,31 @@
-//! The record of a finished request, for access logs.
+//! The entry of a finished request in an access log.
 
 use crate::request::cache_status::CacheStatus;
 use foxy_base::WallTime;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A finished request.
+/// A finished request, as the access log sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessRecord<'a> {
-    /// When the answer ended.
+    /// Time when the answer ended.
     pub end: WallTime,
-    /// The time from the first byte of the request to the end of the answer.
+    /// Time from the first byte of the request to the end of the answer.
     pub elapsed: Duration,
     /// The client's address.
     pub client: SocketAddr,
-    /// How the request was answered.
+    /// The outcome of the request in the cache.
     pub outcome: CacheStatus,
-    /// Why the answer was cut off, if it was.
+    /// The reason for which the answer was cut off, if it was.
     pub cut: Option<CutReason>,
-    /// The status that was sent, or 0 if none was.
+    /// The status that was sent, or 0 if the client received no status.
     pub status: u16,
     /// Number of bytes sent, including the head.
     pub bytes: u64,
     /// Number of body bytes sent.
     pub body_bytes: u64,
-    /// The method, as far as it was read. For a refused request it may be any bytes.
+    /// The method, as far as it was read. If the request was refused, the method may contain any
+    /// bytes.
     pub method: &'a [u8],
     /// Scheme and host of a request to a reverse proxy, because its URL does not contain them.
     pub site: Option<(&'a str, &'a [u8])>,
@@ -41,7 +42,7 @@ pub struct AccessRecord<'a> {
 }
 
 impl<'a> AccessRecord<'a> {
-    /// The requested host, with its port if the client sent a port.
+    /// Returns the requested host, with its port if the client sent a port.
     pub fn authority(&self) -> &'a [u8] {
         if let Some((_, host)) = self.site {
             return host;
@@ -54,10 +55,10 @@ impl<'a> AccessRecord<'a> {
     }
 }
 
-/// Why an answer was cut off.
+/// The reason for which an answer was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReason {
-    /// The client left, or no longer read the answer.
+    /// The client left, or stopped reading the answer.
     ClientLeft,
     /// The origin broke its response off.
     BrokeOff,
@@ -66,7 +67,7 @@ pub enum CutReason {
 }
 
 impl CutReason {
-    /// The reason as one word, for logs.
+    /// Returns the reason as one word for logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClientLeft => "client-left",
@@ -102,18 +103,18 @@ impl MediaType {
         media_type
     }
 
-    /// The media type as the origin sent it.
+    /// Returns the media type as the origin sent it. Returns `None` if it is empty.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         self.bytes.get(..usize::from(self.length)).filter(|bytes| !bytes.is_empty())
     }
 }
 
-/// Receives access records on a worker's thread. Calls must not block.
+/// Receives access records on the thread of a worker. The methods must not block.
 pub trait AccessSink: Send + Sync {
     /// Receives a record.
     fn record(&self, record: &AccessRecord<'_>);
 
-    /// Whether the sink needs a record for a request with this outcome.
+    /// Returns true if the sink needs a record for a request with this outcome.
     fn wants(&self, _outcome: CacheStatus) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! An answer as data: its form, its head, how much of it was sent, and its log entry.
+//! Describes an answer as data: its form, its head, the number of bytes sent, and its log entry.
 
 use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
@@ -24,7 +24,8 @@ pub(crate) struct AnswerOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
-    /// A body of unknown length. It is sent in chunks, or ends with the HTTP/2 stream.
+    /// The length of the body is unknown. HTTP/1.1 sends the body in chunks. In HTTP/2, the body
+    /// ends with the stream.
     Chunked,
     UntilClose,
     /// The answer has no body (204, 304).
@@ -44,7 +45,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) framing: Framing,
 }
 
-/// How much of an answer was sent so far. Used to log a request that is cut off.
+/// Counts the bytes of an answer that were sent so far. If the answer is cut off, the log entry
+/// uses these numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     opened: Cell<Option<(u16, CacheStatus)>>,
@@ -73,12 +75,12 @@ impl Progress {
         self.sent.get()
     }
 
-    /// Number of body bytes sent, including the size lines of chunks.
+    /// Returns the number of body bytes sent, including the size lines of chunks.
     pub(crate) fn body(&self) -> u64 {
         self.sent.get().saturating_sub(self.head.get())
     }
 
-    /// The status and outcome, once at least one byte was sent.
+    /// Returns the status and outcome. Returns `None` until at least one byte was sent.
     pub(crate) fn opened(&self) -> Option<(u16, CacheStatus)> {
         self.opened.get().filter(|_| self.sent.get() > 0)
     }
@@ -90,8 +92,8 @@ pub(crate) enum WriteEnd {
     Timeout,
 }
 
-/// Waits for `future` until the timeout `patience`. If `patience` is zero, polls only once, because
-/// a timer would wait a moment even for zero.
+/// Waits for `future`, but not longer than `patience`. If `patience` is zero, polls only once,
+/// because a timer would wait a moment even for zero.
 pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
     if !patience.is_zero() {
         return timeout(patience, future).await.ok();
@@ -110,7 +112,7 @@ pub(crate) enum ClientTook {
     Partly,
 }
 
-/// Whether the connection can be used for another request.
+/// Tells whether the connection can be used for another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
     Keep,
@@ -125,7 +127,7 @@ pub(crate) struct SentResponse {
     pub(crate) media_type: MediaType,
 }
 
-/// A finished answer. While the body is still being sent: the answer as it will be at the end.
+/// A finished answer. While the body is still being sent, this value describes the complete answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) connection: ConnectionFate,
@@ -134,9 +136,9 @@ pub(crate) struct Answered {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
-    /// The client left, or no longer read the answer.
+    /// The client left, or stopped reading the answer.
     Client,
-    /// The body did not arrive completely.
+    /// The body did not arrive completely from the origin or the store.
     Source,
 }
 
@@ -160,7 +162,7 @@ pub(crate) struct UnsentRest {
     /// Position of the first unsent byte of the body.
     pub(crate) at: u64,
     pub(crate) end: u64,
-    /// Whether a part of the answer was already sent.
+    /// True if a part of the answer was already sent.
     pub(crate) opened: bool,
     pub(crate) answered: Answered,
 }

@@ -1,4 +1,4 @@
-//! The `Cache-Status` field (RFC 9211): the outcome of a request, as a value and as text.
+//! The `Cache-Status` field (RFC 9211), which tells the outcome of a request in the cache.
 
 use crate::cache::Stored;
 use crate::core::{ForwardReason, HitSource};
@@ -7,7 +7,7 @@ use foxy_base::WallTime;
 use foxy_rules::Permit;
 use std::fmt;
 
-/// The outcome of a request.
+/// The outcome of a request in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
     /// The answer came from the cache.
@@ -21,16 +21,16 @@ pub enum CacheStatus {
     },
     /// The request was sent to the origin.
     Forwarded {
-        /// Why the cache did not answer the request.
+        /// The reason for which the cache did not answer the request.
         reason: ForwardReason,
-        /// The origin's status, once it is known.
+        /// The status from the origin, once it is known.
         status: Option<u16>,
-        /// Whether the response is being stored. The head is sent before the store has confirmed
-        /// the body, so storing may still fail.
+        /// True if the response is being stored. The proxy sends the head before the store has
+        /// confirmed the body, so storing may still fail.
         stored: bool,
-        /// Whether another request's flight answered this request.
+        /// True if another request's fetch answered this request.
         collapsed: bool,
-        /// Why the response is not stored.
+        /// The reason for which the response is not stored.
         detail: Option<&'static str>,
     },
     /// The proxy answered the request itself.
@@ -83,7 +83,7 @@ impl fmt::Display for CacheStatus {
 }
 
 impl CacheStatus {
-    /// The result code in Squid's access log.
+    /// Returns the result code in the format of Squid's access log.
     pub const fn squid_code(self) -> &'static str {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
@@ -98,7 +98,7 @@ impl CacheStatus {
         }
     }
 
-    /// The hierarchy code in Squid's access log.
+    /// Returns the hierarchy code in the format of Squid's access log.
     pub const fn hierarchy(self) -> &'static str {
         match self {
             Self::Forwarded { .. }
@@ -110,7 +110,7 @@ impl CacheStatus {
     }
 }
 
-/// How a stored response may answer a request.
+/// Describes how a stored response may answer a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hit {
     pub(crate) source: HitSource,
@@ -119,14 +119,14 @@ pub(crate) struct Hit {
 }
 
 impl Hit {
-    /// A hit on a response that the origin confirmed a moment ago.
+    /// Creates a hit on a response that the origin confirmed a moment ago.
     pub(crate) fn revalidated(stored: &Stored, reason: ForwardReason, now: WallTime) -> Self {
         let ttl = signed(stored.lifetime) - signed(stored.times.age(now));
         Self { source: HitSource::Revalidated(reason), ttl, permit: None }
     }
 
-    /// A hit that is served instead of an origin's failure. `status` is the status of the failure,
-    /// if the origin answered. `stale_by` is in seconds.
+    /// Creates a hit that is served because the origin failed. `status` is the status of the
+    /// failure, if the origin answered. `stale_by` is in seconds.
     pub(crate) fn fallback(status: Option<u16>, stale_by: u64, permit: Permit) -> Self {
         let source = HitSource::Fallback(status);
         Self { source, ttl: -signed(stale_by), permit: Some(permit) }

@@ -1,5 +1,5 @@
-//! Decides how a request is handled, with pure functions: the kind of the request, and the next
-//! step after the look-up in the cache. `server` and `lookup` carry the steps out.
+//! Decides with pure functions how to handle a request: the kind of the request, and the next step
+//! after the look-up in the cache. `server` and `lookup` execute the steps.
 //!
 //! ```text
 //! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
@@ -30,7 +30,7 @@ use foxy_rules::reuse::may_reuse;
 use foxy_rules::validate::must_reach_origin;
 use foxy_rules::{Permit, RequestControl, Reuse, Validators, cache_key};
 
-/// The kind of a request.
+/// The kind of a request, which decides how the proxy handles it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     Refuse(ErrorReason),
@@ -39,9 +39,9 @@ pub(crate) enum Plan {
     AnswerHere,
     /// A purge of this cache key.
     Purge(Vec<u8>),
-    /// A request for the origin. The cache is not used.
+    /// A request that the proxy sends to the origin without using the cache.
     Forward(Origin, Vec<u8>, ForwardReason),
-    /// A request that is first looked up under this cache key.
+    /// A request for which the proxy first looks in the cache, under this key.
     LookUp(Origin, Vec<u8>),
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) client: ClientBlock,
 }
 
-/// Determines the kind of a request that arrived over the scheme `over`.
+/// Determines the kind of a request. `over` is the scheme of the connection on which it arrived.
 pub(crate) fn plan(
     head: &RequestHead,
     body: BodyLength,
@@ -140,14 +140,14 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
     }
     let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
     let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
-    // The proxy removes fields that Connection names. Without them, the origin may answer with
-    // another variant than the original request would select.
+    // The proxy removes fields that Connection names. Without these fields, the origin may answer
+    // with another variant than the original request would select.
     let other = names_other_fields_away(&head.headers);
     (has_body || upgrade || other || must_reach_origin(&View(&head.headers)))
         .then_some(ForwardReason::Bypass)
 }
 
-/// The next step after a look-up.
+/// The next step after a look-up in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Serve the stored response.
@@ -157,7 +157,7 @@ pub(crate) enum Next {
         /// The rule that permits a stale answer.
         permit: Option<Permit>,
     },
-    /// The request permits only a cached answer, and there is none.
+    /// The request permits only a cached answer, but no stored response may answer it.
     GatewayTimeout,
     Revalidate(ForwardReason),
     Fetch(ForwardReason),

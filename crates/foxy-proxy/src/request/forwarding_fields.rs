@@ -1,17 +1,18 @@
-//! Forwarding fields, which describe the client to an origin (RFC 7239 and its forerunners).
-//! Origins may create answers from them, but cache keys do not contain them. So a reverse proxy
-//! replaces them, and a forward proxy removes them from requests that may be cached.
+//! Forwarding fields describe the client to an origin (RFC 7239 and its forerunners). The origin's
+//! answer may depend on these fields, but cache keys do not contain them. So a reverse proxy
+//! replaces the fields, and a forward proxy removes them from requests that may be cached.
 
 use crate::request::mode::{Mode, ReverseOrigin};
 use crate::upstream::{Cidr, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 
-/// Prefixes of field names. The fields describe the client, host, scheme, port, prefix and user of
-/// the forwarded request, or the target before a rewrite.
+/// Prefixes of field names. Such a field describes the client, host, scheme, port, prefix or user
+/// of the forwarded request, or the target before a rewrite.
 const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
-/// More field names: the standard field, fields for the host, and fields for the client's address.
+/// Other names of forwarding fields: the standard field, fields for the host, and fields for the
+/// client's address.
 const NAMES: [&str; 11] = [
     "forwarded",
     "x-forwarded",
@@ -26,14 +27,14 @@ const NAMES: [&str; 11] = [
     "fastly-client-ip",
 ];
 
-/// Fields that override the method. They stay on requests that bypass the cache, because a POST may
-/// need them.
+/// Fields that override the method. They are not removed from requests that bypass the cache,
+/// because a POST may need them.
 const METHODS: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
-/// What a field describes.
+/// The information that a field contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tells {
-    /// The client or the target of another proxy's request.
+    /// The field describes the client or the target of another proxy's request.
     Client,
     Method,
 }
@@ -58,13 +59,13 @@ impl Tells {
     }
 }
 
-/// Whether a request has a field that describes the client of another proxy.
+/// Returns true if a request has a field that describes the client of another proxy.
 pub(crate) fn are_in(headers: &Headers) -> bool {
     headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
 }
 
-/// Removes fields that may change the answer but are not part of the cache key. The fields that a
-/// reverse proxy sets itself stay.
+/// Removes fields that may change the answer but are not part of the cache key. Fields that a
+/// reverse proxy sets itself are not removed.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     let goes = |name: &[u8]| match Tells::of(name) {
         Some(Tells::Client) => *mode == Mode::Forward,
@@ -76,8 +77,8 @@ pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     }
 }
 
-/// Rewrites a request for the origin of a reverse proxy. Returns the scheme that the client used.
-/// If a trusted balancer reports another scheme than `over`, the reported scheme counts.
+/// Replaces the forwarding fields of a request for the origin of a reverse proxy. Returns the
+/// scheme that the client used. This is `over`, unless a trusted balancer reports another scheme.
 ///
 /// A request without Host is for the origin itself. Only HTTP/1.0 permits such a request.
 pub(crate) fn replace(
@@ -102,7 +103,7 @@ pub(crate) fn replace(
     scheme
 }
 
-/// What a trusted balancer reports about earlier hops.
+/// The report of a trusted balancer about earlier hops.
 #[derive(Default)]
 struct Before {
     addresses: Option<String>,
@@ -167,7 +168,7 @@ mod tests {
         ReverseOrigin { scheme: Scheme::Http, host: "::1".into(), port: 81 }
     }
 
-    /// Returns the header lines that an origin sees, and the client's scheme.
+    /// Returns the header lines that an origin receives, and the client's scheme.
     fn replaced(text: &str, client: &str, over: Scheme, trusted: &str) -> (Vec<String>, Scheme) {
         let (mut head, client) =
             (head(text), SocketAddr::new(client.parse().expect("an address"), 9));

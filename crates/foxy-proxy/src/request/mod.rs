@@ -1,5 +1,5 @@
-//! A request as data: its target, the decisions about it, and the record of its answer. This module
-//! does no IO.
+//! Represents a request as data: its target, the decisions about it, and the record of its answer.
+//! This module does no IO.
 
 pub mod access;
 pub(crate) mod answered;

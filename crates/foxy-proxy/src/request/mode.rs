@@ -17,7 +17,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The proxy's role in the caching rules.
+    /// Returns the proxy's role in the caching rules.
     pub const fn role(&self) -> Role {
         match self {
             Self::Forward => Role::Proxy,
@@ -29,7 +29,7 @@ impl Mode {
 /// The origin behind a reverse proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseOrigin {
-    /// The protocol to use with the origin.
+    /// The protocol that the proxy uses with the origin.
     pub scheme: Scheme,
     /// The host name or address.
     pub host: String,
@@ -38,13 +38,13 @@ pub struct ReverseOrigin {
 }
 
 impl ReverseOrigin {
-    /// The origin as the upstream code represents it. The operator chose this origin, so no policy
-    /// forbids its address.
+    /// Returns the origin in the form that the upstream code uses. The operator chose this origin,
+    /// so no policy forbids its address.
     pub fn origin(&self) -> Origin {
         Origin::new(self.scheme, &self.host, self.port, ChosenBy::Operator)
     }
 
-    /// The authority as written in Host.
+    /// Returns the authority in the form of the Host field.
     pub fn authority(&self) -> String {
         let bare = self.host.contains(':') && !self.host.starts_with('[');
         let host = if bare { format!("[{}]", self.host) } else { self.host.clone() };

@@ -1,4 +1,4 @@
-//! The `Proxy-Status` field (RFC 9209) of the proxy's own error answers.
+//! Writes the `Proxy-Status` field (RFC 9209) of the proxy's own error answers.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{
@@ -10,7 +10,7 @@ pub(crate) fn value(reason: ErrorReason) -> String {
     format!("foxy; error={}", error_type(reason))
 }
 
-/// Returns the registered error type (RFC 9209 §2.3).
+/// Returns the error type that is registered for the reason (RFC 9209 §2.3).
 const fn error_type(reason: ErrorReason) -> &'static str {
     match reason {
         ErrorReason::Malformed(_)

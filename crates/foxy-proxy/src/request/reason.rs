@@ -1,11 +1,12 @@
-//! The reasons for the proxy's own error answers.
+//! The reasons for which the proxy answers with an error of its own.
 
 use crate::cache::purge::NotPurged;
 use crate::core::places::NoPlace;
 use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
 use foxy_http::DecodeError;
 
-/// Why the proxy answers with its own error. `docs/errors.md` explains each reason.
+/// The reason for which the proxy answers with an error of its own. `docs/errors.md` explains each
+/// reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
     /// The request is malformed.
@@ -28,9 +29,10 @@ pub enum ErrorReason {
     BadAuthority,
     /// Via contains this proxy's name, so the request is in a loop.
     Loop,
-    /// The request permits only a cached answer, and none matches (RFC 9111 §5.2.1.7).
+    /// The request permits only a cached answer, and no stored response matches (RFC 9111
+    /// §5.2.1.7).
     OnlyIfCached,
-    /// A TRACE has no hops left and ends here.
+    /// A TRACE has no hops left, so it ends at this proxy.
     TraceHere,
     /// The client's address may not purge, and the request has no valid token.
     PurgeNotAllowed,
@@ -47,7 +49,7 @@ pub enum ErrorReason {
 }
 
 impl ErrorReason {
-    /// The status of the error answer.
+    /// Returns the status of the error answer.
     pub fn status(self) -> u16 {
         match self {
             Self::Malformed(error) => error.status(),
@@ -69,7 +71,7 @@ impl ErrorReason {
         }
     }
 
-    /// The reason as one word, for logs and `Cache-Status`.
+    /// Returns the reason as one word, for logs and `Cache-Status`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Malformed(_) => "bad-request",
@@ -93,7 +95,7 @@ impl ErrorReason {
         }
     }
 
-    /// A one-line message that names a remedy.
+    /// Returns a one-line message that names a remedy.
     pub fn description(self) -> &'static str {
         match self {
             Self::Malformed(error) => error.description(),
@@ -139,7 +141,7 @@ impl ErrorReason {
 }
 
 impl ErrorReason {
-    /// Why the policy refused the destination, if it did.
+    /// Returns the reason for which the destination policy refused the origin, if it did.
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
         match self {
             Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {

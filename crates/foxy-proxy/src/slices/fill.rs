@@ -1,6 +1,6 @@
-//! Fetches one slice of an object, passes it to the readers of its flight, and stores it with the
-//! object's set of slices. If the answer is not a slice, it is handled as a fill of the whole
-//! object.
+//! Fetches one slice of an object, passes it to the readers of its flight, and stores it in the
+//! object's set of slices. If the origin does not answer with a slice, the answer is handled like a
+//! fetch of the whole object.
 
 use crate::cache::purge::site_of;
 use crate::cache::{
@@ -26,13 +26,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct SliceRequest {
-    /// The client's request. Its fields may forbid storing.
+    /// The client's request. Its header fields may forbid storing the slice.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
     pub(crate) flight_name: CacheKey,
     pub(crate) span: Span,
-    /// The set of the object's other slices.
+    /// The stored set of the object's other slices.
     pub(crate) set: Option<Arc<Stored>>,
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
@@ -41,11 +41,12 @@ pub(crate) struct SliceRequest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SliceKind {
-    /// The slice contains the whole object and is stored as the whole.
+    /// The slice contains the whole object. It is stored like an ordinary response.
     Whole,
-    /// Stored together with slices that have the same strong validator.
+    /// The slice is stored together with slices that have the same strong validator.
     Slice,
-    /// Stored alone, because there is no validator that would identify matching parts.
+    /// The slice is stored alone, because no validator identifies other parts of the same
+    /// representation.
     Part,
 }
 
@@ -87,7 +88,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Handles an answer that is not a slice like the answer to a request for the whole object.
+/// Handles an answer that is not a slice, in the same way as the answer to a request for the whole
+/// object.
 async fn receive_whole(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -168,8 +170,8 @@ async fn receive(
     result
 }
 
-/// Returns the reason not to store a slice. A slice is stored if the whole response could be stored
-/// and has no Vary.
+/// Returns the reason not to store a slice. A slice is stored if the cache could store the whole
+/// response, and if the response has no Vary.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
@@ -182,8 +184,8 @@ fn why_not_kept(
     reason.or(chosen).map(NotKept::Rule)
 }
 
-/// Returns the set that a slice belongs to, and whether the set must be stored. This is so if the
-/// set is new or has new fields.
+/// Returns the set to which a slice belongs. The flag is true if the set must be stored, because
+/// the set is new or has new fields.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -216,8 +218,8 @@ async fn set_of(
     }
 }
 
-/// Whether a slice has the same freshness as its set. If not, the newest slice decides for the
-/// whole set (RFC 9111 §3.4).
+/// Returns true if a slice has the same freshness as its set. Otherwise the newest slice decides
+/// for the whole set (RFC 9111 §3.4).
 fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
     set.lifetime == newest.lifetime && set.control == newest.control
 }
@@ -238,8 +240,8 @@ fn add_alone(
     cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Sends a whole slice to the store. Ignores the result, because a missing slice is simply fetched
-/// again.
+/// Sends a whole slice to the store. Ignores the store's reply, because a missing slice is simply
+/// fetched again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
     else {
@@ -257,8 +259,8 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Passes a body of `expected` bytes to the readers. Returns the body if it is to be stored. Such a
-/// slice is fetched to its end even without readers.
+/// Passes a body of `expected` bytes to the readers of the flight. Returns the body if it is to be
+/// stored. A slice that is to be stored is fetched to its end even without readers.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

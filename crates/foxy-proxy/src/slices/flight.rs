@@ -17,11 +17,11 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(crate) struct SliceFetch<'a> {
     pub(crate) span: Span,
-    /// The set to which the slice must belong. With `validate`, the set that the origin must
-    /// validate.
+    /// The set to which the slice must belong. If `validate` is true, the origin must validate this
+    /// set.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
-    /// Whether the fetch must not be shared with other requests.
+    /// True if the fetch must not be shared with other requests.
     pub(crate) alone: bool,
     /// The current Vary list of the URL.
     pub(crate) list: Option<&'a VaryList>,
@@ -33,8 +33,8 @@ pub(crate) struct FetchedSlice {
     pub(crate) span: Span,
     /// The set to which the slice belongs.
     pub(crate) set: Arc<Stored>,
-    /// Whether the slice is stored and its set has a strong validator. If so, the slice can be read
-    /// again, and more slices of the same representation can be fetched.
+    /// True if the slice is stored and its set has a strong validator. Only then can the slice be
+    /// read again, and only then can more slices of the same representation be fetched.
     pub(crate) lasting: bool,
     pub(crate) age: u64,
     not_stored: Option<NotKept>,
@@ -54,11 +54,11 @@ impl FetchedSlice {
     }
 }
 
-/// The origin's answer is not a slice, or there is no answer.
+/// The origin's answer is not a slice, or the origin did not answer.
 pub(crate) struct OtherAnswer {
     pub(crate) reader: Reader,
     pub(crate) outcome: FlightOutcome,
-    /// Whether another request started the flight.
+    /// True if another request started the flight.
     pub(crate) collapsed: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) async fn fetch(
     let Transaction { worker, wanted, .. } = *transaction;
     if !slice.alone {
         let flights = &worker.shared.flights;
-        // If the answer has already begun, its next slices need not be fresh.
+        // A later slice of an answer that has begun need not be fresh.
         let goes_on = slice.set.is_some() && !slice.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
@@ -111,8 +111,8 @@ pub(crate) async fn fetch(
     result(reader, slice, false).await
 }
 
-/// The name under which requests find a slice's flight. A flight that validates has another name,
-/// because its answer differs.
+/// Returns the name under which requests find the flight of a slice. A flight that validates has
+/// another name, because its answer differs.
 fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {
     let kind: &[u8] = if slice.validate { b"\nvalidated slice " } else { b"\nslice " };
     let first = slice.span.first.to_be_bytes();
@@ -152,7 +152,7 @@ fn start(
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Whether the outcome of a flight may answer a request that joined the flight.
+/// Returns true if the outcome of a flight may answer a request that joined the flight.
 fn may_follow(outcome: &FlightOutcome) -> bool {
     match outcome {
         FlightOutcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),

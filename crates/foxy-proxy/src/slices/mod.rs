@@ -1,4 +1,4 @@
-//! Ranges of large objects. An object is divided into slices of equal size, and each slice is
+//! Handles ranges of large objects. An object is divided into slices of equal size. Each slice is
 //! stored, fetched and sent separately.
 
 pub(crate) mod fill;

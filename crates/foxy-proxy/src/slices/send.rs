@@ -1,6 +1,6 @@
 //! Sends bytes of an object in order, from stored slices and from slices that are fetched for this
-//! answer. All bytes of an answer belong to the same representation; otherwise the answer is cut
-//! off.
+//! answer. All bytes of an answer must belong to the same representation; otherwise the proxy cuts
+//! the answer off.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream;
@@ -21,31 +21,31 @@ use foxy_rules::partial::{slice_of, strong_validator};
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// Most fetches that may break off before the answer itself is cut off.
+/// Number of fetches that may break off before the proxy cuts the answer off.
 const MAX_BROKEN_FETCHES: u32 = 3;
 
-/// How an answer begins.
+/// The source of the first bytes of an answer.
 pub(crate) enum Start {
-    /// With stored slices.
+    /// The answer begins with stored slices.
     Stored(Hit),
-    /// With a fetch in progress.
+    /// The answer begins with a fetch in progress.
     Fetched(FetchedSlice, ForwardReason),
-    /// The answer has already begun; this rest is still unsent.
+    /// The answer has already begun. The value describes the unsent rest.
     Begun(UnsentRest),
 }
 
-/// How far the bytes of a fetch have advanced an answer.
+/// The result of sending the bytes of one fetch to the client.
 enum FetchProgress {
     Done,
     Broken,
-    /// This reader was too slow for the other readers of the flight.
+    /// This client was too slow for the other readers of the flight.
     LeftBehind,
 }
 
 /// The result of sending slices.
 pub(crate) enum SentSlices {
     Answered(Answered),
-    /// Nothing was sent, because the origin sent another response or none.
+    /// Nothing was sent, because the origin sent another response, or no response.
     Other(OtherAnswer),
     /// Nothing was sent, because the origin's first answer was unusable.
     Nothing,
@@ -115,8 +115,8 @@ pub(crate) async fn send(
     Ok(SentSlices::Answered(rest.answered))
 }
 
-/// Cuts an answer off. Sends a pending head first, so that the client can see that the body is
-/// incomplete.
+/// Cuts an answer off. If the head is still pending, sends it first. So the client can see that the
+/// body is incomplete.
 async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborted> {
     transaction.worker.counters.add(Counter::CutResponses, 1);
     transaction.sender.flush().await?;
@@ -124,7 +124,7 @@ async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborte
     Err(Aborted::Source)
 }
 
-/// Sends the bytes from `at` to `last` while the fetch delivers them.
+/// Sends the bytes from `at` to `last` while the fetch delivers them. Advances `at`.
 async fn read(
     sender: &mut Sender<'_>,
     fetched: &FetchedSlice,
@@ -136,7 +136,7 @@ async fn read(
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
             Piece::Data(data) => data,
             Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
-            // The last slice of an object is shorter than the others.
+            // The last slice of an object is shorter than the other slices.
             Piece::End(_) if *at >= fetched.set.length => return Ok(FetchProgress::Done),
             Piece::End(_) | Piece::Broken => return Ok(FetchProgress::Broken),
         };
@@ -150,7 +150,8 @@ async fn read(
     Ok(FetchProgress::Done)
 }
 
-/// Returns the bytes from `at` to `last`. The first byte of `data` is at position `passed`.
+/// Returns the bytes of `data` from position `at` to position `last` of the object. The first byte
+/// of `data` is at position `passed`.
 fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     let place = |byte: u64| {
         usize::try_from(byte.saturating_sub(passed)).map_or(data.len(), |at| at.min(data.len()))
@@ -159,10 +160,9 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     data.slice(from..to.max(from))
 }
 
-/// Stores a response in parts under another `key`. This turns a set of slices into the whole
-/// response, once every slice is stored or was sent to the store. It also turns a whole response
-/// into a set of slices. The parts keep the number of their fill, so they need not be written
-/// again.
+/// Stores a response in parts under another `key`. This converts a set of slices to a whole
+/// response, once every slice was sent to the store. It also converts a whole response to a set of
+/// slices. The parts keep the random number of their fetch, so they need not be written again.
 pub(crate) fn keep_under(
     worker: &Worker,
     base: &CacheKey,
@@ -176,10 +176,10 @@ pub(crate) fn keep_under(
     renamed
 }
 
-/// Stores the remaining parts of a response that has lost a part as slices, so that only missing
-/// slices are fetched. Returns `None` without a strong validator, or if the origin does not support
-/// ranges. Also returns `None` if nothing was sent yet and the last part is missing. Parts
-/// disappear in the order in which they arrived, so all of them are gone then.
+/// Converts a response that has lost a part to a set of slices, so that only missing slices are
+/// fetched. Returns `None` without a strong validator, or if the origin does not support ranges.
+/// Also returns `None` if nothing was sent yet and the last part is missing. Parts disappear in the
+/// order in which they arrived, so all parts are then gone.
 pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
@@ -201,7 +201,7 @@ pub(crate) async fn left_of(
     Some(keep_under(worker, base, &base.part(), stored, watch))
 }
 
-/// Sends the rest of a response whose remaining parts are stored as `set`.
+/// Sends the rest of a response whose remaining parts are stored as the set of slices `set`.
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,
