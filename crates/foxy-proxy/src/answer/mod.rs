@@ -1,5 +1,5 @@
-//! Sends answers: from stored responses, from fetches in progress, and the proxy's own error pages.
-//! `lookup` chooses the answer; `client` writes the bytes.
+//! Sends answers: from stored responses, from fetches in progress, and as the proxy's own error
+//! pages. `lookup` chooses the answer; `client` writes the bytes.
 
 pub(crate) mod rest;
 pub(crate) mod stored_body;

@@ -1,7 +1,7 @@
 //! Finishes answers whose source no longer delivers. A client may be too slow for its flight (a
 //! fetch shared by several requests), or may join too late. Such a client reads the body from the
-//! cache while it is being stored. Bytes that are not stored come from the origin. If the origin
-//! has another response now, the answer is cut off.
+//! cache while the body is being stored. Bytes that are not stored come from the origin. If the
+//! origin has another response now, the proxy cuts the answer off.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
@@ -39,8 +39,8 @@ pub(crate) async fn catch_up(
 }
 
 /// Sends a whole response to a client that joined a flight late. Returns `None` if the first bytes
-/// cannot be read from the cache within the store's timeout. In that case nothing was sent, and the
-/// client has left the flight.
+/// cannot be read from the cache within the store's timeout. Then nothing was sent, and the client
+/// has left the flight.
 pub(crate) async fn from_beginning(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -73,13 +73,13 @@ pub(crate) async fn from_beginning(
 
 enum CaughtUp {
     Whole(Answered),
-    /// The next bytes of the body are not stored. None of them was sent, and a pending head was not
-    /// sent either.
+    /// The next bytes of the body are not stored. The proxy has not sent them, and has not sent a
+    /// pending head.
     Gone(Begun),
     RestGone(Begun),
 }
 
-/// Sends a body from its stored bytes. A client that has caught up then reads from the flight.
+/// Sends the stored bytes of a body. Once the client has caught up, it reads from the flight.
 async fn read_back(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -145,7 +145,7 @@ impl KeptBytes {
         }
     }
 
-    /// Sends `rest`. In a chunked answer, all parts together form one chunk.
+    /// Sends `rest`. In a chunked answer, all stored parts together form one chunk.
     async fn send(
         &self,
         worker: &Worker,
@@ -171,7 +171,7 @@ impl KeptBytes {
 }
 
 /// Sends the rest from the origin if the response is a 200 of known length. Otherwise cuts the
-/// answer off, so that the client sees that it is incomplete.
+/// answer off, so that the client sees that the answer is incomplete.
 async fn from_origin(
     transaction: &mut Transaction<'_, '_>,
     flight: &FlightHead,
@@ -193,8 +193,8 @@ async fn from_origin(
     result
 }
 
-/// Requests the rest of a body of `length` bytes from the origin and sends it. Fails if the origin
-/// no longer has the response with the head `head`.
+/// Requests the range `rest` of a body of `length` bytes from the origin, and sends it. Fails if
+/// the origin no longer has the response with the head `head`.
 pub(crate) async fn resume(
     transaction: &mut Transaction<'_, '_>,
     head: &ResponseHead,
@@ -222,8 +222,8 @@ pub(crate) async fn resume(
     Ok(rest.answered)
 }
 
-/// Number of body bytes in the origin's answer before `rest`. `None` if the origin's answer belongs
-/// to another response.
+/// Returns the number of body bytes in the origin's answer before `rest`. Returns `None` if the
+/// origin's answer belongs to another response.
 fn bytes_before(
     rest: &UnsentRest,
     length: u64,

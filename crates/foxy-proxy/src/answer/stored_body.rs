@@ -1,6 +1,6 @@
-//! Sends stored bodies without keeping them in memory for clients that do not read. If the client
-//! does not read for a moment, a body of one record is dropped and later read again. A body in
-//! parts is read part by part, and requests for the same part share one read.
+//! Sends stored bodies, and does not keep them in memory for clients that stop reading. If the
+//! client does not read for a moment, a body of one record is dropped and later read again. A body
+//! in parts is read part by part, and requests for the same part share one read.
 
 use crate::cache::shared_parts::{HeldPart, NoPart};
 use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Bodies up to this size stay in memory until they are sent, because a request uses as much memory
-/// anyway.
+/// Bodies of up to this number of bytes stay in memory until they are sent, because a request uses
+/// as much memory anyway.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 
-/// How long bytes stay in memory for a client that does not read.
+/// Longest time for which bytes stay in memory while the client does not read.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// How long bytes stay in memory for such a client while memory, or places for parts, are scarce.
+/// Like `HOLD_TIME`, while memory or places for parts are scarce.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {
@@ -78,7 +78,8 @@ impl<'a> StoredBodySource<'a> {
             sender.body(Bytes::copy_from_slice(head)).await?;
             let sent = self.send(worker, sender, rest).await;
             if sent.as_ref().is_err_and(SendFailure::is_loss) {
-                // The answer has begun, so abort it: the client must see that it is incomplete.
+                // The answer has begun, so it must be aborted. Otherwise the client could not see
+                // that the answer is incomplete.
                 if let Self::Parts(_) = self {
                     worker.shared.cache.forget(key);
                 }
@@ -133,7 +134,7 @@ impl WholeBody<'_> {
         Ok(sender.flush().await?)
     }
 
-    /// How long the body may stay in memory from now on.
+    /// Returns the time for which the body may stay in memory from now on.
     fn patience(&self, held: &mut Option<HeldBytes>) -> Duration {
         let waiting = &self.worker.shared.waiting;
         if held.is_none() {
@@ -185,8 +186,8 @@ pub(crate) struct BodyInParts {
     /// The key of the object that the body belongs to.
     pub(crate) object: Key,
     pub(crate) fill: u64,
-    /// Length of the body. While the body is still being stored: length of the whole parts stored
-    /// so far.
+    /// Length of the body in bytes. While the body is still being stored, this is the length of the
+    /// whole parts that are stored so far.
     pub(crate) length: u64,
 }
 
@@ -205,8 +206,8 @@ impl BodyInParts {
         sent
     }
 
-    /// Sends `rest` up to the first part that is not stored. Reads the first part before it sends a
-    /// pending head, so that the answer can still change if the part is missing.
+    /// Sends `rest` up to the first part that is not stored. Reads the first part before sending a
+    /// pending head, so that the proxy can still choose another answer if the part is missing.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,
@@ -238,7 +239,7 @@ impl BodyInParts {
         Ok(sender.flush().await?)
     }
 
-    /// Reads a whole part: from another request that is sending it, from memory, or from the store.
+    /// Reads a whole part from another request that is sending it, from memory, or from the store.
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;

@@ -1,5 +1,5 @@
-//! Sends responses while they arrive: from a flight (a fetch shared by several requests), or from
-//! an exchange for this request alone.
+//! Sends responses while they arrive from a flight (a fetch shared by several requests), or from an
+//! exchange for this request alone.
 
 use crate::client::Sender;
 use crate::core::Counter;
@@ -54,7 +54,7 @@ impl Source<'_> {
     }
 }
 
-/// Waits for the next piece. If the piece is not here yet, sends the pending bytes first.
+/// Waits for the next piece. If the piece has not arrived yet, first sends the pending bytes.
 pub(crate) async fn next_or_flush(
     sender: &mut Sender<'_>,
     next: impl Future<Output = Piece>,
@@ -108,7 +108,7 @@ impl<'a> StreamedHead<'a> {
     }
 }
 
-/// A response whose head was sent, and `answered.response.body_bytes` bytes of its body.
+/// A response whose head was sent. `answered.response.body_bytes` is the number of body bytes sent.
 pub(crate) struct Begun {
     pub(crate) answered: Answered,
     pub(crate) framing: Framing,
@@ -119,7 +119,7 @@ pub(crate) enum Streamed {
     LeftBehind(Begun),
 }
 
-/// Sends the body, or the rest of it, while it arrives.
+/// Sends the body, or its rest, while it arrives.
 pub(crate) async fn carry(
     worker: &Worker,
     sender: &mut Sender<'_>,

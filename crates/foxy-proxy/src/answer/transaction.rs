@@ -1,4 +1,4 @@
-//! A GET or HEAD request in progress, and its answers from stored responses.
+//! A GET or HEAD request in progress, with the methods that answer it from stored responses.
 
 use crate::answer;
 use crate::answer::stored_body::{SMALL_BODY_BYTES, StoredBodySource};
@@ -27,9 +27,9 @@ pub(crate) struct Transaction<'a, 'client> {
     pub(crate) sender: &'a mut Sender<'client>,
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) control: RequestControl,
-    /// When the request arrived.
+    /// Time at which the request arrived.
     pub(crate) came: Epoch,
-    /// When the current look-up began.
+    /// Time at which the current look-up began.
     pub(crate) looked: Epoch,
     /// The watch of the current look-up, if the look-up had to read the store.
     pub(crate) store_watch: Option<Watch>,
@@ -58,7 +58,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
         self.store_watch.clone().unwrap_or_else(begin)
     }
 
-    /// Whether the client accepts no response that is stored or being fetched.
+    /// Returns true if the client accepts neither a stored response nor a response in flight.
     pub(crate) fn wants_anew(&self) -> bool {
         self.control.no_cache || self.control.max_age == Some(0)
     }
@@ -67,7 +67,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
         answer::error(self.worker, self.sender, self.wanted.options, reason).await
     }
 
-    /// Sends a 304 with these `fields`, because the client already has the response.
+    /// Sends a 304 with the header fields `fields`, because the client already has the response.
     pub(crate) async fn not_modified(
         &mut self,
         fields: &Headers,
@@ -113,8 +113,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         answer::local(self.sender, self.wanted.options, head, outcome, Bytes::new()).await
     }
 
-    /// Begins an answer from a stored response: the whole body or one range. The caller sends the
-    /// bytes. If only a part of the body is stored, the range must lie within that part.
+    /// Begins an answer from a stored response: the whole body or one range. The caller must send
+    /// the bytes. If only a part of the body is stored, the range must lie within this part.
     pub(crate) fn begin_stored(
         &mut self,
         stored: &Stored,
@@ -123,7 +123,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         outcome: CacheStatus,
     ) -> UnsentRest {
         let options = self.wanted.options;
-        // Position of the stored bytes in the whole body, and length of the whole body.
+        // `begin` is the position of the stored bytes in the whole body. `complete` is the length
+        // of the whole body.
         let is_part = stored.head.status == 206;
         let part = is_part.then(|| Part::of(&View(&stored.head.headers))).flatten();
         let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));

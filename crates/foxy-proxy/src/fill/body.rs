@@ -1,4 +1,4 @@
-//! Passes the body of a fill from the origin to the readers and to the body writer. If the origin
+//! Passes the body of a fetch from the origin to the readers and to the body writer. If the origin
 //! breaks the body off, requests the rest of the same response. Readers do not notice this.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
@@ -15,18 +15,18 @@ use foxy_rules::{Span, StoredTimes};
 use std::future::pending;
 use std::sync::Arc;
 
-/// A fill without readers continues if at most this many bytes, or a twentieth of the body, are
-/// missing. Squid's quick_abort does the same.
+/// A fetch without readers continues if at most this number of bytes, or a twentieth of the body,
+/// is missing. Squid's `quick_abort` does the same.
 const QUICK_ABORT_BYTES: u64 = 64 << 10;
 
-/// Most attempts in a row to resume a body that broke off. After an attempt that delivered at least
-/// one part, counting starts again.
+/// Number of consecutive attempts to resume a body that broke off. After an attempt that delivered
+/// at least one part, the count starts again.
 const MAX_RESUMES: u32 = 3;
 
 enum RestOfBody {
     Comes(Box<UpstreamExchange>),
     NotNow,
-    /// The origin has another response now, or the proxy cannot exclude this.
+    /// The origin has another response now, or the proxy cannot exclude that.
     Never,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct IncomingBody<'a> {
 
 impl IncomingBody<'_> {
     /// Passes the body to the readers and the writer. Calls `refused` if the writer can no longer
-    /// store the body. Calls `whole` before readers receive the last byte of a body of known
-    /// length. Returns the writer even if the body broke off.
+    /// store the body. If the length is known, calls `whole` before readers receive the last byte.
+    /// Returns the writer even if the body broke off.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
@@ -156,8 +156,8 @@ impl IncomingBody<'_> {
     }
 }
 
-/// Waits until the store has confirmed or refused the next part. Waits for ever if no part is
-/// unconfirmed.
+/// Waits until the store has confirmed or refused the next part. Waits for ever if the writer has
+/// no unconfirmed part.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,
@@ -165,8 +165,8 @@ async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     }
 }
 
-/// Notes whether the writer is still storing the body, and which bytes readers can already read
-/// from the store.
+/// Notes whether the writer is still storing the body, and which bytes readers can read from the
+/// store.
 fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*writer) {
         (Kept::Yes, Some(writer)) => flight.keep_if(|keeping| keeping.advance(writer.keeping())),

@@ -1,5 +1,5 @@
-//! Collects a body for the cache. A small body is stored whole; a large body is stored in parts
-//! while it arrives. The body waits only a limited time for a slow store.
+//! Collects a body for the cache. A small body is stored whole. A large body is stored in parts
+//! while it arrives. If the store is slow, the body waits only for a limited time.
 
 use crate::cache::purge::site_of;
 use crate::cache::{Cache, CacheKey, NotKept, PART, Storage, StoredBody, part_key};
@@ -16,23 +16,23 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Most parts of one fill that the store has not confirmed. Beyond this number, the body waits for
-/// the store.
+/// Number of unconfirmed parts of one fetch. Beyond this number, the body waits for the store.
 const MAX_UNCONFIRMED_PARTS: usize = 16;
 
 /// Number of bytes that are allocated at the start for a body of known length.
 const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 
-/// The pause before a part is sent to a busy store again.
+/// Pause before a part is sent again to a busy store.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Number of confirmed parts that restore the full timeout. With a timeout of one second, a store
-/// that writes less than 16 MiB/s cannot store a body that arrives faster than that.
+/// Number of confirmed parts that restore the full timeout. With this number and a timeout of one
+/// second, the store must write at least 16 MiB/s. Otherwise it cannot store a body that arrives
+/// faster.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
-/// Factor for the timeout of each part while readers of the flight read the body from the store. If
-/// the body were not stored, each of these readers would need the origin, or its answer would be
-/// cut off.
+/// While readers of the flight read the body from the store, the timeout of each part is longer by
+/// this factor. Without the stored body, each of these readers would need the origin, or its answer
+/// would be cut off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ struct UnconfirmedPart {
 
 enum StoreAnswer {
     Pending(oneshot::Receiver<Answer>),
-    /// The store was busy. Send the part again at this time.
+    /// The store was busy. At this time, the writer sends the part again.
     AskAgain(Instant),
 }
 
-/// Copies the bytes if their allocation is much larger than needed, because they may stay in memory
-/// for long.
+/// Returns the collected bytes. Copies them if their allocation is much larger than needed, because
+/// they may stay in memory for long.
 fn exact(collected: BytesMut) -> Bytes {
     const UNUSED: usize = 8;
     let is_exact = collected.capacity() <= collected.len() + collected.len() / UNUSED;
@@ -107,7 +107,7 @@ impl BodyWriter {
         &self.worker.shared.cache
     }
 
-    /// Returns which bytes the store has confirmed.
+    /// Returns the range of bytes that the store has confirmed.
     pub(crate) const fn keeping(&self) -> Keeping {
         Keeping::Parts { fill: self.fill, bytes: self.confirmed * PART as u64 }
     }
@@ -116,8 +116,8 @@ impl BodyWriter {
         self.parts > 0
     }
 
-    /// Adds more of the body. If too many parts are unconfirmed, waits for the store until the
-    /// timeout.
+    /// Adds more of the body. If too many parts are unconfirmed, waits for the store, but not
+    /// longer than the timeout.
     pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
@@ -169,8 +169,8 @@ impl BodyWriter {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store confirms the oldest unconfirmed part, or for ever if there is none. If
-    /// the store is busy, sends the part again after a pause.
+    /// Waits until the store confirms the oldest unconfirmed part. Waits for ever if no part is
+    /// unconfirmed. If the store is busy, sends the part again after a pause.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
             let Some(oldest) = self.unconfirmed.front_mut() else { return pending().await };
@@ -229,7 +229,7 @@ impl BodyWriter {
     }
 
     /// Waits until the store has confirmed every part. Returns the body in its stored form and the
-    /// body's length. Returns `None` if a part was not stored.
+    /// body's length in bytes. Returns `None` if a part was not stored.
     pub(crate) async fn complete(mut self, needed: Needed) -> Option<(StoredBody, u64)> {
         if self.parts == 0 {
             return Some((StoredBody::Whole(exact(self.collected)), self.length));
@@ -240,8 +240,8 @@ impl BodyWriter {
     }
 }
 
-/// How long a body may still wait for its store. Waiting uses this time up, and each confirmed part
-/// adds some.
+/// The time for which a body may still wait for the store. Waiting uses up this time, and each
+/// confirmed part adds time.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
     left: Duration,
@@ -253,7 +253,7 @@ impl Patience {
         Self { left: most, most }
     }
 
-    /// The timeout for each part that readers of the flight read from the store.
+    /// Returns the timeout for each part that readers of the flight need from the store.
     fn for_readers(&self) -> Duration {
         self.most * PATIENCE_FACTOR_FOR_READERS
     }
@@ -271,8 +271,8 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Number of parts, at most `parts`, that a store confirms before the body no longer waits. The
-    /// store confirms one part per `pace`.
+    /// Returns the number of parts that a store confirms before the body stops waiting, at most
+    /// `parts`. The store confirms one part per `pace`.
     fn confirmed(pace: Duration, parts: u32) -> u32 {
         let mut patience = Patience::new(Duration::from_secs(1));
         let mut waits = || {

@@ -1,5 +1,5 @@
-//! Fetches for the cache. A fill runs one exchange with an origin, passes the response to the
-//! readers of its flight (the shared fetch), and stores the response.
+//! Fetches responses for the cache. A fill makes one request to an origin, passes the response to
+//! the readers of its flight (the shared fetch), and stores the response.
 
 pub(crate) mod body;
 pub(crate) mod body_writer;
@@ -84,7 +84,8 @@ pub(crate) async fn run(
     };
 }
 
-/// Receives a response, passes it to the readers and stores it. Returns the trailers.
+/// Receives a response, passes it to the readers of the flight, and stores it. Returns the
+/// trailers.
 pub(crate) async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -118,8 +119,8 @@ pub(crate) async fn receive(
     };
     match not_stored {
         Some(why) => {
-            // A 416 only means that these bytes do not exist. It is no reason against storing other
-            // bytes of the object.
+            // A 416 only means that the requested bytes do not exist. Other bytes of the object may
+            // still be stored.
             if !(fill.ranged && status == 416) {
                 refused(why);
             }
@@ -153,7 +154,7 @@ pub(crate) async fn receive(
     let (Some(expected), Ok(_)) = (expected, &result) else { return result };
     if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
         let_go(writer.as_ref());
-        // The body is complete for readers now. They need not wait until the store has confirmed
+        // The readers have the complete body now. They need not wait until the store has confirmed
         // every part.
         flight.end(result.clone());
     }
@@ -165,8 +166,8 @@ pub(crate) async fn receive(
     result
 }
 
-/// Publishes the outcome of a validation after the origin's answer has ended. This answer has no
-/// body.
+/// Publishes the outcome of a validation. Waits first until the origin's answer has ended; a 304
+/// has no body.
 async fn publish_validated(
     flight: &Flight,
     outcome: FlightOutcome,
@@ -184,7 +185,8 @@ fn validated(
     origin: &OriginHead,
 ) -> FlightOutcome {
     if !is_about(&View(&origin.head.headers), &View(&stale.stored.head.headers)) {
-        // The origin has another response now, so the next request must not validate this response.
+        // The origin has another response now, so the next request must not validate the stored
+        // response.
         worker.shared.cache.forget(&stale.key);
         return FlightOutcome::Unconfirmed;
     }
@@ -198,7 +200,7 @@ fn validated(
     }
 }
 
-/// Adds a response to the cache if its whole body was stored. Returns whether it was.
+/// Adds a response to the cache if its whole body was stored. Returns true if so.
 async fn store(
     worker: &Worker,
     flight: &Flight,
@@ -214,7 +216,7 @@ async fn store(
     let source = fill.watch.fetched();
     worker.shared.cache.add(&fill.base, placement, &stored, source, &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    // If no reader reads this body from the cache now, it need not stay in memory for slow readers.
+    // Memory keeps this body for slow readers only if a reader is reading it from the cache now.
     let room = match (&stored.body, flight.needs_what_is_kept()) {
         (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
         (StoredBody::Whole(_), Needed::Later) => None,
@@ -225,7 +227,7 @@ async fn store(
     true
 }
 
-/// Creates the response in its stored form, but without a body.
+/// Creates the response in its stored form, without its body.
 fn expected(
     worker: &Worker,
     fill: &FillRequest,

@@ -1,4 +1,4 @@
-//! Creates requests to origins from client requests.
+//! Converts client requests to requests for origins.
 
 use crate::cache::Stored;
 use crate::core::View;
@@ -13,7 +13,7 @@ use foxy_rules::partial::strong_validator;
 use foxy_rules::range::range_value;
 use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
 
-/// Creates the request that forwards the client's request.
+/// Creates the request that forwards the client's request to the origin.
 pub(crate) fn forwarded(
     worker: &Worker,
     head: &RequestHead,
@@ -40,7 +40,7 @@ pub(crate) fn forwarded(
     UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
 }
 
-/// Creates a GET for the cache. It leaves out the client's conditions and ranges, and adds the
+/// Creates a GET for the cache. Leaves out the client's conditions and ranges, and adds the
 /// validators of the `stale` response.
 pub(crate) fn for_cache(
     worker: &Worker,
@@ -70,8 +70,8 @@ pub(crate) fn for_cache(
     }
 }
 
-/// Creates a GET of the bytes `span` for the cache. If the head `of` has a strong validator, the
-/// origin sends the bytes only if it still has that response.
+/// Creates a GET of the bytes `span` for the cache. If the head `of` has a strong validator, adds
+/// If-Range. The origin then sends only these bytes if it still has the same response.
 pub(crate) fn for_range(
     worker: &Worker,
     head: &RequestHead,
@@ -102,14 +102,15 @@ pub(crate) fn for_validated_range(
     request
 }
 
-/// Returns the range to request from the origin, or `None` if the client sent no Range.
+/// Returns the range to request from the origin. Returns `None` if the client sent no Range.
 pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
     let mut lines = headers.get_all("range");
     let range = lines.next()?;
     Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
 }
 
-/// Rewrites the Range field in a normal form.
+/// Rewrites the Range field in a normal form, or removes it if the origin should send the whole
+/// body.
 fn bound_range(headers: &mut Headers) {
     match asked_range(headers) {
         None | Some(UpstreamRange::Unknown) => {}

@@ -1,5 +1,5 @@
-//! The steps that all fetches for the cache share: the request, the final head, the decision
-//! whether and where to store the response, and the end of the flight.
+//! The steps that all fetches for the cache share: the request, the final head, the decision where
+//! to store the response, and the end of the flight.
 
 use crate::cache::{Cache, CacheKey, Placement, VaryList, Watch};
 use crate::core::View;
@@ -16,12 +16,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct FillRequest {
-    /// The client's request. Its fields choose the variant and may forbid storing.
+    /// The client's request. Its header fields choose the variant, and may forbid storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
     pub(crate) list: Option<VaryList>,
-    /// A stored response that may not be served without contacting the origin.
+    /// A stored response that the proxy may not serve without contacting the origin.
     pub(crate) stale: Option<Stale>,
     pub(crate) watch: Watch,
     pub(crate) ranged: bool,
@@ -71,17 +71,17 @@ pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// When the request was sent, by the steady clock.
+    /// Time when the request was sent, by the steady clock.
     requested: WallTime,
-    /// When the answer was received, by the steady clock.
+    /// Time when the answer was received, by the steady clock.
     pub(crate) received: WallTime,
-    /// When the answer was received, by the civil clock. This time is compared with the dates in
-    /// the answer.
+    /// Time when the answer was received, by the civil clock. This time is compared with the dates
+    /// in the answer.
     pub(crate) civil: WallTime,
 }
 
 impl Times {
-    /// The times of an answer that is received now. `requested` is by the steady clock.
+    /// Returns the times of an answer that is received now. `requested` is by the steady clock.
     pub(crate) fn until_now(requested: WallTime) -> Self {
         Self { requested, received: clock::steady(), civil: clock::wall() }
     }
@@ -94,8 +94,8 @@ impl Times {
     }
 }
 
-/// Returns why the response to a request for a URL may not be stored. For a part of a response,
-/// `status` is the status of the whole response. `received` is by the civil clock.
+/// Returns the reason for which a response must not be stored, if there is one. For a part of a
+/// response, `status` is the status of the whole response. `received` is by the civil clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,
@@ -145,8 +145,8 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     }
 }
 
-/// Ends a flight with `result` when the fill ends. This also happens if a panic or the end of the
-/// worker drops the fill, so that no reader waits for ever. If the flight has already ended,
+/// Ends a flight with `result` when the fetch ends. The flight also ends if a panic or the end of
+/// the worker drops the fetch, so that no reader waits for ever. If the flight has already ended,
 /// nothing changes.
 pub(crate) struct Ending {
     pub(crate) worker: Rc<Worker>,

@@ -1,5 +1,5 @@
-//! A stored response that the origin must validate: when it may be served without validation, and
-//! how a 304 or an answer to HEAD updates it.
+//! A stored response that the origin must validate. This module decides when the proxy may serve it
+//! without validation, and updates it from a 304 or from the answer to a HEAD.
 
 use crate::cache::{CacheKey, Found, Stored, StoredBody, VaryList, Watch};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
@@ -21,16 +21,16 @@ use std::sync::Arc;
 pub(crate) struct Stale {
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
-    /// Whether the request to the origin contains the validators of this response.
+    /// True if the request to the origin contains the validators of this response.
     pub(crate) validate: bool,
-    /// The memory reserved for the body. `None` if the body was dropped because the budget was used
-    /// up.
+    /// The memory reserved for the body. `None` means that the body was dropped, because the budget
+    /// was used up.
     held: Option<Arc<HeldBytes>>,
 }
 
 impl Stale {
     /// Keeps a stored response in memory while the proxy contacts the origin. If the budget
-    /// `waiting` has no space, the body is dropped. The response is then neither validated nor
+    /// `waiting` has no space, drops the body. The response can then be neither validated nor
     /// served, only replaced.
     pub(crate) fn hold(
         waiting: &ByteBudget,
@@ -53,8 +53,8 @@ impl Stale {
         Some(PendingUpdate { base, stored, key, watch, _held: held? })
     }
 
-    /// Returns how the stored response may answer `request` after a failure of the origin. `status`
-    /// is the status of the failure, if the origin answered.
+    /// Decides whether the stored response may answer `request` after a failure of the origin.
+    /// `status` is the status of the failure, or `None` if the origin did not answer.
     pub(crate) fn hit_after(
         &self,
         status: Option<u16>,
@@ -86,7 +86,8 @@ pub(crate) struct Miss {
 }
 
 impl Miss {
-    /// Creates a miss. `validate` means that the origin shall confirm the response that was found.
+    /// Creates a miss. If `validate` is true, the origin is asked to confirm the response that was
+    /// found.
     pub(crate) fn new(
         waiting: &ByteBudget,
         base: &CacheKey,
@@ -116,7 +117,8 @@ impl Miss {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
     }
 
-    /// Returns the Vary list, unless another write may have replaced the list since the look-up.
+    /// Returns the Vary list. Returns `None` if another write may have replaced the list since the
+    /// look-up.
     pub(crate) fn list_in_force(&self) -> Option<&VaryList> {
         self.list.as_ref().filter(|_| !self.watch.late)
     }
@@ -126,7 +128,7 @@ impl Miss {
         self.stale?.pending_update(base, watch)
     }
 
-    /// Returns the stored response that may answer `request` after a flight with this `outcome`.
+    /// Returns the stored response if it may answer `request` after a flight with this `outcome`.
     pub(crate) fn as_hit_after(
         &self,
         request: &Headers,
@@ -149,7 +151,7 @@ pub(crate) fn list_of(base: &CacheKey, stored: &Stored, key: &CacheKey) -> Optio
     base.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
 }
 
-/// A stored response that an answer without a body may update.
+/// A stored response that may be updated by an answer without a body.
 #[derive(Clone)]
 pub(crate) struct PendingUpdate {
     pub(crate) base: CacheKey,
@@ -160,10 +162,10 @@ pub(crate) struct PendingUpdate {
 }
 
 impl PendingUpdate {
-    /// Merges the fields of an answer that confirmed the stored response (RFC 9111 §3.2). Stores
-    /// the result, or returns the reason why not. If the answer forbids storing, the stored
-    /// response is removed. If only this request forbids storing, the stored response stays
-    /// unchanged.
+    /// Merges the header fields of an answer that confirmed the stored response (RFC 9111 §3.2).
+    /// Stores the result, or returns the reason not to store it. If the answer forbids storing,
+    /// removes the stored response. If only this request forbids storing, leaves the stored
+    /// response unchanged.
     pub(crate) fn confirm(
         &self,
         worker: &Worker,
@@ -186,22 +188,21 @@ impl PendingUpdate {
                 cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
             }
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
-            // With another Vary, the response fits other requests than the requests under this key,
-            // so remove it.
+            // With another Vary, the response no longer belongs under this key, so it is removed.
             None | Some(_) => cache.outdate(base, &self.key, &self.watch),
         }
         (fresh, not_stored)
     }
 
-    /// Returns how the stored response may answer `request` if the origin gave no answer.
+    /// Decides whether the stored response may answer `request` because the origin gave no answer.
     pub(crate) fn hit_after(&self, error: UpstreamError, request: &Headers) -> Option<Hit> {
         let hit = hit_after(&self.stored, None, request, clock::steady());
         hit.filter(|_| error.is_the_origins())
     }
 
     /// Applies the answer to a HEAD (RFC 9111 §4.3.5). If the answer is about the stored response,
-    /// it updates the response. If it is about another response, the stored response is removed. If
-    /// neither is certain, nothing changes.
+    /// updates the response. If the answer is about another response, removes the stored response.
+    /// If neither is certain, changes nothing.
     pub(crate) fn apply_head(
         &self,
         worker: &Worker,

@@ -1,6 +1,6 @@
-//! Stores an answer while it passes to one client. It stores the answer to a POST that a GET would
-//! receive too (RFC 9110 §9.3.3), and a part of a response (RFC 9111 §3.3). No other request reads
-//! the answer meanwhile.
+//! Stores an answer while it passes to one client. This module stores the answer to a POST if a GET
+//! would receive the same answer (RFC 9110 §9.3.3). It also stores a part of a response (RFC 9111
+//! §3.3). No other request reads the answer meanwhile.
 
 use crate::cache::{CacheKey, PART, Placement, Stored, StoredBody, Watch, strip};
 use crate::core::View;
@@ -35,8 +35,8 @@ enum TeeKind {
 impl Tee {
     /// Starts to store an answer, if it may be stored. The head must be without hop-by-hop fields.
     /// The answer is not stored if the URL is invalidated after `watch` began. A part is stored
-    /// only if the whole response may be stored, the part has its announced length and fits one
-    /// record, and the response has no Vary.
+    /// only if the whole response may be stored and has no Vary. The part must also have its
+    /// announced length and fit in one record.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         base: &CacheKey,
@@ -74,8 +74,8 @@ impl Tee {
         Some(Self { base, placement, head, times, watch, writer, missing, kind })
     }
 
-    /// Adds more of the body before the client receives it. So once the client has the whole body,
-    /// the cache has it too.
+    /// Adds more of the body before the client receives it. So the cache has the whole body before
+    /// the client has it.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(writer) = &mut self.writer else { return };
         if writer.take(data, Needed::Later).await != Kept::Yes {
@@ -103,7 +103,7 @@ impl Tee {
             let before = &before.stored;
             let same = are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
             if before.is_of_slices() && same {
-                // The stored slices contain more of the object than this part.
+                // The stored slices already contain more of the object than this part.
                 return;
             }
             if let Some((key, both)) = joined(&self.base, &stored, before, policy, PART as u64) {
@@ -115,9 +115,9 @@ impl Tee {
     }
 }
 
-/// Joins a new part with the stored part, and returns the result with its key. The result may be
-/// the whole response. Its header fields are those of the new part. Only bodies in memory are
-/// joined, up to `limit` bytes.
+/// Joins a new part with the stored part. Returns the result with its key; the result may be the
+/// whole response. The header fields are those of the new part. Only bodies in memory are joined,
+/// up to `limit` bytes.
 fn joined(
     base: &CacheKey,
     new: &Stored,

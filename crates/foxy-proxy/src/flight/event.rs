@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The head of a response in flight, as readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
-    /// The head without hop-by-hop fields and framing.
+    /// The head without hop-by-hop fields and Content-Length.
     pub(crate) head: Arc<ResponseHead>,
     pub(crate) length: Option<u64>,
     pub(crate) not_stored: Option<NotKept>,
@@ -29,17 +29,19 @@ pub(crate) struct FlightHead {
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {
     Response(Arc<FlightHead>),
-    /// The origin confirmed the stored response, which is given here with its new head. If there is
-    /// a reason not to store the new head, only the request that started the flight may use it.
+    /// The origin confirmed the stored response. The value is this response with its new head. If
+    /// there is a reason not to store the new head, only the request that started the flight may
+    /// use it.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
-    /// The origin confirmed another response. Send the request again without conditions.
+    /// The origin confirmed another response. The reader must send its request again without
+    /// conditions.
     Unconfirmed,
     Failed(UpstreamError),
 }
 
 impl FlightOutcome {
-    /// Whether the response may answer a request that joins the flight. As for a stored response,
-    /// it must be fresh.
+    /// Returns true if the response may answer a request that joins the flight. The response must
+    /// be fresh, like a stored response.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         let stored = match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
@@ -54,7 +56,7 @@ impl FlightOutcome {
 
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx response to forward. Only the request that started the flight receives it.
+    /// A 1xx response. Only the request that started the flight receives it.
     Interim(ResponseHead),
     Outcome(FlightOutcome),
 }
@@ -70,7 +72,7 @@ pub(crate) enum Piece {
 /// The bytes of a flight's body that can be read from the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
-    /// The first bytes of the body. More bytes will follow.
+    /// The first `bytes` bytes of the body. More bytes will follow.
     Parts {
         fill: u64,
         bytes: u64,
@@ -84,7 +86,8 @@ pub(crate) enum Keeping {
 }
 
 impl Keeping {
-    /// Replaces the value by `confirmed` if `confirmed` has more bytes. Returns whether it does.
+    /// Replaces the value by `confirmed` if `confirmed` has more bytes. Returns true if it was
+    /// replaced.
     pub(crate) fn advance(&mut self, confirmed: Self) -> bool {
         let has_more = matches!(
             (&*self, &confirmed),
@@ -96,7 +99,7 @@ impl Keeping {
         has_more
     }
 
-    /// Notes that no more bytes will be stored. Returns whether this changes anything.
+    /// Notes that no more bytes will be stored. Returns true if this changes anything.
     pub(crate) fn end(&mut self) -> bool {
         let more_was_to_come = matches!(self, Self::Parts { .. });
         if more_was_to_come {
@@ -106,7 +109,7 @@ impl Keeping {
     }
 }
 
-/// Who needs the stored bytes: readers of the flight now, or only later requests.
+/// Tells whether readers of the flight need the stored bytes now, or only later requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
     ByReaders,

@@ -1,13 +1,13 @@
 //! The memory budget of all flights. Each flight may use a share. The bodies that are collected for
-//! the cache may together use the same amount again. So a thousand large responses use no more
-//! memory than ten.
+//! the cache may together use the size of the budget again. So a thousand large responses use no
+//! more memory than ten.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Memory that a flight may always use, in addition to its last read from the origin.
+/// Bytes that a flight may always use, in addition to its last read from the origin.
 const MIN_FLIGHT_BYTES: usize = 16 << 10;
-/// Most memory that a flight needs.
+/// Most bytes that a flight may use.
 const MAX_FLIGHT_BYTES: usize = 1 << 20;
 
 pub(crate) struct MemoryBudget {
@@ -17,7 +17,8 @@ pub(crate) struct MemoryBudget {
     collected: AtomicUsize,
 }
 
-/// Memory of one body that is collected for the cache. Dropping this value releases the memory.
+/// Memory that one body uses while it is collected for the cache. Dropping this value releases the
+/// memory.
 pub(crate) struct Collected {
     memory_budget: Arc<MemoryBudget>,
     bytes: usize,
@@ -28,7 +29,7 @@ impl Collected {
         Self { memory_budget, bytes: 0 }
     }
 
-    /// Adds bytes. Returns false if all bodies together now exceed the budget.
+    /// Adds bytes. Returns false if all collected bodies together now exceed the budget.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         self.memory_budget.collected.fetch_add(bytes, Relaxed);
@@ -66,7 +67,7 @@ impl MemoryBudget {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// Notes that a flight now uses `now` bytes instead of `before`.
+    /// Notes that a flight now uses `now` bytes instead of `before` bytes.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {
             self.held.fetch_add(now - before, Relaxed);
@@ -75,8 +76,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Number of bytes that a flight with `own` bytes may use: an equal share, limited by the free
-    /// part of the budget.
+    /// Returns the number of bytes that a flight may use: an equal share, limited by the free part
+    /// of the budget. The flight already uses `own` bytes.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

@@ -1,10 +1,10 @@
-//! Flights: a flight is a fetch that several requests share. A fill writes the response, and any
-//! number of readers on any worker read it.
+//! A flight is a fetch that several requests share. A fill writes the response to the flight, and
+//! any number of readers on any worker read it.
 //!
 //! Received bytes stay in memory while a reader needs them, up to a window ahead of the slowest
 //! reader. The first window stays in memory so that other requests can join. A reader that joins
 //! later first reads the beginning from the store (`answer::rest`). A reader that was too slow
-//! reads the rest from the store. A fill without readers decides whether to continue.
+//! reads the rest from the store. If no reader is left, the fill decides whether to continue.
 
 pub(crate) mod event;
 pub(crate) mod memory_budget;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// How long a slow reader may delay the other readers.
+/// Longest time for which a slow reader may delay the other readers.
 const SLOW_READER_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Flight {
@@ -36,11 +36,12 @@ pub(crate) struct Flight {
     pub(crate) epoch: Epoch,
     keeping: Mutex<Keeping>,
     kept: Notify,
-    /// Limits the bytes between a fill and its slowest reader, and the bytes kept for late readers.
+    /// Limits the bytes between the fill and its slowest reader, and the bytes kept for late
+    /// readers.
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// A reader of a flight. Dropping it leaves the flight.
+/// A reader of a flight. Dropping the reader leaves the flight.
 pub(crate) struct Reader {
     flight: Arc<Flight>,
     number: u64,
@@ -58,7 +59,7 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and updates how much memory all flights use.
+    /// Changes the state, and updates the number of bytes that all flights use.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -76,7 +77,7 @@ impl Flight {
         self.kept.notify_waiters();
     }
 
-    /// Wakes the readers if `change` returns true.
+    /// Applies `change`. If `change` returns true, wakes the readers that wait for stored bytes.
     pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
         if change(&mut self.keeping()) {
             self.kept.notify_waiters();
@@ -104,7 +105,8 @@ impl Flight {
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Whether the flight may answer a request that arrives now. True until the response is known.
+    /// Returns true if the flight may answer a request that arrives now, or if the response is not
+    /// known yet.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
@@ -152,7 +154,7 @@ impl Flight {
         })
     }
 
-    /// Ends the flight. If an error occurs before the head, the error becomes the outcome.
+    /// Ends the flight. If the fetch fails before the head arrives, the error becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
@@ -167,7 +169,8 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left. From then on no reader can join, so the fill may stop.
+    /// Waits until the last reader has left. From then on, no reader can join, so the fill may
+    /// stop.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -180,7 +183,7 @@ impl Flight {
         }
     }
 
-    /// Whether the last reader has left. If so, no reader can join any more.
+    /// Returns true if the last reader has left. Then no reader can join any more.
     pub(crate) fn is_deserted(&self) -> bool {
         let mut state = self.state();
         let deserted = state.is_deserted();
@@ -204,18 +207,20 @@ impl Reader {
         self.flight.join()
     }
 
-    /// Whether the reader joined after the beginning had left memory, and has not caught up yet.
+    /// Returns true if the reader joined after the beginning had left memory, and has not caught up
+    /// yet.
     pub(crate) fn is_late(&self) -> bool {
         self.flight.state().is_late(self.number)
     }
 
-    /// Lets a late reader read from the flight, if it has every byte before `at` and the flight has
-    /// the next. Returns whether it does.
+    /// Lets a late reader read from the flight. The reader must have every byte before `at`, and
+    /// the flight must have the next byte in memory. Returns false otherwise.
     pub(crate) fn catches_up(&self, at: u64) -> bool {
         self.flight.state().catch_up(self.number, at)
     }
 
-    /// Waits until the byte at `at` can be read from the store, or will certainly never be stored.
+    /// Waits until the byte at `at` can be read from the store, or until it is certain that this
+    /// byte will not be stored.
     pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
         self.flight.state().waits(self.number);
         let kept = self.flight.kept_beyond(at).await;
@@ -236,8 +241,8 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// Returns the next event before the body. Only the `leader`, the request that started the
-    /// flight, receives 1xx heads.
+    /// Returns the next event before the body. Only the request that started the flight may pass
+    /// `leader`; it receives the 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -304,9 +309,9 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Joins the flight of a URL if it `fits`. Otherwise starts a flight, unless `landed` returns a
-    /// response that was stored a moment ago. A flight does not fit if its response may be
-    /// invalidated, purged or stale.
+    /// Joins the flight of a URL if `fits` accepts the flight. Otherwise starts a flight, unless
+    /// `landed` returns a response that was stored a moment ago. `fits` should refuse a flight
+    /// whose response may be invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -335,7 +340,7 @@ impl Flights {
         (flight, reader)
     }
 
-    /// Lets requests for another key join a flight, unless that key has a later flight.
+    /// Lets requests for another key join a flight, unless the other key has a later flight.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {

@@ -1,5 +1,5 @@
-//! The bytes of the body that a flight has in memory, and the positions of its readers. This is
-//! pure data without locks or waiting.
+//! The body bytes that a flight has in memory, and the positions of its readers. This is pure data
+//! without locks or waiting.
 
 use crate::flight::event::{FlightOutcome, Piece};
 use crate::upstream::UpstreamError;
@@ -7,14 +7,14 @@ use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// Why a reader has no position in the flight.
+/// The reason for which a reader has no position in the flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Slow,
     /// The reader joined late and is reading the beginning from the store. It may receive a
     /// position later.
     Late,
-    /// Like `Late`, and the reader is waiting until the store has more bytes.
+    /// The reader joined late, and waits until the store has more bytes.
     LateAndWaiting,
 }
 
@@ -22,7 +22,7 @@ struct ReaderPosition {
     reader: u64,
     /// Number of the chunk that the reader reads next, counted from the body's first chunk.
     next: u64,
-    /// Number of bytes of that chunk to skip.
+    /// Number of bytes to skip in the chunk `next`.
     skip: usize,
 }
 
@@ -75,8 +75,8 @@ impl FlightState {
         }
     }
 
-    /// Gives a late reader a position, if it has every byte before `at` and the next byte is in
-    /// memory.
+    /// Gives a late reader a position in the flight. The reader must have every byte before `at`,
+    /// and the next byte must be in memory. Returns false otherwise.
     pub(crate) fn catch_up(&mut self, reader: u64, at: u64) -> bool {
         if !self.is_late(reader) || at < self.gone || at > self.received {
             return false;
@@ -114,7 +114,7 @@ impl FlightState {
         self.chunks.push_back(data);
     }
 
-    /// Returns the next piece for a reader, or `None` if it has not arrived yet.
+    /// Returns the next piece for a reader, or `None` if the piece has not arrived yet.
     pub(crate) fn take(&mut self, reader: u64) -> Option<Piece> {
         let Some(place) = self.places.iter_mut().find(|place| place.reader == reader) else {
             return Some(Piece::LeftBehind);
@@ -148,8 +148,8 @@ impl FlightState {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops the chunks that every reader has read, except the first `window` bytes of the body.
-    /// While a late reader reads from the store, the last `window` bytes stay too.
+    /// Drops the chunks that every reader has read. Drops nothing before `window` bytes of the body
+    /// have arrived. While a late reader reads from the store, the last `window` bytes stay too.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;
         if self.received <= window {
@@ -167,8 +167,8 @@ impl FlightState {
         }
     }
 
-    /// Removes the positions of readers that are more than a window behind, if another reader is
-    /// waiting for new bytes. If no reader is waiting, slow readers delay only themselves.
+    /// Removes the positions of readers that are more than `window` bytes behind, if another reader
+    /// is waiting for new bytes. If no reader is waiting, slow readers delay only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;
