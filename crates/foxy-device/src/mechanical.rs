@@ -1,24 +1,25 @@
-//! A model of mechanical disks in simulated time. Its content is exactly that of [`Memory`]. Every
-//! operation takes the time of its requests on a disk arm with an FFS-like file system and a page
-//! cache (R3, R24, R85–R88).
+//! A model of mechanical disks in simulated time. File content is exactly that of [`Memory`]. Each
+//! operation takes the time of its requests on a disk arm, with an FFS-like file system and a page
+//! cache (requirements R3, R24, R85–R88).
 //!
 //! - The owner passes the time as `now`; the model reads no clock. A seed and a sequence of calls
 //!   determine all times. [`Device::next_completion`] is never later than the next result. It may
-//!   be earlier (for a step of an operation, or a write that nobody waits for). Then `reap` returns
-//!   nothing, and the next call of `next_completion` returns a later time.
-//! - Two things cost time: the disks, and the processor's search for a name in a directory
-//!   ([`SystemProfile::search_rate`]). As in Solaris, `Create` searches the whole directory twice,
-//!   for the name and for a free entry. `Open` searches from the end of the last search. `Remove`
-//!   then searches from the front to the name. Everything else takes no time. Names and inodes of
-//!   directories are always cached. The inodes of files are in blocks that may have to be read.
+//!   be earlier, because a step of an operation or a background write finishes first. Then `reap`
+//!   returns nothing, and the next call of `next_completion` returns a later time.
+//! - Only the disks and the search for a name in a directory ([`SystemProfile::search_rate`]) take
+//!   time. As in Solaris, `Create` searches the whole directory twice: for the name and for a free
+//!   entry. `Open` searches from the end of the last search. `Remove` searches like `Open`, then
+//!   from the front to the name. Names and inodes of directories are always cached. Inodes of files
+//!   are in blocks that may have to be read.
 //! - Several disks work in parallel. Root directories and root files are assigned to the disks in
 //!   turn. The content of a directory is on the directory's disk.
-//! - A write waits for the read of each partly covered page that has data and is not cached.
-//!   Otherwise it waits only for space in the queue ([`SystemProfile::write_behind`]). `Create`
-//!   with a size places its pages without cost, as if the file had been written long ago. `Trim`
-//!   costs and frees nothing. A `Sync` waits for the requests of its file in flight.
-//! - A full disk returns [`IoError::NoSpace`], and a `Create` that does not fit leaves no file. All
-//!   other failures are those of [`Memory`].
+//! - If a write covers only a part of a page, the page has data and is not cached, the write waits
+//!   until the page was read. Otherwise a write waits only for space in the queue
+//!   ([`SystemProfile::write_behind`]). `Create` with a size places its pages without cost, as if
+//!   the file had been written long ago. `Trim` costs and frees nothing. A `Sync` waits for its
+//!   file's requests in flight.
+//! - A full disk returns [`IoError::NoSpace`]. A `Create` that does not fit leaves no file. All
+//!   other errors are those of [`Memory`].
 
 mod aging;
 mod bitmap;
@@ -57,26 +58,26 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A device on simulated disks.
+/// A device that consists of simulated disks.
 #[derive(Debug)]
 pub struct Mechanical {
     inner: Memory,
-    /// Buffer for the results of the inner device.
+    /// Reused memory for the results of the inner device.
     completed: Vec<IoDone>,
     profile: DiskProfile,
     volumes: Vec<Volume>,
     directories: Directories,
     files: HashMap<FileNumber, PlacedFile>,
-    /// Files in the name cache. Opening them needs no search.
+    /// Files in the name cache. To open such a file needs no search.
     names: Lru<FileNumber, ()>,
     processor: Processor,
-    /// Changed blocks, and files with pages collected for a write.
+    /// Changed blocks and collected file pages that wait for their write.
     aging: Aging,
-    /// Cached pages by content and number, each with the request that last read it.
+    /// Cached pages by content and page number. The value is the request that last read the page.
     pages: Lru<(u64, u64), RequestId>,
     operations: HashMap<OperationId, Operation>,
     requests: HashMap<RequestId, Pending>,
-    /// The last number given to a request, an operation or a content.
+    /// The last number that was given to a request, an operation or a content.
     last_number: u64,
     ready: VecDeque<(Instant, IoDone)>,
     now: Instant,
@@ -85,11 +86,11 @@ pub struct Mechanical {
 }
 
 impl Mechanical {
-    /// Creates an empty device on `spindles` disks of one kind (at least one). `seed` determines
-    /// the start angle of each disk.
+    /// Creates an empty device on `spindles` disks of one kind, and at least one disk. `seed`
+    /// determines the start angle of each disk.
     ///
-    /// # Panics
-    /// If the profile has no sectors, or its cylinder groups have no space for data.
+    /// # Panics Panics if the profile has no sectors, or its cylinder groups have no space for
+    /// data.
     #[must_use]
     pub fn new(profile: DiskProfile, spindles: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -127,18 +128,19 @@ impl Mechanical {
         }
     }
 
-    /// Keeps the records of the last `limit` requests from now on. 0, the default, keeps none.
+    /// From now on, keeps the records of the last `limit` requests. The default of 0 keeps no
+    /// records.
     pub fn keep_records(&mut self, limit: usize) {
         self.log.keep(limit);
     }
 
-    /// The records since the last call, in order of completion, and the number of older records
-    /// that were dropped.
+    /// Removes and returns all records in the order of completion. Also returns the number of
+    /// records that were dropped since the last call.
     pub fn take_records(&mut self) -> (Vec<ServiceRecord>, u64) {
         self.log.take()
     }
 
-    /// Counts over all disks. A request is counted when it starts.
+    /// Returns the sum of the counts of all disks. A request is counted when it starts.
     #[must_use]
     pub fn counts(&self) -> MechanicalCounts {
         let mut sum = MechanicalCounts::default();
@@ -148,26 +150,27 @@ impl Mechanical {
         sum
     }
 
-    /// Counts of the disk with this number, from 0; `None` if it does not exist.
+    /// Returns the counts of the disk with this number, from 0, or `None` if the disk does not
+    /// exist.
     #[must_use]
     pub fn counts_of(&self, spindle: usize) -> Option<MechanicalCounts> {
         self.volumes.get(spindle).map(|volume| volume.spindle.counts())
     }
 
-    /// The profile of the disks.
+    /// Returns the profile of the disks.
     #[must_use]
     pub const fn profile(&self) -> &DiskProfile {
         &self.profile
     }
 
-    /// The current content of a file.
+    /// Returns the current content of a file, or `None` if the file does not exist.
     #[must_use]
     pub fn content(&self, path: &StorePath) -> Option<Vec<u8>> {
         self.inner.content(path)
     }
 
-    /// Writes all changes back, starting at `now`. Returns the time when the last disk becomes
-    /// idle.
+    /// Writes all changes to the disks, starting at `now`. Returns the time at which the last disk
+    /// becomes idle.
     pub fn settle(&mut self, now: Instant) -> Instant {
         self.advance(now);
         loop {
@@ -179,9 +182,9 @@ impl Mechanical {
         }
     }
 
-    /// Simulates the end of the process and a restart of the machine. All changes are written back,
-    /// files are closed, and caches are emptied. Results that were not reaped are dropped. Returns
-    /// the time when the disks become idle.
+    /// Simulates the end of the process and a restart of the machine. Writes all changes to the
+    /// disks, closes all files, and empties all caches. Drops results that were not reaped. Returns
+    /// the time at which the disks become idle.
     pub fn restart(&mut self, now: Instant) -> Instant {
         let now = self.settle(now);
         for file in self.inner.open_files() {
@@ -224,8 +227,8 @@ impl Device for Mechanical {
 }
 
 impl BlockingDevice for Mechanical {
-    /// Sleeps until the next result, counted from the last `now`. So in real time the model is as
-    /// slow as the real disk.
+    /// Sleeps until the next result or the timeout, counted from the last `now`. So in real time,
+    /// the model is as slow as the real disk.
     fn wait(&mut self, timeout: Option<Duration>) {
         let left = self.next_completion().map(|at| at.since(self.now));
         let timeout = left.into_iter().chain(timeout).min();

@@ -1,5 +1,5 @@
 //! Tests the state of a volatile memory device after a crash. Synced bytes and names always
-//! survive; the policy decides about all others.
+//! survive. The crash policy decides about all other changes.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -54,7 +54,8 @@ fn after(device: &Memory, policy: CrashPolicy, seed: u64, name: &str) -> Option<
 /// A policy in which each change survives with probability one half.
 const EVEN: CrashPolicy = CrashPolicy { keep_write: 0.5, tear_write: 0.0, keep_name: 0.5 };
 
-/// The distinct outcomes of many crashes, sorted.
+/// Simulates many crashes of copies of `device`. Returns the distinct contents of file `name`,
+/// sorted.
 fn outcomes(device: &Memory, policy: CrashPolicy, name: &str) -> Vec<Option<Vec<u8>>> {
     let mut seen: Vec<_> = (0..64).map(|seed| after(device, policy, seed, name)).collect();
     seen.sort();
@@ -91,7 +92,8 @@ fn a_torn_write_is_torn_at_sectors() {
         let new: Vec<bool> = (0..4).map(|sector| content[sector * SECTOR + 300] == 2).collect();
         for (at, &byte) in content.iter().enumerate() {
             let written = (100..100 + 3 * SECTOR).contains(&at);
-            // The write covers byte 300 of the first three sectors, but not of the last sector.
+            // The write covers byte 300 in each of the first three sectors, but not in the last
+            // sector.
             let sector_is_new =
                 if at / SECTOR < 3 { new[at / SECTOR] } else { content[3 * SECTOR] == 2 };
             assert_eq!(byte, if written && sector_is_new { 2 } else { 1 }, "at {at}");

@@ -1,5 +1,5 @@
-//! Tests that the faulty device injects the faults of its plan, that a seed determines them, and
-//! that an empty plan has none.
+//! Tests that the faulty device injects the faults of its plan. A seed determines the faults, and
+//! an empty plan injects no faults.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -15,8 +15,8 @@ fn path() -> StorePath {
     StorePath::new("a")
 }
 
-/// A device with one file of bytes of value one. The faults of `plan` start after the file is
-/// written.
+/// Creates a device with one file whose bytes are all 1. The faults of `plan` start after the file
+/// was written.
 fn device(plan: FaultPlan, seed: u64) -> Faulty<Memory> {
     let mut device = Faulty::new(Memory::volatile(), FaultPlan::default(), seed);
     let operations = [
@@ -156,7 +156,7 @@ fn lost_and_misdirected_writes_claim_success() {
     assert!(astray > 0 && astray.is_multiple_of(512), "at {astray}");
 }
 
-/// The log of a run with every kind of fault.
+/// Runs operations on a device with every kind of fault. Returns the log of the run.
 fn conversation(seed: u64) -> Vec<String> {
     let plan = FaultPlan {
         errors: 0.05,

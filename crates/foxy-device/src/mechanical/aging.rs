@@ -1,4 +1,4 @@
-//! Changed blocks and pages in memory, which are written to the disk when they reach a certain age.
+//! Schedules the write of changed blocks and pages when they reach a certain age.
 
 use crate::memory::FileNumber;
 use foxy_base::Instant;
@@ -7,16 +7,16 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Aged {
-    /// An inode or directory block, by its first sector.
+    /// An inode or directory block, identified by its first sector.
     Block { volume: usize, block: u64 },
-    /// The collected pages of a file.
+    /// The pages of a file that were collected for a write.
     File(FileNumber),
 }
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// In order of due times. If `due` has another time for an item, the item was already written
-    /// for another reason.
+    /// Changes in the order of due times. An item is stale if `due` has no entry or another time
+    /// for it, because the change was already written.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,
@@ -27,7 +27,7 @@ impl Aging {
         Self { queue: VecDeque::new(), due: HashMap::new(), age }
     }
 
-    /// Notes a change. A later change does not postpone the write.
+    /// Records a change. A second change to the same block or file does not postpone the write.
     pub(super) fn add(&mut self, aged: Aged, now: Instant) {
         let due = now + self.age;
         self.due.entry(aged).or_insert_with(|| {
@@ -60,7 +60,7 @@ impl Aging {
         Some(aged)
     }
 
-    /// Drops outdated items, so that the first item of the queue still has to be written.
+    /// Drops stale items from the front, so that the first item still has to be written.
     fn drop_stale(&mut self) {
         while self.queue.front().is_some_and(|(due, aged)| self.due.get(aged) != Some(due)) {
             self.queue.pop_front();

@@ -1,13 +1,13 @@
-//! A bitmap of the free fragments or inodes of a cylinder group. A search continues where the last
+//! A bitmap of the free fragments or inodes of a cylinder group. A search starts where the last
 //! search ended.
 
 #[derive(Debug)]
 pub(super) struct Bitmap {
-    /// A set bit is free; bits beyond the end are clear.
+    /// A set bit means free. Bits beyond the end are clear.
     words: Vec<u64>,
     free: u32,
     rotor: u32,
-    /// No free run is longer than this.
+    /// Upper bound of the length of a free run.
     longest: u32,
 }
 
@@ -26,7 +26,8 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first free run of `count` bits after the rotor, or else from the start.
+    /// Takes the first free run of `count` bits after the rotor. If none exists, searches from the
+    /// start.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;
@@ -40,7 +41,8 @@ impl Bitmap {
         Some(start)
     }
 
-    /// Takes exactly these bits, if all of them are free.
+    /// Takes the `count` bits from `start` if all of them are free. Returns whether it took the
+    /// bits.
     pub(super) fn take_at(&mut self, start: u32, count: u32) -> bool {
         let fits = self.next(start, u64::MAX).unwrap_or_else(|| self.length()) >= start + count;
         if fits {
@@ -61,7 +63,7 @@ impl Bitmap {
         self.longest = self.longest.max(end - self.taken_before(start));
     }
 
-    /// The next free run after `from`: its start and length.
+    /// Returns the start and length of the next free run at or after `from`.
     pub(super) fn run_from(&self, from: u32) -> Option<(u32, u32)> {
         let start = self.next(from, 0)?;
         let end = self.next(start, u64::MAX).unwrap_or_else(|| self.length());
@@ -83,7 +85,8 @@ impl Bitmap {
         }
     }
 
-    /// The first set bit from `from` on. Each word is first combined with `flip` by exclusive or.
+    /// Returns the first set bit at or after `from`. Before the test, each word is XORed with
+    /// `flip`.
     fn next(&self, from: u32, flip: u64) -> Option<u32> {
         let mut index = from as usize / 64;
         let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));
@@ -94,7 +97,7 @@ impl Bitmap {
         u32::try_from(index * 64).ok().map(|base| base + word.trailing_zeros())
     }
 
-    /// The position after the last taken bit before `bit`.
+    /// Returns the position after the last taken bit before `bit`.
     fn taken_before(&self, bit: u32) -> u32 {
         let mut index = bit as usize / 64;
         let mut taken = !self.words[index] & !(u64::MAX << (bit % 64));

@@ -1,5 +1,5 @@
-//! The disk's own buffer: the sectors it has read, and the read-ahead. After a read, the read-ahead
-//! continues until the head moves away.
+//! The disk's own buffer. It contains sectors that the disk has read, and sectors of the
+//! read-ahead. After a read, the read-ahead continues until the head moves away.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
@@ -11,7 +11,7 @@ struct Segment {
     to: u64,
 }
 
-/// The read-ahead: it was at sector `next` at time `since`, and it ends at sector `until`.
+/// The state of the read-ahead: at time `since` it was at sector `next`. It ends at sector `until`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) since: Instant,
@@ -21,21 +21,21 @@ pub(super) struct Ahead {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lookup {
-    /// The buffer contains all sectors.
+    /// The buffer contains all sectors of the request.
     Held,
     /// The read-ahead will reach the end of the request.
     Coming(Ahead),
-    /// The head has to move.
+    /// The disk must move its head for the request.
     Missing,
 }
 
 #[derive(Debug)]
 pub(super) struct DiskBuffer {
-    /// The newest segment first. The read-ahead extends the first segment.
+    /// Segments from newest to oldest. The read-ahead extends the newest.
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,
-    /// Most sectors of a read-ahead and of a segment.
+    /// Maximum number of sectors of a read-ahead and of a segment.
     length: u64,
     disk_end: u64,
 }
@@ -64,7 +64,8 @@ impl DiskBuffer {
         if self.segments.iter().any(holds) { Lookup::Held } else { Lookup::Missing }
     }
 
-    /// Notes that the read-ahead reached `end` at `now` for a request. The read-ahead continues.
+    /// Records that the read-ahead reached sector `end` at `now` for a request. The read-ahead
+    /// continues.
     pub(super) fn came(&mut self, end: u64, now: Instant) {
         if let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.front_mut()) {
             *ahead = Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) };
@@ -73,8 +74,8 @@ impl DiskBuffer {
         }
     }
 
-    /// Notes that the head moves away after reading up to `sectors` ahead. Returns the sector where
-    /// the head is.
+    /// Records that the head moves away after the read-ahead read up to `sectors` sectors. Returns
+    /// the sector at the head.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
         let reached = (ahead.next + sectors).min(ahead.until);
@@ -89,7 +90,7 @@ impl DiskBuffer {
         self.ahead
     }
 
-    /// Notes a read. The read-ahead continues after it.
+    /// Records a read of the disk. The read-ahead continues after the last sector of the read.
     pub(super) fn read(&mut self, address: u64, sectors: u64, now: Instant) {
         if self.limit == 0 {
             return;
@@ -102,7 +103,7 @@ impl DiskBuffer {
             Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
-    /// Drops overwritten sectors. The part of a segment after them stays.
+    /// Drops overwritten sectors from the buffer. The part of a segment after these sectors stays.
     pub(super) fn wrote(&mut self, address: u64, sectors: u64) {
         let end = address + sectors;
         for segment in &mut self.segments {

@@ -1,5 +1,5 @@
-//! Measures the model and compares each value with its expected range, before any figure uses the
-//! model (R3).
+//! Measures the disk model and checks that each value is in its expected range. Experiments use the
+//! model only after this check (requirement R3).
 
 use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
@@ -12,25 +12,25 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Number of random requests: enough for a mean within 0.1 ms.
+/// Number of random requests. This number gives a mean within 0.1 ms.
 const RANDOM_REQUESTS: u64 = 40_000;
 
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
 
-/// Number of directories. In each, 64 files are created and removed, as in hbench-OS.
+/// Number of directories. In each directory, 64 files are created and removed, as in hbench-OS.
 const DIRECTORIES: u64 = 32;
 const FILES: u64 = 64;
 
 const NAMES: u64 = 1000;
 
-/// Mean bytes of an operation in the trace of the reference paper (R3): 7.6 GB divided by all
-/// URL-reads and URL-writes.
+/// Mean size of an operation in bytes, from the trace of the reference paper (requirement R3). The
+/// trace moved 7.6 GB in all URL-reads and URL-writes.
 const OPERATION_BYTES: f64 = 10_550.0;
 
-/// Number of URL-gets for each URL-write in the trace of the reference paper (R3).
+/// Number of URL-gets per URL-write in the trace of the reference paper (requirement R3).
 const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
 
-/// One measurement.
+/// One measurement and its expected range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CalibrationLine {
     /// Name of the measured quantity.
@@ -39,14 +39,14 @@ pub struct CalibrationLine {
     pub unit: &'static str,
     /// The measured value.
     pub value: f64,
-    /// Lower bound.
+    /// Lower bound of the expected range.
     pub least: f64,
-    /// Upper bound.
+    /// Upper bound of the expected range.
     pub most: f64,
 }
 
 impl CalibrationLine {
-    /// Whether the value is in its range.
+    /// Returns whether the value is in its range.
     #[must_use]
     pub fn holds(&self) -> bool {
         (self.least..=self.most).contains(&self.value)
@@ -61,15 +61,15 @@ impl fmt::Display for CalibrationLine {
     }
 }
 
-/// All measurements on one profile.
+/// All measurements of one disk profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// In the order of R3.
+    /// One line per measurement, in the order of requirement R3.
     pub lines: Vec<CalibrationLine>,
 }
 
 impl Calibration {
-    /// Whether every value is in its range.
+    /// Returns whether every value is in its range.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.lines.iter().all(CalibrationLine::holds)
@@ -77,14 +77,14 @@ impl Calibration {
 }
 
 impl fmt::Display for Calibration {
-    /// One line for each measurement.
+    /// Writes one line for each measurement.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 
-/// Measures a profile on one disk. The ranges apply only to the default profile. Takes about 0.1 s
-/// of processor time in a release build.
+/// Measures a profile on one disk. The expected ranges apply only to the default profile. The
+/// measurement takes about 0.1 s of processor time in a release build.
 #[must_use]
 pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     let sequential = sequential_write(profile, seed);
@@ -122,7 +122,8 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     Calibration { lines }
 }
 
-/// Mean time of random requests of `bytes`, issued one after another, without a file system.
+/// Returns the mean time of random requests of `bytes` bytes without a file system. Each request
+/// waits for the previous request.
 fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     let mut random = Random::new(seed);
     let mut spindle = Spindle::new(0, profile, Arc::new(Geometry::new(profile)), random.next_u64());
@@ -137,7 +138,7 @@ fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     now.since(Instant::ZERO) / u32::try_from(RANDOM_REQUESTS).unwrap_or(u32::MAX)
 }
 
-/// Runs operations on a device, one at a time.
+/// Runs operations on a device one after another.
 struct Driver {
     device: Mechanical,
     now: Instant,
@@ -159,7 +160,7 @@ impl Driver {
     }
 }
 
-/// Throughput in MB/s (10^6 bytes) when writing a file that was not preallocated.
+/// Writes a file that was not preallocated. Returns the throughput in MB/s (10^6 bytes per second).
 fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     const BLOCK: u64 = 64 << 10;
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
@@ -175,7 +176,7 @@ fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
 }
 
-/// Time to examine each name of a directory whose blocks are cached.
+/// Returns the time to examine one name of a directory whose blocks are cached.
 fn search(profile: &DiskProfile, seed: u64) -> Duration {
     let system = SystemProfile { name_cache: 0, ..profile.system };
     let device = Mechanical::new(DiskProfile { system, ..*profile }, 1, seed);
@@ -191,7 +192,8 @@ fn search(profile: &DiskProfile, seed: u64) -> Duration {
     driver.now.since(start) / u32::try_from(NAMES).unwrap_or(u32::MAX)
 }
 
-/// Mean times to create an empty file and to remove it. The files are removed in reverse order.
+/// Returns the mean times to create and to remove an empty file. Files are removed in reverse
+/// order.
 fn create_and_remove(profile: &DiskProfile, seed: u64) -> (Duration, Duration) {
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
     let (mut create, mut remove) = (Duration::ZERO, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Counts of the simulated disks, and a record of each request for plots of the head position.
+//! Counts of the simulated disks, and a record of each request. A plot can show the records.
 
 use super::profile::SECTOR;
 use foxy_base::Instant;
@@ -11,7 +11,7 @@ use std::time::Duration;
 pub enum RequestKind {
     /// Reads pages of a file.
     Read,
-    /// Reads a page before a part of it is written (R24).
+    /// Reads a page because a write changes only a part of it (requirement R24).
     ReadBeforeWrite,
     /// Writes pages of a file.
     Write,
@@ -22,7 +22,7 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// The name in records and tables.
+    /// Returns the name of the kind in records and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,31 +34,31 @@ impl RequestKind {
         }
     }
 
-    /// Whether the request reads.
+    /// Returns whether the request reads from the disk.
     #[must_use]
     pub const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadBeforeWrite | Self::MetadataRead)
     }
 }
 
-/// A request that the disk has finished.
+/// The record of a finished disk request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceRecord {
     /// Number of the disk, from 0.
     pub spindle: usize,
     /// Purpose of the request.
     pub kind: RequestKind,
-    /// First sector.
+    /// Number of the first sector.
     pub address: u64,
     /// Number of bytes moved.
     pub size: u64,
-    /// Whether the request was answered from the disk's buffer or read-ahead.
+    /// Whether the disk answered the request from its buffer or read-ahead.
     pub buffered: bool,
-    /// Seek time.
+    /// Duration of the seek.
     pub seek: Duration,
-    /// Rotational delay until the first sector.
+    /// Rotational delay before the first sector.
     pub rotation: Duration,
-    /// Time from the start of the first sector to the end of the last.
+    /// Time from the start of the first sector to the end of the last sector.
     pub transfer: Duration,
     /// Time when the request arrived at the disk.
     pub arrival: Instant,
@@ -68,39 +68,40 @@ pub struct ServiceRecord {
     pub finish: Instant,
 }
 
-/// Counts of one disk, or of all disks.
+/// Counts of one disk, or the sum over all disks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MechanicalCounts {
-    /// Requests that moved the arm to another cylinder.
+    /// Number of requests that moved the arm to another cylinder.
     pub seeks: u64,
-    /// Requests with a rotational delay.
+    /// Number of requests with a rotational delay.
     pub rotations: u64,
-    /// Read requests of all kinds.
+    /// Number of read requests of all kinds.
     pub device_reads: u64,
-    /// Write requests of all kinds.
+    /// Number of write requests of all kinds.
     pub device_writes: u64,
-    /// Bytes read, all kinds.
+    /// Number of bytes read by requests of all kinds.
     pub bytes_read: u64,
-    /// Bytes written, all kinds.
+    /// Number of bytes written by requests of all kinds.
     pub bytes_written: u64,
-    /// Requests answered from the disk's buffer.
+    /// Number of requests that the disk answered from its buffer.
     pub buffered: u64,
-    /// Pages that were read because only a part of them was written (R24).
+    /// Number of pages that were read because a write changed only a part of them (requirement
+    /// R24).
     pub read_modify_writes: u64,
-    /// Inode and directory blocks read.
+    /// Number of inode and directory blocks that were read.
     pub metadata_reads: u64,
-    /// Inode and directory blocks written.
+    /// Number of inode and directory blocks that were written.
     pub metadata_writes: u64,
-    /// Seek time.
+    /// Sum of all seek times.
     pub seek_time: Duration,
-    /// Rotational delay.
+    /// Sum of all rotational delays.
     pub rotation_time: Duration,
-    /// Transfer time.
+    /// Sum of all transfer times.
     pub transfer_time: Duration,
 }
 
 impl MechanicalCounts {
-    /// Busy time of the disk (R101).
+    /// Returns the time during which the disk was busy (requirement R101).
     #[must_use]
     pub fn busy(&self) -> Duration {
         self.seek_time + self.rotation_time + self.transfer_time

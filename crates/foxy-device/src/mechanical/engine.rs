@@ -1,5 +1,5 @@
-//! The engine of the model. Operations are sequences of steps, which wait for disk requests. The
-//! engine processes all events in order of time.
+//! The engine of the disk model. An operation is a sequence of steps that wait for disk requests.
+//! The engine processes all events in the order of time.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -15,24 +15,24 @@ use foxy_base::Instant;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// A step of an operation. The next step starts when everything that this step waits for is
-/// finished.
+/// A step of an operation. The next step starts when all events that this step waits for have
+/// happened.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Waits for those of the requests that are still in flight.
+    /// Waits for the requests in this list that are still in flight.
     Await(Vec<RequestId>),
-    /// Reads an inode or directory block into memory.
+    /// Reads the inode or directory block at this sector into memory.
     Need(u64),
-    /// Reads a directory's blocks into memory, one after another, and lets the processor search the
+    /// Reads a directory's blocks into memory one after another. Then the processor searches the
     /// entries.
     Search(Search),
-    /// Writes an inode or directory block.
+    /// Writes the inode or directory block at this sector.
     WriteBlock(u64),
     /// Passes overwritten pages to the page cache.
     Wrote { file: FileNumber, first: u64, last: u64 },
-    /// Waits until the disk's pending writes are within the limit.
+    /// Waits until the bytes of writes in flight to the disk are within the limit.
     Hold,
-    /// Sends the collected pages of a file to the disk, and waits for all of its writes in flight.
+    /// Sends the collected pages of a file to the disk. Waits for all writes in flight of the file.
     Sync(FileNumber),
 }
 
@@ -46,10 +46,10 @@ pub(super) struct Operation {
     pub(super) pending: usize,
 }
 
-/// What to do when a request finishes.
+/// Decides the actions after a request finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Nothing more: operations wait for the request.
+    /// No further action: operations wait for the request.
     Foreground,
     Data(FileNumber),
     Block(u64),
@@ -64,20 +64,21 @@ pub(super) struct Pending {
 }
 
 impl Mechanical {
-    /// Starts an operation. Its content has already been changed.
+    /// Starts an operation whose content has already been changed.
     pub(super) fn begin(&mut self, done: IoDone, volume: usize, steps: VecDeque<Step>) {
         let id = self.next_number();
         self.operations.insert(id, Operation { done, volume, steps, pending: 0 });
         self.proceed(id);
     }
 
-    /// The next time when a disk finishes a request or the processor finishes an operation.
+    /// Returns the next time at which a disk finishes a request or the processor finishes an
+    /// operation.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         let disks = self.volumes.iter().filter_map(|volume| volume.spindle.next_finish());
         disks.chain(self.processor.next_finish()).min()
     }
 
-    /// Processes all events up to `now`, in order.
+    /// Processes all events up to `now` in the order of time.
     pub(super) fn advance(&mut self, now: Instant) {
         loop {
             let finish = self.next_finish().filter(|&at| at <= now);
@@ -112,12 +113,12 @@ impl Mechanical {
         id
     }
 
-    /// Marks an inode or directory block as changed, for a later write-back.
+    /// Marks an inode or directory block as changed, so that it is written back later.
     pub(super) fn change_block(&mut self, volume: usize, block: u64) {
         self.aging.add(Aged::Block { volume, block }, self.now);
     }
 
-    /// Writes back the item that is due first.
+    /// Writes the change that is due first to the disk.
     pub(super) fn write_back(&mut self) {
         match self.aging.take_first() {
             Some(Aged::File(file)) => self.send_collected(file),
@@ -126,7 +127,7 @@ impl Mechanical {
                     let purpose = Purpose::Block(block);
                     self.issue_block(volume, RequestKind::MetadataWrite, block, purpose);
                 } else {
-                    // The block is being written in its state before the last change, so it must be
+                    // The disk is already writing an older state of the block, so the block must be
                     // written again.
                     self.change_block(volume, block);
                 }
@@ -145,8 +146,8 @@ impl Mechanical {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
-    /// Finishes the requests that end at `at`. Then the disks continue with the requests queued by
-    /// then.
+    /// Finishes all requests that end at `at`. Then each disk starts its next request. Requests
+    /// that were queued meanwhile take part.
     fn finish_requests(&mut self, at: Instant) {
         self.now = at;
         while let Some(operation) = self.processor.finish(at) {
@@ -190,7 +191,7 @@ impl Mechanical {
         }
     }
 
-    /// Notes that an event which the operation waited for has happened.
+    /// Records that an event happened for which the operation waits.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -214,7 +215,7 @@ impl Mechanical {
         self.ready.push_back((self.now, operation.done));
     }
 
-    /// Performs a step. Returns whether the operation has to wait.
+    /// Performs a step. Returns true if the operation has to wait.
     fn take_step(&mut self, id: OperationId, volume: usize, step: Step) -> bool {
         match step {
             Step::Await(requests) => self.wait_for(id, &requests),
@@ -313,12 +314,12 @@ impl Mechanical {
 
 #[derive(Debug, Default)]
 pub(super) struct Processor {
-    /// End time of each operation, in order.
+    /// Operations in the order of their end times.
     queue: VecDeque<(Instant, OperationId)>,
 }
 
 impl Processor {
-    /// Queues the work of an operation.
+    /// Queues the work of an operation after all earlier work.
     pub(super) fn begin(&mut self, now: Instant, work: Duration, operation: OperationId) {
         let start = self.next_free(now);
         self.queue.push_back((start + work, operation));
@@ -338,19 +339,19 @@ impl Processor {
     }
 }
 
-/// Identifies an operation. Numbers are never reused.
+/// Identifies an operation. Numbers are never used again.
 pub(super) type OperationId = u64;
 
 #[derive(Debug)]
 pub(super) struct Volume {
     pub(super) spindle: Spindle,
     pub(super) layout: Layout,
-    /// Cached blocks by first sector, each with the request that last read it.
+    /// Cached blocks by first sector. The value is the request that last read the block.
     pub(super) blocks: Lru<u64, RequestId>,
     pub(super) written_back: HashSet<u64>,
-    /// Bytes of writes in flight that no operation waits for.
+    /// Number of bytes of background writes in flight. No operation waits for these writes.
     pub(super) behind: u64,
-    /// Operations that wait until `behind` is within its limit.
+    /// Operations that wait until `behind` falls below its limit.
     pub(super) throttled: VecDeque<OperationId>,
 }
 

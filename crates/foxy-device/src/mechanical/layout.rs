@@ -1,19 +1,20 @@
 //! Places inodes and pages on one disk, like an FFS-like file system. Directories are spread over
-//! cylinder groups. A file's inode and pages are in its directory's group while that has space.
+//! cylinder groups. A file's inode and pages are in its directory's group as long as space is left.
 
 use super::bitmap::Bitmap;
 use super::profile::{DiskProfile, SECTOR};
 
-/// Bytes of a fragment, the unit of allocation.
+/// Size in bytes of a fragment, the unit of allocation.
 pub(super) const FRAGMENT: u64 = 1024;
 
-/// Number of fragments in a group for its bitmaps and a copy of the superblock.
+/// Number of fragments at the start of a group, for its bitmaps and a copy of the superblock.
 const HEADER: u32 = 16;
 
-/// Bytes of an inode on the disk.
+/// Size of an inode on the disk in bytes.
 const INODE: u64 = 128;
 
-/// A file of up to this many pages may end with single fragments. Longer files use whole pages.
+/// Maximum number of pages of a file that may end with single fragments. Longer files use whole
+/// pages.
 const FRAGMENTED_PAGES: u64 = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(super) struct Inode {
 #[derive(Debug)]
 struct Group {
     inodes: Bitmap,
-    /// Free fragments, counted from the start of the group's data.
+    /// Free fragments. Positions count from the start of the group's data.
     data: Bitmap,
     directories: u32,
 }
@@ -53,8 +54,8 @@ pub(super) fn sector_of(fragment: u32) -> u64 {
 impl Layout {
     /// Creates an empty file system on the whole disk.
     ///
-    /// # Panics
-    /// If the profile's page is no multiple of a fragment, or a group has no space for data.
+    /// # Panics Panics if the profile's page size is no multiple of a fragment, or a group has no
+    /// space for data.
     pub(super) fn new(profile: &DiskProfile) -> Self {
         let system = &profile.system;
         let page_size = u64::from(system.page_size);
@@ -81,7 +82,8 @@ impl Layout {
         Self { page_size, page_fragments, group_fragments, data_start, groups }
     }
 
-    /// Bytes for files and directories in whole cylinder groups, without inodes and bitmaps.
+    /// Returns the bytes for files and directories in whole cylinder groups. Inodes and bitmaps do
+    /// not count.
     pub(super) fn room(&self) -> u64 {
         u64::from(self.group_fragments - self.data_start) * FRAGMENT * self.groups.len() as u64
     }
@@ -101,7 +103,8 @@ impl Layout {
         sector_of(group * self.group_fragments)
     }
 
-    /// Takes an inode in `group`, or in the next group with a free inode.
+    /// Takes an inode in `group`. If the group has no free inode, takes it in the next group that
+    /// has one.
     pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
         for group in self.from(group) {
             if let Some(index) = self.groups[group as usize].inodes.take_run(1) {
@@ -112,7 +115,8 @@ impl Layout {
     }
 
     /// Takes an inode for a new directory, like FFS. Only groups with at least the mean number of
-    /// free inodes are considered. Among them, the group with the fewest directories is chosen.
+    /// free inodes qualify. Among these groups, the function chooses the group with the fewest
+    /// directories.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;
@@ -128,8 +132,9 @@ impl Layout {
         self.groups[inode.group as usize].inodes.give(inode.index, 1);
     }
 
-    /// Places every page of `first..=last` that has no place yet, near the file's other pages or in
-    /// `group`. If the disk becomes full, the pages placed so far stay with the file.
+    /// Places each page from `first` to `last` that has no place yet. The place is near the file's
+    /// other pages or in `group`. If the disk becomes full, the file keeps the pages that were
+    /// already placed.
     pub(super) fn grow(
         &mut self,
         extents: &mut Extents,
@@ -157,7 +162,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Places `size` bytes for a file without pages. It uses the longest free runs of the groups,
+    /// Places `size` bytes for a file without pages. Uses the free runs of the groups in order,
     /// starting at `group`.
     pub(super) fn preallocate(
         &mut self,
@@ -190,7 +195,7 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Frees fragments of a small file's last page that lie beyond `size` bytes.
+    /// Frees the fragments of a small file's last page that lie beyond `size` bytes.
     pub(super) fn trim_tail(&mut self, extents: &mut Extents, size: u64) {
         if size == 0 || size > FRAGMENTED_PAGES * self.page_size {
             return;
@@ -218,8 +223,8 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Completes the last page before pages up to `last` are written. The page grows in place, or
-    /// is freed and placed again.
+    /// Completes a partial last page before pages up to `last` are written. The page grows in
+    /// place. Otherwise it is freed, and the caller places it again.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -235,7 +240,8 @@ impl Layout {
         }
     }
 
-    /// Places up to `pages` pages directly after the previous page, or as near as possible.
+    /// Places up to `pages` pages directly after the previous page. If that space is taken, places
+    /// them as near as possible.
     fn place(
         &mut self,
         extents: &Extents,
@@ -275,7 +281,7 @@ impl Layout {
         self.groups[group as usize].data.give(at, fragments);
     }
 
-    /// All groups, starting at `group`.
+    /// Returns all groups in order, starting at `group` and wrapping around.
     fn from(&self, group: u32) -> impl Iterator<Item = u32> + use<> {
         let count = small(self.groups.len() as u64);
         (0..count).map(move |step| (group + step) % count)
@@ -290,18 +296,19 @@ impl Layout {
     }
 }
 
-/// A run of consecutive pages on the disk.
+/// A run of consecutive pages of a file on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// First page in the file.
+    /// Number of the first page in the file.
     pub(super) page: u64,
-    /// First fragment on the disk.
+    /// Number of the first fragment on the disk.
     pub(super) start: u32,
-    /// Number of fragments. The last page of a small file may have fewer fragments than a page.
+    /// Number of fragments. In a small file, the last page may have fewer fragments than a whole
+    /// page.
     pub(super) fragments: u32,
 }
 
-/// A file's extents in page order.
+/// The extents of a file in the order of its pages.
 #[derive(Debug, Default)]
 pub(super) struct Extents(Vec<Extent>);
 
@@ -317,15 +324,15 @@ impl Extents {
         (page < extent.page + pages).then_some(index)
     }
 
-    /// A page's first fragment and its number of fragments.
+    /// Returns the first fragment of a page and its number of fragments.
     pub(super) fn find(&self, page: u64, page_fragments: u32) -> Option<(u32, u32)> {
         let extent = &self.0[self.position(page, page_fragments)?];
         let before = u32::try_from(page - extent.page).ok()? * page_fragments;
         Some((extent.start + before, (extent.fragments - before).min(page_fragments)))
     }
 
-    /// Adds pages that had no place. They extend an existing extent if they follow it both in the
-    /// file and on the disk.
+    /// Adds pages that had no place. The pages extend the extent before them if they follow it both
+    /// in the file and on the disk.
     pub(super) fn insert(&mut self, new: Extent, page_fragments: u32) {
         let index = self.0.partition_point(|extent| extent.page < new.page);
         if let Some(before) = index.checked_sub(1).map(|before| &mut self.0[before]) {
@@ -339,7 +346,7 @@ impl Extents {
         self.0.insert(index, new);
     }
 
-    /// Shortens the last extent and returns the first freed fragment.
+    /// Shortens the last extent by `fragments`. Returns the first freed fragment.
     pub(super) fn shorten_last(&mut self, fragments: u32) -> Option<u32> {
         let last = self.0.last_mut()?;
         last.fragments -= fragments;
@@ -362,11 +369,10 @@ impl Extents {
 }
 
 impl DiskProfile {
-    /// Bytes for files on the disk, without inodes and bitmaps.
+    /// Returns the bytes for files on the disk. Inodes and bitmaps do not count.
     ///
-    /// # Panics
-    /// If the profile's page is no multiple of a fragment, or a cylinder group has no space for
-    /// data.
+    /// # Panics Panics if the profile's page size is no multiple of a fragment, or a cylinder group
+    /// has no space for data.
     #[must_use]
     pub fn room(&self) -> u64 {
         Layout::new(self).room()

@@ -1,4 +1,4 @@
-//! A bounded map that evicts the least recently used entry. Every operation takes constant time.
+//! A bounded map that evicts the least recently used entry. Each operation takes constant time.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -31,7 +31,7 @@ impl<K: Copy + Eq + Hash, V: Copy> Lru<K, V> {
         *self = Self::new(self.limit);
     }
 
-    /// Returns a value and makes it the newest.
+    /// Returns the value of `key` and marks the entry as the newest.
     pub(super) fn get(&mut self, key: K) -> Option<V> {
         let slot = *self.found.get(&key)?;
         self.unlink(slot);
@@ -39,7 +39,8 @@ impl<K: Copy + Eq + Hash, V: Copy> Lru<K, V> {
         Some(self.slots[slot].value)
     }
 
-    /// Sets a value and makes it the newest; evicts the oldest if full.
+    /// Sets the value of `key` and marks the entry as the newest. A full map evicts its oldest
+    /// entry.
     pub(super) fn insert(&mut self, key: K, value: V) {
         if let Some(&slot) = self.found.get(&key) {
             self.slots[slot].value = value;

@@ -1,5 +1,5 @@
 //! The directories and files on the simulated disks, with their places and pending writes. They
-//! mirror the tree that stores the content.
+//! match the directories and files in the [`Memory`](crate::Memory) that stores the content.
 
 use super::layout::{DiskFull, Extents, Inode, Layout, sector_of};
 use super::spindle::RequestId;
@@ -8,22 +8,22 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-/// Bytes of a directory entry whose name has the length that caches use.
+/// Size in bytes of a directory entry. Assumes names as long as those of a cache's files.
 pub(super) const ENTRY: u32 = 20;
 
-/// Identifies a directory. Directories are never removed.
+/// Identifies a directory. A directory is never removed.
 pub(super) type DirectoryId = usize;
 
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) volume: usize,
     pub(super) inode: Inode,
-    /// First fragments of the blocks.
+    /// The first fragment of each block of the directory.
     blocks: Vec<u32>,
     block_entries: u32,
-    /// Number of entries, free ones included.
+    /// Number of used and free entries.
     entries: u32,
-    /// Freed entries. The lowest is reused first.
+    /// Free entries. A new name takes the entry with the lowest number.
     free: BinaryHeap<Reverse<u32>>,
     /// The entry that the last look-up found.
     looked_up: u32,
@@ -33,7 +33,7 @@ pub(super) struct Directory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) directory: DirectoryId,
-    /// Blocks still to examine. After the last block, the first block follows.
+    /// Blocks that are still to examine. Numbers beyond the last block continue at the first block.
     pub(super) blocks: Range<usize>,
     pub(super) entries: u32,
 }
@@ -58,7 +58,7 @@ impl Directory {
         }
     }
 
-    /// Takes an entry for a new name. Returns its number, counted from the front.
+    /// Takes an entry for a new name. Returns the entry's number, counted from the front.
     pub(super) fn take_entry(&mut self, layout: &mut Layout) -> Result<u32, DiskFull> {
         if let Some(Reverse(entry)) = self.free.pop() {
             return Ok(entry);
@@ -79,7 +79,7 @@ impl Directory {
         (entry / self.block_entries) as usize
     }
 
-    /// The sector of a block. After the last block, the first block follows.
+    /// Returns the sector of a block. Numbers beyond the last block continue at the first block.
     pub(super) fn sector(&self, block: usize) -> u64 {
         sector_of(self.blocks[block % self.blocks.len()])
     }
@@ -89,24 +89,24 @@ impl Directory {
     }
 }
 
-/// A file's place and its pending writes.
+/// The place of a file on its disk and its pending writes.
 #[derive(Debug)]
 pub(super) struct PlacedFile {
     pub(super) volume: usize,
     pub(super) inode: Inode,
     pub(super) directory: DirectoryId,
-    /// Number of the name's entry in the directory.
+    /// Number of the file's entry in the directory.
     pub(super) entry: u32,
     pub(super) extents: Extents,
-    /// Identifies the content in the page cache. It changes at each truncation.
+    /// Identifies the content in the page cache. Each truncation changes this number.
     pub(super) content: u64,
-    /// Pages collected for the next write.
+    /// Pages that were collected for the next write.
     pub(super) collected: Range<u64>,
-    /// Writes in flight.
+    /// Requests of writes in flight.
     pub(super) in_flight: Vec<RequestId>,
-    /// The offset in bytes where a sequential read would continue.
+    /// The offset in bytes at which a sequential read would continue.
     pub(super) next_read: u64,
-    /// Whether a `Sync` does not need to write the inode and name.
+    /// True if a `Sync` does not need to write the inode and the name.
     pub(super) settled: bool,
 }
 
@@ -142,7 +142,8 @@ impl Directories {
         Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
     }
 
-    /// A look-up. It starts where the last look-up ended and wraps around.
+    /// Returns the search of a look-up. The search starts where the last look-up ended, and wraps
+    /// around.
     pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
         let Search { blocks, entries, .. } = self.search(directory);
         let place = &mut self.all[directory];
@@ -158,7 +159,7 @@ impl Directories {
         if path.as_str().is_empty() { Some(0) } else { self.found.get(path).copied() }
     }
 
-    /// The directory for a new file's name. Root files are assigned to the volumes in turn.
+    /// Returns the directory of a new file. Root files are assigned to the disks in turn.
     pub(super) fn for_file(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {
@@ -168,8 +169,8 @@ impl Directories {
         Some((self.next_file - 1) % self.volumes)
     }
 
-    /// The directory for a new directory's name. Root directories are assigned to the volumes in
-    /// turn.
+    /// Returns the directory that receives the name of a new directory. Root directories are
+    /// assigned to the disks in turn.
     pub(super) fn for_directory(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {

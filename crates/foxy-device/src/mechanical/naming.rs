@@ -1,5 +1,5 @@
-//! The costs of operations on names: which inode and directory blocks they read, write, and leave
-//! for a later write-back.
+//! The costs of operations on paths. These operations read and write inode and directory blocks, or
+//! mark the blocks for a later write.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -43,7 +43,7 @@ impl Mechanical {
         };
         match placed {
             Err(DiskFull) => {
-                // A file that does not fit must not remain.
+                // Remove the file, because a file that does not fit must not remain.
                 self.apply(id, IoOp::Remove { path: path.clone() });
                 self.forget_unless_used(existing.ok());
                 self.fail(id, op(path), IoError::NoSpace);
@@ -112,7 +112,7 @@ impl Mechanical {
         self.begin(done, volume, VecDeque::from([whole]));
     }
 
-    /// Frees the place of a file that has neither a name nor an open id.
+    /// Frees the space of a file that has neither a name nor an open id.
     pub(super) fn forget_unless_used(&mut self, number: Option<FileNumber>) {
         let Some(number) = number.filter(|&number| self.inner.size_of(number).is_none()) else {
             return;
@@ -138,7 +138,7 @@ impl Mechanical {
         layout.preallocate(&mut placed.extents, placed.inode.group, size)
     }
 
-    /// Places `size` bytes for the next created file.
+    /// Places `size` bytes for the file that is created next.
     fn place_file(&mut self, directory: DirectoryId, size: u64) -> Result<FileNumber, DiskFull> {
         let content = self.next_number();
         let parent = self.directories.get_mut(directory);
@@ -208,8 +208,8 @@ impl Mechanical {
         looks.then_some(Step::Search(search)).into_iter().chain([Step::Need(block)]).collect()
     }
 
-    /// Marks the blocks that a directory change leaves for write-back: the inode and the group's
-    /// bitmaps.
+    /// Marks the blocks that a directory change leaves for a later write: the directory's inode and
+    /// the group's bitmaps.
     fn change_directory(&mut self, directory: DirectoryId) {
         let Directory { volume, inode, .. } = *self.directories.get(directory);
         let layout = &self.volumes[volume].layout;
@@ -219,8 +219,8 @@ impl Mechanical {
         }
     }
 
-    /// Adds two kinds of steps. The first reads an inode's block if needed. The others write blocks
-    /// one after another, or leave them for write-back.
+    /// Adds a step that reads an inode's block if needed. Then either adds steps that write the
+    /// blocks one after another, or marks the blocks for a later write.
     fn read_then_write(
         &mut self,
         volume: usize,

@@ -1,4 +1,4 @@
-//! Moves file pages between the page cache and the disk: reads missing pages and writes collected
+//! Moves file pages between the page cache and the disk. Reads missing pages and writes collected
 //! pages.
 
 use super::Mechanical;
@@ -10,7 +10,7 @@ use super::spindle::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 
-/// Request number of a page that was written and not read.
+/// Request number of a cached page that was written but never read.
 const WRITTEN: RequestId = 0;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ impl Mechanical {
         self.inner.size_of(number).unwrap_or(0)
     }
 
-    /// Reads the missing pages. Returns the requests that will make all pages available. Adjacent
-    /// pages share a request; before a write, each page has its own.
+    /// Reads the missing pages. Returns the requests that make all pages available. Adjacent pages
+    /// share a request. But a read before a write uses one request per page.
     pub(super) fn read_pages(
         &mut self,
         number: FileNumber,
@@ -72,8 +72,8 @@ impl Mechanical {
         requests
     }
 
-    /// The last page to read, with read-ahead. Read-ahead happens if the read up to page `last` is
-    /// sequential or starts the file.
+    /// Returns the last page to read, including read-ahead. Read-ahead happens if the read starts
+    /// the file or continues the previous read.
     pub(super) fn read_ahead(
         &mut self,
         number: FileNumber,
@@ -92,7 +92,7 @@ impl Mechanical {
         last.max((offset + ahead).min(size).saturating_sub(1) / page_size)
     }
 
-    /// Puts overwritten pages into the cache and collects them for a write.
+    /// Puts overwritten pages into the cache and collects them for a later write.
     pub(super) fn collect(&mut self, number: FileNumber, first: u64, last: u64) {
         let Some(file) = self.files.get_mut(&number) else { return };
         for page in first..=last {
@@ -135,7 +135,8 @@ impl Mechanical {
         }
     }
 
-    /// The runs of the pages on the disk, up to the end of the file.
+    /// Returns the runs of these pages on the disk, up to the end of the file. If `join` is true,
+    /// adjacent pages share a run.
     fn runs(&self, number: FileNumber, pages: impl Iterator<Item = u64>, join: bool) -> Vec<Run> {
         let Some(file) = self.files.get(&number) else { return Vec::new() };
         let page_fragments = self.volumes[file.volume].layout.page_fragments();
@@ -163,8 +164,8 @@ impl Mechanical {
         runs
     }
 
-    /// Whether a page must be read before bytes `from..to` of the file are written. That is so if
-    /// the page has other data and is not cached.
+    /// Returns whether a page must be read before bytes `from..to` of the file are written. True if
+    /// the page contains other data and is not cached.
     pub(super) fn must_be_read(
         &mut self,
         number: FileNumber,

@@ -1,4 +1,4 @@
-//! A disk arm: its queue, its position, and the time of each request.
+//! Simulates one disk arm: its queue, its position, and the duration of each request.
 
 use super::buffer::{DiskBuffer, Lookup};
 use super::counts::{MechanicalCounts, RequestKind, ServiceRecord, bytes_of};
@@ -14,10 +14,10 @@ pub(super) struct Spindle {
     number: usize,
     geometry: Arc<Geometry>,
     overhead: Duration,
-    /// The angle of the disk at time zero, as nanoseconds since the first sector of the first track
-    /// passed the head.
+    /// The angle of the disk at time zero. The unit is nanoseconds since the first sector of the
+    /// first track passed the head.
     phase: u64,
-    /// The sector after the last served sector.
+    /// The sector after the last sector that was served.
     head: u64,
     track: u64,
     free_at: Instant,
@@ -29,7 +29,8 @@ pub(super) struct Spindle {
 }
 
 impl Spindle {
-    /// Creates an idle disk at its first cylinder. `angle` counts modulo a turn.
+    /// Creates an idle disk at its first cylinder. `angle` is the start angle in nanoseconds,
+    /// modulo a turn.
     pub(super) fn new(
         number: usize,
         profile: &DiskProfile,
@@ -56,7 +57,7 @@ impl Spindle {
         self.counts
     }
 
-    /// Queues a request. An idle disk starts it at once.
+    /// Queues a request. An idle disk starts the request at once.
     pub(super) fn push(&mut self, request: DiskRequest) {
         self.queue.push(request);
         if self.current.is_none() {
@@ -64,20 +65,20 @@ impl Spindle {
         }
     }
 
-    /// Completion time of the current request.
+    /// Returns the time at which the current request finishes.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         self.current.as_ref().map(|(_, record)| record.finish)
     }
 
-    /// Finishes the current request. The caller first queues all requests that follow from this,
-    /// then starts the next request with [`Spindle::resume`].
+    /// Finishes the current request. Then the caller queues all requests that follow from it, and
+    /// calls [`Spindle::resume`] to start the next request.
     pub(super) fn finish(&mut self) -> Option<(RequestId, ServiceRecord)> {
         let (id, record) = self.current.take()?;
         self.free_at = record.finish;
         Some((id, record))
     }
 
-    /// Starts the next request, if the disk is idle.
+    /// Starts the next request if the disk is idle.
     pub(super) fn resume(&mut self) {
         if self.current.is_none() {
             self.start();
@@ -112,7 +113,8 @@ impl Spindle {
         self.current = Some((request.id, record));
     }
 
-    /// The time to read from the disk's buffer or read-ahead; `None` if the head has to move.
+    /// Returns the time to read from the disk's buffer or read-ahead, or `None` if the head has to
+    /// move.
     fn serve_from_buffer(&mut self, request: &DiskRequest, start: Instant) -> Option<Parts> {
         if !request.kind.reads() {
             return None;
@@ -136,7 +138,7 @@ impl Spindle {
         }
     }
 
-    /// The time of a request that moves the head.
+    /// Returns the time of a request that moves the head.
     fn serve_from_disk(&mut self, request: &DiskRequest, start: Instant) -> Parts {
         let (address, sectors) = (request.address, request.sectors);
         if let Some(ahead) = self.buffer.ahead() {
@@ -156,14 +158,14 @@ impl Spindle {
     }
 }
 
-/// Identifies a request. Numbers are never reused.
+/// Identifies a request. Numbers are never used again.
 pub(super) type RequestId = u64;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DiskRequest {
     pub(super) id: RequestId,
     pub(super) kind: RequestKind,
-    /// First sector.
+    /// Number of the first sector.
     pub(super) address: u64,
     pub(super) sectors: u64,
     pub(super) arrival: Instant,
@@ -190,7 +192,7 @@ impl DriveQueue {
         }
     }
 
-    /// Removes the next request to serve. The head is before sector `head`.
+    /// Removes and returns the next request to serve. The head is in front of sector `head`.
     pub(super) fn pop(&mut self, head: u64) -> Option<DiskRequest> {
         match self {
             Self::Fifo(queue) => queue.pop_front(),
@@ -219,7 +221,7 @@ mod tests {
         DiskRequest { id, kind: RequestKind::Read, address, sectors, arrival: Instant::ZERO }
     }
 
-    /// Serves all requests. Returns their order and the end time.
+    /// Serves all requests. Returns the order of their ids and the end time.
     fn run(spindle: &mut Spindle) -> (Vec<RequestId>, Instant) {
         let (mut order, mut end) = (Vec::new(), Instant::ZERO);
         while let Some((id, record)) = spindle.finish() {

@@ -1,5 +1,6 @@
-//! Tests every device that stores content with the same suite. It checks the guarantees of
-//! `io::Device` for each operation, and runs random sequences on which all devices must agree.
+//! Runs the same tests on every device that stores content. The tests check the guarantees of
+//! `io::Device` for each operation. Random sequences of operations must give equal results on all
+//! devices.
 
 mod subject;
 
@@ -192,7 +193,7 @@ fn a_reader_returns_the_files_content_or_nothing_on_any_thread() {
     assert_eq!(given > 0, can_read_without_waiting(), "this file system's files");
 }
 
-/// Whether the file system of temporary folders supports reads that do not wait.
+/// Returns whether the file system of temporary folders supports reads that do not wait.
 fn can_read_without_waiting() -> bool {
     let mut file = tempfile::tempfile().expect("a temporary file");
     std::io::Write::write_all(&mut file, b"foxy").expect("room for four bytes");

@@ -1,4 +1,4 @@
-//! The devices under test, each with a handle that runs an operation until its result arrives.
+//! The devices under test. A handle runs an operation on a device and waits for its result.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -15,7 +15,8 @@ pub struct Subject {
     pub folder: Option<TempDir>,
 }
 
-/// A device on its own folder; `None` if `make` finds that it cannot run here.
+/// Creates a device on a new folder. Returns `None` if `make` finds that the device cannot run
+/// here.
 fn real<D: BlockingDevice + 'static>(
     name: &'static str,
     make: impl FnOnce(&Root) -> Option<D>,
@@ -34,7 +35,8 @@ fn modelled() -> impl BlockingDevice {
     Mechanical::new(DiskProfile::default(), 2, 1)
 }
 
-/// The helper runs in a thread here. It shares only the socket, like a real helper process.
+/// Starts a helper in a thread. Like a real helper process, it shares only the socket with its
+/// owner.
 fn helper(root: &Root, direct: DirectIo) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
@@ -46,7 +48,7 @@ fn helper(root: &Root, direct: DirectIo) -> Helper {
     Helper::new(3, start).expect("a socket and a thread")
 }
 
-/// All devices under test. io_uring is omitted if the kernel or a container's filter forbids it.
+/// Creates all devices under test. Omits io_uring if the kernel or a container's filter forbids it.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
@@ -104,7 +106,7 @@ impl Subject {
         Ok(done.buffer.expect("reads hand their buffer back").as_ref()[..count].to_vec())
     }
 
-    /// The directory listing without the lock file of real folders.
+    /// Lists a directory. Leaves out the lock file of real folders.
     pub fn listing(&mut self, path: StorePath) -> Result<Vec<DirectoryEntry>, IoError> {
         match self.run(IoOp::List { path }).result? {
             IoOutput::Listing(entries) => {

@@ -1,4 +1,4 @@
-//! A simulated device that runs one operation at a time, in simulated time.
+//! A simulated device in simulated time. It runs one operation after another.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -23,7 +23,7 @@ impl Disk {
         self.device.submit(IoId(0), op, self.now);
     }
 
-    /// Finishes all submitted operations. Returns the results in order of completion.
+    /// Finishes all submitted operations. Returns their results in the order of completion.
     pub fn finish(&mut self) -> Vec<Result<IoOutput, IoError>> {
         let mut done = Vec::new();
         while let Some(at) = self.device.next_completion() {
@@ -34,7 +34,7 @@ impl Disk {
         done.into_iter().map(|done| done.result).collect()
     }
 
-    /// How long an operation takes.
+    /// Runs an operation and returns its duration.
     pub fn time(&mut self, op: IoOp) -> Duration {
         let start = self.now;
         self.submit(op);
@@ -43,7 +43,7 @@ impl Disk {
         self.now.since(start)
     }
 
-    /// Writes all changes back and moves the time to the end of these writes.
+    /// Writes all changes to the disk and moves the time to the end of these writes.
     pub fn settle(&mut self) {
         self.now = self.device.settle(self.now);
     }

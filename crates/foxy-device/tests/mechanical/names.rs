@@ -6,7 +6,7 @@ use foxy_device::mechanical::MetadataMode;
 use foxy_device::{DiskProfile, FileId, IoOp, StorePath};
 use std::time::Duration;
 
-/// A profile in which cached blocks cost no wait and the processor needs a microsecond per name.
+/// A profile in which reads of cached blocks take no time, and the processor needs 1 µs per name.
 fn profile() -> DiskProfile {
     let mut profile = DiskProfile::st15150w();
     profile.system.metadata = MetadataMode::Asynchronous;
@@ -15,7 +15,7 @@ fn profile() -> DiskProfile {
     profile
 }
 
-/// An idle disk with this many files in the directory `d`.
+/// Creates an idle disk with `files` files in the directory `d`.
 fn filled(profile: DiskProfile, files: u32) -> Disk {
     let mut disk = Disk::new(profile, 1, 1);
     disk.time(directory("d"));
