@@ -1,35 +1,36 @@
-//! A checkpoint of the index on disk for a fast start (R38): a head page, then checksummed pages of
-//! entries. Its content is only a hint, because every read verifies its record. A complete
-//! checkpoint, written at closing, also proves that no other record is on disk.
+//! Encodes and decodes a checkpoint: a copy of the index on disk for a fast start (requirement
+//! R38). A head page comes first, then checksummed pages of entries. The entries are only hints,
+//! because every read verifies its record. A store that closes writes a complete checkpoint. It
+//! also proves that no other record is on disk.
 
 use foxy_store::contract::Key;
 use foxy_store::layout::PAGE;
 use foxy_store::record::Secret;
 
-/// A record listed in a checkpoint.
+/// A record that a checkpoint lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub key: Key,
-    /// Sequence number of the put.
+    /// Sequence number of the put that wrote the record.
     pub sequence: u64,
     pub first_slot: u32,
     pub slots: u16,
-    /// Whether gets may return the record. Otherwise it is a leftover: still on disk, but no longer
-    /// valid.
+    /// True if gets may return the record. Otherwise the record is a leftover: still on disk, but
+    /// no longer valid.
     pub live: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// Number of the checkpoint; later checkpoints have higher numbers.
+    /// Number of the checkpoint. A later checkpoint has a higher number.
     pub number: u64,
-    /// Number of the store opening that wrote the checkpoint.
+    /// How often the store had been opened when it wrote the checkpoint.
     pub opens: u64,
-    /// Number of entry pages that follow.
+    /// Number of entry pages that follow the head page.
     pub pages: u32,
     /// Whether the checkpoint lists every record on disk.
     pub complete: bool,
-    /// Records up to this sequence number are durable.
+    /// Every record up to this sequence number is durable.
     pub durable: u64,
 }
 
@@ -52,7 +53,7 @@ impl CheckpointHead {
         page
     }
 
-    /// Decodes a head page; `None` if it is damaged or another kind of page.
+    /// Decodes a head page. Returns `None` if the page is damaged or is another kind of page.
     pub fn decode(page: &[u8], secret: &Secret) -> Option<Self> {
         let checksum = secret.checksum(page.get(8..PAGE)?);
         let sound = page[..8] == checksum.to_le_bytes() && page[8..16] == *b"foxyhead";
@@ -72,7 +73,8 @@ fn number(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Encodes up to [`PAGE_ENTRIES`] entries as page `place` of a checkpoint into a zeroed page.
+/// Encodes up to [`PAGE_ENTRIES`] entries as page number `place` of a checkpoint. `out` must be
+/// zeroed.
 pub fn encode_page(
     entries: &[Listed],
     checkpoint: u64,
@@ -96,7 +98,8 @@ pub fn encode_page(
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Decodes page `place` of a checkpoint; `None` if it is damaged or another page.
+/// Decodes page number `place` of a checkpoint. Returns `None` if the page is damaged or another
+/// page.
 pub fn decode_page<'a>(
     page: &'a [u8],
     checkpoint: u64,

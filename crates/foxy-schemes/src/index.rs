@@ -1,5 +1,6 @@
-//! The records known to be on disk: live records in order of use, and leftovers, which could still
-//! be read after a crash. Other modules decide about space and durability.
+//! An index of the records on disk. It contains live records in the order of use. It also contains
+//! leftovers: invalid records that a scan after a crash could still find. Other modules decide
+//! about space and durability.
 
 use crate::pages::Run;
 use crate::policy::Policy;
@@ -13,29 +14,29 @@ pub type EntryId = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryState {
-    /// The record that gets may return.
+    /// A record that gets may return.
     Live,
-    /// A record that must not be returned but may still be whole on disk. It was evicted or
-    /// forgotten, or it is doubtful.
+    /// A record that gets must not return but that may still be whole on disk. The record was
+    /// evicted or forgotten, or its header is damaged.
     Leftover,
-    /// A leftover that is overwritten, but not yet durably.
+    /// A leftover that new data overwrites. The overwrite is not durable yet.
     Dying,
-    /// A free place in the slab.
+    /// A free place in the array of entries.
     Vacant,
 }
 
-/// A record on disk, or in a buffer on its way to disk.
+/// A record that is on disk, or in a buffer on its way to disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub key: Key,
-    /// Sequence number of the put.
+    /// Sequence number of the put that wrote the record.
     pub sequence: u64,
     pub first_slot: u32,
     pub slots: u16,
     pub state: EntryState,
-    /// Whether the bytes are still in a buffer.
+    /// Whether the record's bytes are still in a buffer.
     pub buffered: bool,
-    /// Whether the entry stands for a damaged header with an unknown key.
+    /// Whether the entry stands for a damaged header, so that the key is unknown.
     pub doubtful: bool,
 }
 
@@ -49,7 +50,7 @@ impl Entry {
         Self { buffered: true, ..self }
     }
 
-    /// An entry for a slot with unknown content: the slot is unreadable or its header is damaged.
+    /// Creates an entry for a slot that is unreadable or has a damaged header.
     pub fn doubt(slot: u32) -> Self {
         let mut name = [0xd0; 16];
         name[..4].copy_from_slice(&slot.to_le_bytes());
@@ -60,7 +61,7 @@ impl Entry {
         self.first_slot + self.slots as u32
     }
 
-    /// The pages that the record touches.
+    /// Returns the pages that the record occupies, at least in part.
     pub const fn pages(&self) -> Run {
         let first = self.first_slot / SLOTS_PER_PAGE;
         Run { first, pages: self.end_slot().div_ceil(SLOTS_PER_PAGE) - first }
@@ -80,8 +81,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// An empty index. Its policy chooses the next record to evict. `mix` is a secret, so that
-    /// outsiders cannot make keys collide.
+    /// Creates an empty index. `policy` chooses the next record to evict. `mix` is a secret value
+    /// in key hashes, so that outsiders cannot choose keys that collide.
     pub fn new(mix: u64, policy: Box<dyn Policy>) -> Self {
         Self {
             slab: Vec::new(),
@@ -104,7 +105,7 @@ impl Index {
         self.slab[id as usize].buffered = buffered;
     }
 
-    /// All entries of a key in any state.
+    /// Returns all entries of a key in any state.
     pub fn of_key(&self, key: Key) -> impl Iterator<Item = EntryId> + '_ {
         let slab = &self.slab;
         self.by_key
@@ -117,7 +118,7 @@ impl Index {
         self.of_key(key).find(|&id| self.get(id).state == EntryState::Live)
     }
 
-    /// Adds an entry. A live entry must be the only live entry of its key.
+    /// Adds an entry. The caller must not add a second live entry of a key.
     pub fn insert(&mut self, entry: Entry) -> EntryId {
         let id = self.vacant.pop().unwrap_or_else(|| {
             self.slab.push(entry);
@@ -137,7 +138,7 @@ impl Index {
         id
     }
 
-    /// Changes the state of an entry. The new state is never live.
+    /// Changes the state of an entry. The new state must not be live or vacant.
     pub fn set_state(&mut self, id: EntryId, state: EntryState) {
         assert!(
             state != EntryState::Live && state != EntryState::Vacant,
@@ -179,18 +180,18 @@ impl Index {
         self.policy.victim()
     }
 
-    /// All live entries, approximately in the order of eviction.
+    /// Returns all live entries, approximately in the order of eviction.
     pub fn coldest_first(&mut self) -> Vec<EntryId> {
         self.policy.coldest_first()
     }
 
-    /// Entries that start in a range of slots.
+    /// Returns the entries whose first slot is in `from..to`.
     pub fn beginning_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
     }
 
-    /// Live entries that overlap a range of slots. Live entries do not overlap each other, so a
-    /// backward walk stops at the first entry that ends before the range.
+    /// Returns the live entries that overlap the slots `from..to`. Live entries do not overlap each
+    /// other. So the backward walk can stop at the first live entry that ends before the range.
     pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         let near = self.by_slot.range((from.saturating_sub(SLOTS_LIMIT), 0)..(to, 0)).rev();
         near.map(|&(_, id)| id)
@@ -198,7 +199,8 @@ impl Index {
             .take_while(move |&id| self.get(id).end_slot() > from)
     }
 
-    /// All places of the slab, for walks in several steps.
+    /// Returns the array of entries, with vacant places. A caller can walk through it in several
+    /// steps.
     pub fn slab(&self) -> &[Entry] {
         &self.slab
     }
@@ -211,17 +213,17 @@ impl Index {
         self.live_slots
     }
 
-    /// Number of entries of any state.
+    /// Returns the number of entries that are not vacant.
     pub fn len(&self) -> usize {
         self.slab.len() - self.vacant.len()
     }
 
-    /// Number of doubtful entries.
+    /// Returns the number of entries that stand for damaged headers.
     pub const fn doubtful(&self) -> u32 {
         self.doubtful
     }
 
-    /// Approximate memory in bytes.
+    /// Returns the approximate memory in bytes.
     pub fn memory(&self) -> usize {
         self.slab.capacity() * size_of::<Entry>()
             + self.vacant.capacity() * size_of::<EntryId>()

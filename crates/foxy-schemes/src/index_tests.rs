@@ -1,4 +1,4 @@
-//! Tests the index: keys, places and the order of use.
+//! Tests the index: keys, positions on disk, and the order of use.
 
 use super::*;
 use crate::policy::{PolicyName, PolicySettings};

@@ -1,6 +1,6 @@
-//! Storage schemes other than foxy's own engine: Squid's schemes (ufs, aufs, diskd, coss), the
-//! schemes of the WebCoSM paper and of Squid-M, and their replacement policies. [`SCHEMES`] lists
-//! all schemes, including the default scheme of [`foxy_store`].
+//! Storage schemes besides foxy's own engine, and their replacement policies. The schemes are those
+//! of Squid (ufs, aufs, diskd, coss), of the WebCoSM paper and of Squid-M. [`SCHEMES`] lists all
+//! schemes, including the default scheme of [`foxy_store`].
 
 mod checkpoint;
 mod index;

@@ -1,5 +1,5 @@
-//! A least-recently-used list over the places of a slab. The entries themselves store the links, so
-//! all operations are O(1) and allocate nothing.
+//! A least-recently-used list over the places of an array. The entries store the links. So every
+//! operation is O(1) and allocates no memory.
 
 pub const NONE: u32 = u32::MAX;
 
@@ -15,7 +15,7 @@ impl Default for Links {
     }
 }
 
-/// The owner of the entries and their links.
+/// The owner of the entries. Gives access to the links of an entry.
 pub trait LinkStore {
     fn links(&mut self, index: u32) -> &mut Links;
 }
@@ -39,17 +39,17 @@ impl Default for Lru {
 }
 
 impl Lru {
-    /// The least recently used entry.
+    /// Returns the least recently used entry.
     pub fn coldest(&self) -> Option<u32> {
         (self.coldest != NONE).then_some(self.coldest)
     }
 
-    /// The most recently used entry.
+    /// Returns the most recently used entry.
     pub fn hottest(&self) -> Option<u32> {
         (self.hottest != NONE).then_some(self.hottest)
     }
 
-    /// The next entry towards the hottest.
+    /// Returns the entry that was used next after `index`.
     pub fn hotter(store: &mut impl LinkStore, index: u32) -> Option<u32> {
         let hotter = store.links(index).hotter;
         (hotter != NONE).then_some(hotter)
@@ -59,7 +59,7 @@ impl Lru {
         std::iter::successors(self.coldest(), |&index| Self::hotter(store, index)).collect()
     }
 
-    /// Adds an entry as the hottest, the most recently used. The entry must not be in the list.
+    /// Adds an entry as the most recently used. The entry must not be in the list.
     pub fn push(&mut self, store: &mut impl LinkStore, index: u32) {
         *store.links(index) = Links { colder: self.hottest, hotter: NONE };
         match self.hottest {

@@ -1,9 +1,9 @@
-//! The pages of the record area: the number of live records on each page, and the cyclic search for
-//! the next free run of pages (R22, R25).
+//! Counts the live records on each page of the record area. Also searches cyclically for the next
+//! free run of pages (requirements R22, R25).
 
 use foxy_store::layout::PAGE;
 
-/// Number of live records on each page, one byte per page.
+/// The number of live records on each page. Each page needs one byte.
 #[derive(Debug)]
 pub struct Pages {
     uses: Vec<u8>,
@@ -13,7 +13,7 @@ pub struct Pages {
 
 const RETIRED: u8 = u8::MAX;
 
-/// Most pages that a search visits. This bounds the time of a put.
+/// Maximum number of pages that a search visits. The limit bounds the time of a put.
 const MAX_SEARCHED_PAGES: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Pages {
         u32::try_from(self.uses.len()).expect("made from a u32")
     }
 
-    /// Number of retired pages.
+    /// Returns the number of retired pages.
     pub const fn retired(&self) -> u32 {
         self.retired
     }
@@ -54,7 +54,7 @@ impl Pages {
         self.uses[page as usize] == RETIRED
     }
 
-    /// Counts one more live record on each page of `run`.
+    /// Adds one live record to each page of `run`.
     pub fn occupy(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -63,7 +63,7 @@ impl Pages {
         }
     }
 
-    /// Counts one live record less on each page of `run`.
+    /// Removes one live record from each page of `run`.
     pub fn release(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -72,7 +72,7 @@ impl Pages {
         }
     }
 
-    /// Retires pages permanently.
+    /// Marks the pages of `run` as permanently unusable.
     pub fn retire(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             self.retired += u32::from(*uses != RETIRED);
@@ -84,8 +84,8 @@ impl Pages {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// The next run of `least` to `most` free pages outside `busy`, cyclically from the cursor.
-    /// `None` if the search limit is reached.
+    /// Returns the next run of `least` to `most` free pages without `busy` pages. The search is
+    /// cyclic from the cursor. Returns `None` if it reaches its limit.
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let mut at = self.cursor;
@@ -116,7 +116,7 @@ impl Pages {
         None
     }
 
-    /// The part of a run before the first busy page.
+    /// Returns the part of `run` before its first busy page.
     fn cut(run: Run, busy: &[Run]) -> Run {
         let end = busy
             .iter()
@@ -126,8 +126,8 @@ impl Pages {
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// The next run of exactly `length` pages without retired or busy pages, cyclically from the
-    /// cursor. The run may contain live records.
+    /// Returns the next run of exactly `length` pages without retired or `busy` pages. The search
+    /// is cyclic from the cursor. The run may contain live records.
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);

@@ -1,5 +1,5 @@
-//! The names of the schemes. The table [`crate::SCHEMES`] describes them. A new scheme needs its
-//! own files and a row in that table.
+//! The names of the schemes. The table [`crate::SCHEMES`] describes the schemes. A new scheme needs
+//! its own files, a name here, and a row in that table.
 
 use crate::{SCHEMES, SchemeRow, SchemeSettings};
 use foxy_store::{Observer, Scheme};
@@ -9,44 +9,45 @@ use std::str::FromStr;
 /// The name of a scheme in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
-    /// Like `Ufs`, with a pool of threads. Opens no files while the queue of the threads is long.
+    /// Like `Ufs`, with a pool of threads. The scheme opens no files while the threads' queue is
+    /// long.
     Aufs,
-    /// One file per record size.
+    /// One file for each record size.
     Buddy,
-    /// A ring of stripes, like Squid's coss.
+    /// A ring of 1 MiB stripes, like Squid's coss.
     Coss,
-    /// Like `Ufs`, with a separate process. Opens no files while that process is busy.
+    /// Like `Ufs`, with a separate process. The scheme opens no files while the process is busy.
     Diskd,
-    /// Like `Packetizer`, with reads collected and sorted.
+    /// Like `Packetizer`. The scheme also collects reads and sorts them.
     LazyReads,
-    /// Like `LazyReads`, with writes grouped by origin server.
+    /// Like `LazyReads`. The scheme also groups writes by origin server.
     LazyReadsLoc,
-    /// One file per record, and one directory per origin server.
+    /// One file per record and one directory per origin server.
     MultipleDirs,
-    /// Stores nothing.
+    /// The scheme stores nothing.
     Null,
-    /// Like `Stream`, with contiguous records collected into pages.
+    /// Like `Stream`. The scheme also collects contiguous records into pages.
     Packetizer,
-    /// One file per record, all in one directory.
+    /// One file per record. All files are in one directory.
     SingleDirectory,
-    /// Like `Ufs`, with the files of an origin server in one directory.
+    /// Like `Ufs`. The files of an origin server are in one directory.
     Squidl,
-    /// Small records in a mapped file, larger records like `Ufs`.
+    /// Small records in a memory-mapped file. Larger records are in files, like `Ufs`.
     Squidm,
-    /// Like `Squidm`, with small records grouped by origin server and never split across pages.
+    /// Like `Squidm`. Small records are grouped by origin server and never cross a page boundary.
     Squidmla,
-    /// One file; each record takes the next free slots.
+    /// One file in which each record takes the next free slots.
     Stream,
-    /// One file; records are collected in a page buffer.
+    /// One file. A buffer collects records into pages.
     StreamPacketizer,
-    /// One file per record, in two levels of directories, like Squid.
+    /// One file per record in two levels of directories, like Squid.
     Ufs,
     /// A log of segments.
     Webcosm,
 }
 
 impl SchemeName {
-    /// The row of this scheme in the table.
+    /// Returns the row of this scheme in the table.
     pub fn row(self) -> &'static SchemeRow {
         SCHEMES
             .iter()
@@ -54,7 +55,7 @@ impl SchemeName {
             .expect("every name has a row; a test holds this")
     }
 
-    /// Creates a scheme. It opens no file before [`Scheme::start`].
+    /// Creates a scheme. The scheme opens no file before [`Scheme::start`].
     pub fn make(self, settings: &SchemeSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.store.size);
         self.row().make(settings, observer)
@@ -67,7 +68,7 @@ impl fmt::Display for SchemeName {
     }
 }
 
-/// The text names no scheme.
+/// The error for a text that names no scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScheme(pub String);
 

@@ -1,73 +1,77 @@
-//! Settings that only some schemes use, in addition to the settings of every store.
+//! Settings that only some schemes use. Every store also has [`StoreSettings`].
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::slotted::BufferChoice;
 use foxy_store::{SettingsError, StoreSettings};
 use std::fmt;
 
-/// How file numbers are spread over two levels of directories.
+/// Decides how file numbers are spread over two levels of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
-    /// Like Squid 1.1: the first level is the number modulo 16, so consecutive numbers are in
+    /// Like Squid 1.1. The number modulo 16 selects the first level, so consecutive numbers are in
     /// different directories.
     RoundRobin,
-    /// Like Squid since 1998: 256 consecutive numbers share a directory.
+    /// Like Squid since 1998. Groups of 256 consecutive numbers share a directory.
     #[default]
     Consecutive,
 }
 
-/// When records are evicted.
+/// Decides when records are evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsReclaim {
-    /// When a put would exceed the high watermark, until the low watermark is reached (R50).
+    /// At a put that would exceed the high watermark. Eviction stops at the low watermark
+    /// (requirement R50).
     #[default]
     AtOnce,
-    /// Every second while above the low watermark, more records the fuller the store is, like
-    /// Squid's `UFSSwapDir::maintain` (R70). The size stays a hard limit. Squid may exceed it until
-    /// the next second, but here a put evicts as much as it needs.
+    /// Every second while the store is above the low watermark, like Squid's `UFSSwapDir::maintain`
+    /// (requirement R70). The fuller the store, the more records are evicted. The size stays a hard
+    /// limit: a put evicts the records that it must. Squid may exceed the limit until the next
+    /// second.
     EverySecond,
 }
 
 /// Settings of a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
-    /// Settings of every store.
+    /// The settings that every store has.
     pub store: StoreSettings,
-    /// The replacement policy (R71, R74).
+    /// The replacement policy (requirements R71, R74).
     pub policy: PolicyName,
-    /// How files are spread over directories in the scheme `ufs` (R18).
+    /// How the scheme `ufs` spreads files over directories (requirement R18).
     pub ufs_mapping: UfsMapping,
-    /// When records are evicted in the scheme `ufs` (R50, R70).
+    /// When the scheme `ufs` evicts records (requirements R50, R70).
     pub ufs_reclaim: UfsReclaim,
-    /// With this many operations in flight, the scheme `aufs` opens no more files (R63).
+    /// Number of operations in flight at which the scheme `aufs` opens no more files (requirement
+    /// R63).
     pub aufs_queue: usize,
-    /// With this many operations in flight, the scheme `diskd` opens no more files: Squid's Q1
-    /// (R64).
+    /// Number of operations in flight at which the scheme `diskd` opens no more files. Squid calls
+    /// this limit Q1 (requirement R64).
     pub diskd_q1: usize,
-    /// Largest record that shares a file in the scheme `buddy`, in slots of 512 bytes (R20, R21).
+    /// Maximum size of a record that shares a file in the scheme `buddy`, in slots of 512 bytes
+    /// (requirements R20, R21).
     pub buddy_threshold: u32,
-    /// Number of buffers, each of 64 KiB, in which the scheme `lazy-reads-loc` collects records by
-    /// origin server (R28).
+    /// Number of buffers of 64 KiB each. The scheme `lazy-reads-loc` uses them to collect records
+    /// by origin server (requirement R28).
     pub locality_buffers: u16,
-    /// Which buffer to empty when another server needs a buffer (R29).
+    /// Selects the buffer to empty when a further origin server needs a buffer (requirement R29).
     pub locality_choice: BufferChoice,
-    /// Most bytes that a read prefetches from the following records of the same origin server
-    /// (R36). 0 disables prefetching. Only schemes that group records by origin server use it.
-    /// Memory stores at most sixteen times as much.
+    /// Maximum number of bytes that a read prefetches from the following records of the same origin
+    /// server (requirement R36). 0 disables prefetching. Only schemes that group records by origin
+    /// server prefetch. Prefetched records in memory take at most sixteen times this limit.
     pub prefetch: usize,
-    /// Percentage of used space at which eviction starts (R50).
+    /// Percentage of used space at which eviction starts (requirement R50).
     pub high_watermark: u8,
-    /// Percentage of used space at which eviction ends (R50).
+    /// Percentage of used space at which eviction ends (requirement R50).
     pub low_watermark: u8,
 }
 
 impl SchemeSettings {
-    /// Recommended settings for a store of `size` bytes.
+    /// Returns the recommended settings for a store of `size` bytes.
     pub fn with_size(size: u64) -> Self {
         StoreSettings::with_size(size).into()
     }
 
-    /// Creates an empty policy for this store.
+    /// Creates an empty policy with these settings.
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
         self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })
@@ -75,8 +79,7 @@ impl SchemeSettings {
 
     /// Checks that the settings fit together.
     ///
-    /// # Errors
-    /// The first setting that does not fit.
+    /// # Errors Returns an error for the first setting that does not fit.
     pub fn validate(&self) -> Result<(), SchemeSettingsError> {
         self.store.validate().map_err(SchemeSettingsError::Store)?;
         let (low, high) = (self.low_watermark, self.high_watermark);
@@ -106,12 +109,12 @@ impl From<StoreSettings> for SchemeSettings {
     }
 }
 
-/// Why settings contradict each other.
+/// Reason why settings contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemeSettingsError {
-    /// A setting that every store has is invalid.
+    /// One of the settings that every store has is invalid.
     Store(SettingsError),
-    /// The watermarks are not `0 < low <= high <= 100`.
+    /// The watermarks violate `0 < low <= high <= 100`.
     Watermarks {
         /// The low watermark in percent.
         low: u8,

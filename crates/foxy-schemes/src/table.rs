@@ -1,10 +1,10 @@
-//! The table of schemes: name, summary, control file, device and constructor of each.
+//! The table of schemes. A row contains the name, summary, control file, device and constructor.
 
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
 use foxy_store::layout::MAX_STORE_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
 
-/// The device that a scheme was designed for. Every scheme also works with the other devices.
+/// The device for which a scheme was designed. Every scheme also works with the other devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreferredDevice {
     /// The fastest device.
@@ -17,18 +17,18 @@ pub enum PreferredDevice {
     Helper,
 }
 
-/// One row of the table.
+/// One row of the table of schemes.
 pub struct SchemeRow {
-    /// Name as a value.
+    /// Name of the scheme as a value.
     pub name: SchemeName,
-    /// Name as text.
+    /// Name of the scheme as text.
     pub text: &'static str,
-    /// Short description.
+    /// Short description of the scheme.
     pub summary: &'static str,
-    /// The file in the store's folder that starts with the superblock, if the scheme has such a
-    /// file.
+    /// The file in the store's folder that starts with the superblock. `None` if the scheme has no
+    /// such file.
     pub control: Option<&'static str>,
-    /// The device to use if the user names none.
+    /// The device to use if the user chooses no device.
     pub device: PreferredDevice,
     kind: Kind,
 }
@@ -199,7 +199,7 @@ impl SchemeRow {
         }
     }
 
-    /// Whether the scheme creates an entry of this name in the store's folder.
+    /// Returns whether the scheme creates an entry of this name in the store's folder.
     pub fn owns(&self, name: &str) -> bool {
         match self.control {
             None => false,
@@ -208,23 +208,24 @@ impl SchemeRow {
         }
     }
 
-    /// Whether the scheme uses [`SchemeSettings::policy`]. The other schemes have a fixed order.
+    /// Returns whether the scheme uses [`SchemeSettings::policy`]. Other schemes have a fixed
+    /// order.
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Whether the store grows as it fills, so that its size can change freely. Among the other
-    /// schemes, only webcosm keeps its records when the size changes.
+    /// Returns whether the store takes more disk space as it fills, so that its size can change
+    /// freely. Of the other schemes, only webcosm keeps its records when the size changes.
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
-    /// Whether the scheme can use a block device instead of its file.
+    /// Returns whether the scheme can use a block device instead of its file.
     pub fn takes_block_devices(&self) -> bool {
         self.name == SchemeName::Webcosm
     }
 
-    /// Size in bytes of the largest object that fits in a store of `size` bytes.
+    /// Returns the size in bytes of the largest object that fits in a store of `size` bytes.
     pub fn largest_object(&self, size: u64) -> u64 {
         match self.name {
             SchemeName::Null => 0,
@@ -233,7 +234,7 @@ impl SchemeRow {
         }
     }
 
-    /// Most bytes of disk space that the scheme can use.
+    /// Returns the maximum disk space in bytes that the scheme can use.
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,

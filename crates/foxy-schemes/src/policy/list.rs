@@ -1,5 +1,5 @@
-//! The policies that keep entries in one list. LRU is the reference for all others. LRU-TH (R49) is
-//! LRU that refuses entries above a size limit. FIFO ignores hits.
+//! Policies that keep entries in one list. LRU evicts the least recently used entry. LRU-TH
+//! (requirement R49) also refuses entries above a size limit. FIFO ignores hits.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};

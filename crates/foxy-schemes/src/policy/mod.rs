@@ -1,5 +1,5 @@
-//! Replacement policies (R71, R74): the trait, the table and the names. A policy knows only numbers
-//! and sizes of entries. It frees no space and reads no clock.
+//! Replacement policies (requirements R71, R74): the trait, the table and the names. A policy knows
+//! only the numbers and sizes of entries. A policy frees no space and reads no clock.
 
 mod list;
 mod ranked;
@@ -10,43 +10,45 @@ mod w_tiny_lfu;
 use std::fmt;
 use std::str::FromStr;
 
-/// Decides which entry is evicted. The owner identifies entries by small dense numbers (places in
-/// its slab), so a policy needs only arrays. Calls cost amortised O(1) or O(log n).
+/// Chooses the entry to evict. The owner identifies entries by small dense numbers, the places in
+/// its array. So a policy needs only arrays. A call costs amortised O(1) or O(log n).
 pub trait Policy: Send {
-    /// Whether the policy admits an entry of `size` bytes. The owner calls this before it inserts
-    /// an entry.
+    /// Returns whether the policy admits an entry of `size` bytes. The owner calls this function
+    /// before it inserts an entry.
     fn admits(&self, _size: u64) -> bool {
         true
     }
 
-    /// Adds a new entry after a miss. `key_hash` is a well-mixed hash that stays the same if the
-    /// key returns under another number. `size` is in bytes. The entry must not be present.
+    /// Adds a new entry after a miss. `key_hash` is a well-mixed hash of the key, which does not
+    /// depend on the entry's number. `size` is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
-    /// Notes a hit on a present entry.
+    /// Records a hit on a present entry.
     fn touch(&mut self, entry: u32);
 
-    /// The next entry to evict; `None` if there is no entry. The owner removes the entry and calls
-    /// again while it needs space. A policy can name a new entry here to refuse it.
+    /// Returns the next entry to evict, or `None` without entries. The owner then removes the
+    /// entry. It calls again while it needs space. A policy may return a new entry in order to
+    /// refuse it.
     fn victim(&mut self) -> Option<u32>;
 
-    /// Removes a present entry, for any reason.
+    /// Removes a present entry, for example after its eviction.
     fn remove(&mut self, entry: u32);
 
-    /// All entries, approximately in the order of eviction. Inserted in this order into a new
-    /// policy of the same kind, they keep about the same ranks. Only their hit counts are lost.
+    /// Returns all entries, approximately in the order of eviction. If the owner inserts them in
+    /// this order into a new policy of this kind, they keep about the same ranks. Only their hit
+    /// counts are lost.
     fn coldest_first(&mut self) -> Vec<u32>;
 
-    /// Bytes of memory used.
+    /// Returns the memory in bytes that the policy uses.
     fn memory(&self) -> usize;
 }
 
-/// Parameters of the policies. A policy ignores parameters that do not concern it.
+/// Parameters of the policies. A policy ignores parameters that it does not need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// Capacity in bytes. Queues and segments receive shares of it.
+    /// Capacity of the store in bytes. Queues and segments receive shares of it.
     pub capacity: u64,
-    /// A policy with a threshold refuses entries above this many bytes (R49).
+    /// Maximum size in bytes of an entry that a policy with a threshold accepts (requirement R49).
     pub object_limit: u64,
 }
 
@@ -56,31 +58,31 @@ pub enum PolicyName {
     /// Least recently used.
     #[default]
     Lru,
-    /// LRU that refuses entries above a threshold.
+    /// LRU that refuses entries above a size threshold.
     LruThreshold,
     /// First in, first out.
     Fifo,
-    /// LRU kept in a heap, a variant that Squid offers.
+    /// LRU in a heap, a variant that Squid offers.
     HeapLru,
     /// GreedyDual-Size with frequency, as in Squid.
     Gdsf,
     /// Least frequently used with dynamic aging, as in Squid.
     Lfuda,
-    /// S3-FIFO: a small queue, a main queue and a ghost queue of recently evicted entries.
+    /// S3-FIFO: a small queue, a main queue, and a ghost queue of recently evicted entries.
     S3Fifo,
     /// SIEVE: a queue, one bit per entry, and a hand that moves through the queue.
     Sieve,
-    /// W-TinyLFU: a window for new entries, then admission by approximate use counts.
+    /// W-TinyLFU: a window for new entries, then admission by approximate counts of uses.
     WTinyLfu,
 }
 
-/// One row of the table.
+/// One row of the table of policies.
 pub struct PolicyRow {
-    /// Name as a value.
+    /// Name of the policy as a value.
     pub name: PolicyName,
-    /// Name as text.
+    /// Name of the policy as text.
     pub text: &'static str,
-    /// Short description.
+    /// Short description of the policy.
     pub summary: &'static str,
     make: fn(&PolicySettings) -> Box<dyn Policy>,
 }
@@ -144,7 +146,7 @@ pub const POLICIES: &[PolicyRow] = &[
 ];
 
 impl PolicyName {
-    /// The row of this policy in the table.
+    /// Returns the row of this policy in the table.
     pub fn row(self) -> &'static PolicyRow {
         POLICIES
             .iter()
@@ -152,7 +154,7 @@ impl PolicyName {
             .expect("every name has a row; a test holds this")
     }
 
-    /// Creates an empty policy.
+    /// Creates an empty policy of this kind.
     pub fn make(self, settings: &PolicySettings) -> Box<dyn Policy> {
         (self.row().make)(settings)
     }
@@ -164,7 +166,7 @@ impl fmt::Display for PolicyName {
     }
 }
 
-/// The text names no policy.
+/// The error for a text that names no policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy(pub String);
 
@@ -186,7 +188,7 @@ impl FromStr for PolicyName {
     }
 }
 
-/// The value of an entry in an array. The array grows if needed.
+/// Returns the value of `entry` in an array. Lengthens the array if needed.
 fn slot_of<T: Clone + Default>(array: &mut Vec<T>, entry: u32) -> &mut T {
     let index = entry as usize;
     if array.len() <= index {

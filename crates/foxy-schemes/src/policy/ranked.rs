@@ -1,15 +1,15 @@
 //! Squid's heap policies (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al., HPL-1999-69). Each
-//! entry has a key. The entry with the smallest key is evicted, and its key becomes the age to
-//! which new keys are added. Among equal keys, Squid evicts the entry used longest ago in seconds.
-//! This policy has no clock and uses the order of uses instead.
+//! entry has a key, and the entry with the smallest key is evicted. The evicted key becomes the
+//! age, which is added to new keys. Among equal keys, Squid compares the time of the last use in
+//! seconds. This policy has no clock, so it compares the order of the uses.
 
 use super::{Policy, slot_of};
 use std::cmp::Ordering;
 
 pub(super) struct Use {
-    /// Number of uses of the entry, its insertion included; `refcount` in Squid.
+    /// Number of uses of the entry, including its insertion. Squid calls this number `refcount`.
     pub(super) frequency: u32,
-    /// Size in bytes, at least 1.
+    /// Size of the entry in bytes, at least 1.
     pub(super) size: u64,
     /// The key of the last evicted entry.
     pub(super) age: f64,
@@ -23,20 +23,20 @@ struct RankedSlot {
     frequency: u32,
 }
 
-/// Squid's `heap LRU`: the key is the last use, without aging. It evicts the same entries as the
-/// list but needs O(log n), so it shows the cost of the heap.
+/// Squid's `heap LRU`: the key is the number of the last use. This policy evicts the same entries
+/// as the LRU list but needs O(log n). So a comparison shows the cost of the heap.
 pub(super) fn lru_key(used: &Use) -> f64 {
     used.number as f64
 }
 
-/// GreedyDual-Size with frequency, Squid's `heap GDSF`. Small popular objects stay: this gives the
-/// most hits but fewer bytes from the cache.
+/// Squid's `heap GDSF`, GreedyDual-Size with frequency. Small popular objects stay. The policy
+/// gives many hits but fewer bytes from the cache.
 pub(super) fn gdsf_key(used: &Use) -> f64 {
     used.age + f64::from(used.frequency) / used.size as f64
 }
 
-/// Least frequently used with dynamic aging, Squid's `heap LFUDA`. Popular objects of any size
-/// stay: this gives more bytes from the cache but fewer hits.
+/// Squid's `heap LFUDA`, least frequently used with dynamic aging. Popular objects of any size
+/// stay. The policy gives more bytes from the cache but fewer hits.
 pub(super) fn lfuda_key(used: &Use) -> f64 {
     used.age + f64::from(used.frequency)
 }
@@ -96,7 +96,7 @@ impl Policy for Ranked {
     }
 }
 
-/// An entry with its sort key. Among equal keys, the entry used longer ago is smaller.
+/// An entry with its sort key. Among equal keys, the entry with the older last use is smaller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) key: f64,
@@ -114,12 +114,13 @@ impl Node {
     }
 }
 
-/// A binary heap that knows the place of each entry. So any entry can be moved or removed in O(log
+/// A binary heap that knows the position of each entry. So moving or removing an entry takes O(log
 /// n).
 #[derive(Default)]
 pub(super) struct Heap {
     nodes: Vec<Node>,
-    /// The place of each entry; outdated for entries that are not in the heap.
+    /// The position of each entry in the heap. For entries that are not in the heap, the value is
+    /// outdated.
     places: Vec<u32>,
 }
 
@@ -154,7 +155,7 @@ impl Heap {
         nodes.iter().map(|node| node.entry).collect()
     }
 
-    /// Bytes of memory used.
+    /// Returns the memory in bytes that the heap uses.
     pub(super) fn memory(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>() + self.places.capacity() * size_of::<u32>()
     }

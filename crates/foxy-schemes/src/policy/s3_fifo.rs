@@ -1,16 +1,16 @@
-//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes. A small queue, a
-//! tenth of the space, filters out entries that are used only once. Entries of the main queue stay
-//! while their two-bit counter is above zero. A ghost queue stores the hashes of entries that left
-//! the small queue. At their next miss they enter the main queue.
+//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes. A small queue with a
+//! tenth of the space filters out entries that are used only once. An entry of the main queue stays
+//! while its two-bit counter is above zero. A ghost queue stores the hashes of entries that were
+//! evicted from the small queue. After their next miss, such entries enter the main queue.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 
-/// Maximum of a two-bit counter.
+/// Maximum value of a two-bit counter.
 const FREQUENCY_LIMIT: u8 = 3;
-/// Entries with more hits than this move from the small queue to the main queue.
+/// An entry of the small queue moves to the main queue if it has more hits than this.
 const PROMOTED_ABOVE: u8 = 1;
 
 #[derive(Clone, Default)]
@@ -30,7 +30,8 @@ pub(super) struct S3Fifo {
     small_target: u64,
     ghost: Ghost,
     entries: usize,
-    /// The last entry named as victim. The ghost stores only victims of the small queue.
+    /// The last entry that `victim` returned. The ghost queue stores only victims of the small
+    /// queue.
     named: Option<u32>,
 }
 
@@ -70,7 +71,7 @@ impl S3Fifo {
         }
     }
 
-    /// The oldest entry of the queue that evicts next.
+    /// Returns the oldest entry of the queue that evicts next.
     fn oldest(&self) -> Option<u32> {
         let small = self.small.coldest().filter(|_| self.small_bytes >= self.small_target);
         small.or_else(|| self.main.coldest()).or_else(|| self.small.coldest())
@@ -137,13 +138,13 @@ struct Gone {
     is_kept: bool,
 }
 
-/// The ghost queue: hashes of evicted entries. Their sizes add up to at most the bytes of the main
-/// queue. Their number is at most the number of cached entries, so the memory is bounded.
+/// The ghost queue: hashes of evicted entries. The sum of their sizes is at most the bytes of the
+/// main queue. Their number is at most the number of cached entries, so the memory is bounded.
 struct Ghost {
     queue: VecDeque<Gone>,
-    /// The number of the queue's first place.
+    /// The sequence number of the queue's first place.
     first: u64,
-    /// Hash and queue number of each ghost entry.
+    /// Hash and sequence number of each ghost entry.
     numbers: HashTable<(u64, u64)>,
     bytes: u64,
     limit: u64,
@@ -154,7 +155,8 @@ impl Ghost {
         Self { queue: VecDeque::new(), first: 0, numbers: HashTable::new(), bytes: 0, limit }
     }
 
-    /// Adds an evicted entry. Removes the oldest entries above the byte limit and above `entries`.
+    /// Adds an evicted entry. Drops the oldest ghost entries above the byte limit or above
+    /// `entries`.
     fn push(&mut self, key_hash: u64, size: u64, entries: usize) {
         self.take(key_hash);
         self.bytes += size;
@@ -166,7 +168,7 @@ impl Ghost {
         }
     }
 
-    /// Removes an entry and returns whether it was present.
+    /// Removes an entry by its hash. Returns whether the entry was present.
     fn take(&mut self, key_hash: u64) -> bool {
         let Ok(found) = self.numbers.find_entry(key_hash, |&(hash, _)| hash == key_hash) else {
             return false;

@@ -1,7 +1,7 @@
-//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in order of arrival, one bit
-//! per entry, and a hand. A hit sets the bit of its entry. The hand moves from the oldest entry to
-//! the newest, clears bits, and evicts the first entry with a clear bit. When space is needed, the
-//! new entry is already in the queue, so the hand skips the newest entry.
+//! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in the order of arrival, one
+//! bit per entry, and a position called the hand. A hit sets the bit of its entry. The hand moves
+//! from old to new entries, clears set bits, and evicts the first entry with a clear bit. The owner
+//! evicts only after it inserted the new entry, so the hand skips the newest entry.
 
 use super::{Policy, slot_of};
 use crate::lru::{Links, Lru};
@@ -11,12 +11,12 @@ pub(super) struct Sieve {
     links: Vec<Links>,
     visited: Vec<bool>,
     order: Lru,
-    /// The entry at the hand; `None` means the oldest entry.
+    /// The entry at the hand. `None` means the oldest entry.
     hand: Option<u32>,
 }
 
 impl Sieve {
-    /// The entry after `entry` for the hand; `None` means the oldest entry again.
+    /// Returns the next entry for the hand. `None` means that the hand returns to the oldest entry.
     fn after(&mut self, entry: u32) -> Option<u32> {
         Lru::hotter(&mut self.links, entry).filter(|&next| !self.is_newest(next))
     }

@@ -1,9 +1,10 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes. New entries enter a
-//! window, a hundredth of the space. The rest is a segmented LRU with four fifths protected.
+//! window with a hundredth of the space. The rest is a segmented LRU, which protects four fifths of
+//! its bytes.
 //!
 //! An entry that leaves the window is a candidate. It stays only if the sketch counts more uses for
-//! it than for the next victim of the rest. Otherwise the candidate is the next victim. If no
-//! victim is needed until the next insertion, the candidate stays. So an owner that evicts in
+//! it than for the next victim of the segmented LRU. Otherwise the candidate is evicted first. A
+//! candidate also stays if no victim is needed until the next insertion. So an owner that evicts in
 //! batches compares fewer candidates.
 
 use super::{Policy, PolicySettings, slot_of};
@@ -35,7 +36,7 @@ struct Queue {
 pub(super) struct WTinyLfu {
     links: Vec<Links>,
     slots: Vec<LfuSlot>,
-    /// Indexed by [`Segment`].
+    /// One queue per [`Segment`]. The segment is the index.
     queues: [Queue; 4],
     window_target: u64,
     protected_target: u64,
@@ -85,7 +86,8 @@ impl WTinyLfu {
         self.push(entry, to);
     }
 
-    /// Moves the coldest entries to segment `to` while segment `from` has more than `target` bytes.
+    /// Moves the coldest entries of segment `from` to segment `to` while `from` has more than
+    /// `target` bytes.
     fn overflow(&mut self, from: Segment, target: u64, to: Segment) {
         while self.bytes(from) > target
             && let Some(entry) = self.coldest(from)
@@ -161,21 +163,21 @@ const ROWS: usize = 4;
 const COUNTER_BITS: usize = 4;
 const COUNTER_LIMIT: u8 = 15;
 const COUNTERS_PER_WORD: usize = 64 / COUNTER_BITS;
-/// A mask that halves all counters of a word: after a shift by one bit, it clears the highest bit
-/// of each counter.
+/// A mask for halving all counters of a word. After a shift by one bit, the mask clears the highest
+/// bit of each counter.
 const HALVED: u64 = 0x7777_7777_7777_7777;
-/// Counters per entry in each row. This many keep collisions rare.
+/// Number of counters per entry in each row. Four counters per entry keep collisions rare.
 const COUNTERS_PER_ENTRY: usize = 4;
-/// Additions per entry between two halvings.
+/// Number of additions per entry after which all counters are halved.
 const SAMPLE_PER_ENTRY: u64 = 10;
 const MIN_ENTRIES: usize = 16;
 
-/// Approximate recent use counts of hashes: a count-min sketch with four rows of four-bit counters.
-/// After ten additions per entry, all counters are halved. The sketch grows by doubling, which
-/// preserves every estimate.
+/// A count-min sketch: approximate numbers of recent uses by hash, in four rows of four-bit
+/// counters. After ten additions per entry, all counters are halved. The sketch grows by doubling,
+/// which preserves every estimate.
 pub(super) struct Sketch {
     rows: [Vec<u64>; ROWS],
-    /// Largest number of entries so far.
+    /// Largest number of entries since the start.
     entries: usize,
     additions: u64,
 }
@@ -187,7 +189,7 @@ impl Default for Sketch {
     }
 }
 
-/// The word and the bit shift of a hash's counter in a row.
+/// Returns the word and the bit shift of a hash's counter in a row.
 fn counter(row: usize, words: usize, halves: [u32; ROWS]) -> (usize, usize) {
     let at = halves[row] as usize & (words * COUNTERS_PER_WORD - 1);
     (at / COUNTERS_PER_WORD, at % COUNTERS_PER_WORD * COUNTER_BITS)
@@ -199,7 +201,7 @@ fn spread(key_hash: u64) -> [u32; ROWS] {
 }
 
 impl Sketch {
-    /// Grows the sketch for this number of entries.
+    /// Enlarges the sketch for this number of entries.
     pub(super) fn fit(&mut self, entries: usize) {
         self.entries = self.entries.max(entries);
         while self.rows[0].len() * COUNTERS_PER_WORD < self.entries * COUNTERS_PER_ENTRY {
@@ -225,7 +227,8 @@ impl Sketch {
         }
     }
 
-    /// Counted uses, 0 to 15. The estimate is at least the number of uses since the last halving.
+    /// Returns the estimated number of uses, from 0 to 15. Without collisions, the estimate is
+    /// exact.
     pub(super) fn frequency(&self, key_hash: u64) -> u8 {
         let halves = spread(key_hash);
         let counters = self.rows.iter().enumerate().map(|(row, words)| {

@@ -1,4 +1,4 @@
-//! Tests all policies: their common properties, and whether they agree with simple models.
+//! Tests all policies: their common properties, and their agreement with simple models.
 
 mod models;
 
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const CAPACITY: u64 = 4000;
 const SETTINGS: PolicySettings = PolicySettings { capacity: CAPACITY, object_limit: 150 };
 
-/// The owner of a policy, like a cache: its entries by key, the policy, and optionally a model to
-/// compare with.
+/// The owner of a policy, as in a cache. It contains the entries by key, the policy, and an
+/// optional model to compare with.
 struct Owner {
     policy: Box<dyn Policy>,
     model: Option<Box<dyn Model>>,
@@ -19,7 +19,7 @@ struct Owner {
     sizes: BTreeMap<u32, (u64, u64)>,
     vacant: Vec<u32>,
     used: u64,
-    /// The policy and the seed, for failure messages.
+    /// The policy and the seed. Failure messages contain this text.
     run: String,
 }
 
@@ -91,8 +91,8 @@ impl Owner {
         self.sizes.keys().nth(nth).copied()
     }
 
-    /// Runs look-ups with a skewed distribution, some removals, and evictions that no insertion
-    /// needs.
+    /// Runs look-ups with a skewed distribution, and removals of random entries. Sometimes evicts
+    /// an entry although no insertion needs space.
     fn drive(&mut self, random: &mut Random, steps: u32) {
         for _ in 0..steps {
             let reach = random.below(400);

@@ -3,7 +3,7 @@
 use super::super::w_tiny_lfu::Sketch;
 use super::{CAPACITY, PolicyName};
 
-/// A slow policy.
+/// A simple, slow implementation of a policy.
 pub(super) trait Model {
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
     fn touch(&mut self, entry: u32);
@@ -11,7 +11,7 @@ pub(super) trait Model {
     fn remove(&mut self, entry: u32);
 }
 
-/// The model of a policy.
+/// Creates the model of a policy.
 pub(super) fn of(name: PolicyName) -> Box<dyn Model> {
     let ranked = |key| Box::new(Ranked { key, items: Vec::new(), age: 0.0, uses: 0 });
     match name {
@@ -28,7 +28,7 @@ pub(super) fn of(name: PolicyName) -> Box<dyn Model> {
     }
 }
 
-/// Entries in order of last use, or of arrival.
+/// A model of LRU and FIFO: entries in the order of their last use or of their arrival.
 struct Line {
     moves: bool,
     items: Vec<u32>,
@@ -63,7 +63,8 @@ struct RankedItem {
     number: u64,
 }
 
-/// Entries with a key computed from age, frequency, size and number of the use.
+/// A model of the heap policies. Age, frequency, size and number of the use determine an entry's
+/// key.
 struct Ranked {
     key: fn(f64, f64, u64, u64) -> f64,
     items: Vec<RankedItem>,
@@ -99,8 +100,8 @@ impl Model for Ranked {
     }
 }
 
-/// The oldest entry first, each with its bit. The hand points at an entry and visits all entries
-/// except the newest.
+/// A model of SIEVE: entries from oldest to newest, each with its bit. The hand points at an entry.
+/// It visits all entries except the newest.
 #[derive(Default)]
 struct Sieve {
     items: Vec<(u32, bool)>,
@@ -164,8 +165,8 @@ fn bytes(list: &[Item]) -> u64 {
     list.iter().map(|item| item.size).sum()
 }
 
-/// Lists with the oldest entry first. A ghost entry that was hit leaves an empty place until this
-/// place is the oldest.
+/// A model of S3-FIFO: lists from oldest to newest. A ghost entry that was hit leaves an empty
+/// place. The place is removed when it is the oldest.
 #[derive(Default)]
 struct S3Fifo {
     small: Vec<Item>,
@@ -232,7 +233,8 @@ impl Model for S3Fifo {
     }
 }
 
-/// Lists with the coldest entry first. The model uses the real sketch, which has its own tests.
+/// A model of W-TinyLFU: lists from coldest to hottest. The model uses the real sketch, which has
+/// its own tests.
 #[derive(Default)]
 struct WTinyLfu {
     window: Vec<Item>,
