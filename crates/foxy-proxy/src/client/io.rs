@@ -1,4 +1,4 @@
-//! A client's connection, and its HTTP/1.1 reading half. The writing half is in `http1_sender`.
+//! A client's connection, and its reading half for HTTP/1.1. The writing half is in `http1_sender`.
 
 use crate::client::http1_sender::Http1Sender;
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
@@ -14,23 +14,24 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-/// Buffer space for one read.
+/// Bytes of buffer space for one read.
 const READ_BYTES: usize = 16 << 10;
 
-/// Heads of up to this size do not count against the memory budget for requests.
+/// Heads of up to this number of bytes do not count against the memory budget for requests.
 pub(crate) const SMALL_HEAD: usize = 8 << 10;
 
-/// Number of copies of a head in memory: as read, as processed, and as sent to the origin.
+/// Number of copies of a head in memory: the received bytes, the parsed head, and the head for the
+/// origin.
 pub(crate) const COPIES_OF_HEAD: usize = 3;
 
-/// How long a closing connection still reads. If the proxy closed with unread bytes, the system
-/// would send a reset, which could destroy the last answer.
+/// Longest time for which the proxy still reads from a connection that it closes. If unread bytes
+/// were left, the system would send a reset, and the reset could destroy the last answer.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
-/// Most bytes that are read and dropped while a connection closes.
+/// Number of bytes that the proxy reads and drops while it closes a connection.
 const LINGER_BYTES: usize = 256 << 10;
 
-/// Why no more requests come from a client.
+/// The reason for which no more requests come from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadEnd {
     /// The client closed the connection between requests.
@@ -43,8 +44,8 @@ pub(crate) enum ReadEnd {
     Malformed(DecodeError),
 }
 
-/// A timer that is set again only when it fires. Setting it for each read would cost more time than
-/// parsing the bytes.
+/// A timer whose deadline is moved only when it fires. Setting the timer for each read would cost
+/// more time than parsing the bytes.
 pub(crate) struct ReadTimer {
     sleep: Pin<Box<Sleep>>,
 }
@@ -75,7 +76,7 @@ pub(crate) struct ClientConnection {
     pub(crate) inside: Option<Inside>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
-    /// The memory that a large head uses from the budget.
+    /// Memory from the budget that a large head uses.
     room: Option<HeldBytes>,
     limits: Limits,
     patience: ReadTimer,
@@ -98,7 +99,7 @@ impl ClientConnection {
         Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 
-    /// Frees the memory that only a large head needed. Called between requests.
+    /// Frees the memory that only a large head needed. The caller calls this between requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;
@@ -115,7 +116,7 @@ impl ClientConnection {
         (receiver, Http1Sender::new(write, write_limit, progress))
     }
 
-    /// Whether the client has closed its sending side or the whole connection.
+    /// Returns true if the client has closed its sending side or the whole connection.
     pub(crate) fn has_been_left(&self) -> bool {
         let end = self.stream.with_socket(|socket| {
             let mut byte = [MaybeUninit::uninit()];
@@ -127,8 +128,8 @@ impl ClientConnection {
         }
     }
 
-    /// Closes the connection without losing the last answer: for a while, reads and drops the bytes
-    /// that the client still sends.
+    /// Closes the connection without losing the last answer. For this, reads and drops the bytes
+    /// that the client still sends, for a limited time.
     pub(crate) async fn linger(&mut self) {
         let drop_rest = async {
             if self.stream.shutdown().await.is_err() {
@@ -148,24 +149,24 @@ impl ClientConnection {
 }
 
 impl Http1Receiver<'_> {
-    /// Bytes that were read but belong to no request.
+    /// Returns the bytes that were read but belong to no accepted request.
     pub(crate) fn unread(&self) -> &[u8] {
         let refused = self.decoder.refused();
         if refused.is_empty() { self.buffer } else { refused }
     }
 
-    /// Returns the next part of a request from the bytes that were already read.
+    /// Returns the next part of a request, if the bytes that were already read contain it.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)
     }
 
-    /// Whether bytes of an incomplete part were read.
+    /// Returns true if bytes of an incomplete part of a request were read.
     pub(crate) fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// Reads more of a head until `deadline`. A large head must fit in the memory budget
-    /// `requests`.
+    /// Reads more bytes of a head, until `deadline`. If the head is large, it must fit in the
+    /// memory budget `requests`.
     pub(crate) async fn read_head(
         &mut self,
         deadline: Instant,
@@ -194,7 +195,7 @@ impl Http1Receiver<'_> {
         }
     }
 
-    /// Returns the next part of a request. Each read may take `limit`.
+    /// Returns the next part of a request. `limit` is the time limit for each read.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         loop {
             if let Some(event) = self.ready()? {

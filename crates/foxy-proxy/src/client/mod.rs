@@ -1,5 +1,5 @@
-//! A client's connection, for every HTTP version: the receiver of a request's body, and the sender
-//! of the answer.
+//! A client's connection for every HTTP version. It has a receiver for the body of a request, and a
+//! sender for the answer.
 
 pub(crate) mod http1_sender;
 pub(crate) mod http2;
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
 use std::time::Duration;
 
-/// The client during one request.
+/// The client of one request, by HTTP version.
 pub(crate) enum Client<'a> {
     Http1(&'a mut ClientConnection),
     Http2(Http2Stream<'a>),
@@ -50,7 +50,8 @@ pub(crate) enum Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Returns the next part of a request. Each read may take `limit`.
+    /// Returns the next part of a request. For HTTP/1.1, `limit` is the time limit for each read.
+    /// For HTTP/2, it is the time limit for the part.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         match self {
             Self::Http1(receiver) => receiver.next(limit).await,
@@ -75,8 +76,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends the whole body, whose length frames it. For an answer without a body, sends no body
-    /// bytes.
+    /// Sends the whole body of an answer with a known length. If the answer has no body, `body`
+    /// must be empty.
     pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.finish(body).await,
@@ -92,7 +93,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Ends the body. Trailers are dropped if the framing does not permit them.
+    /// Ends the body. If the framing does not permit trailers, drops them.
     pub(crate) async fn end(&mut self, trailers: &Headers) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.end(trailers).await,
@@ -100,7 +101,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Sends a head that still waits for the body.
+    /// Sends the head now if it still waits for the body.
     pub(crate) async fn flush(&mut self) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.flush().await,
@@ -108,16 +109,16 @@ impl Sender<'_> {
         }
     }
 
-    /// Announces `length` bytes of the body, which then follow in parts. `length` must not be 0.
+    /// Announces that `length` bytes of the body will follow in parts. `length` must not be 0.
     pub(crate) fn announce(&mut self, length: usize) {
         if let Self::Http1(sender) = self {
             sender.announce(length);
         }
     }
 
-    /// Sends a part of the announced bytes, or of a body whose length frames it. Stops if the
-    /// client reads nothing for the duration that `patience` returns. `patience` is called at the
-    /// start of each wait. The unsent rest stays in `part`.
+    /// Sends a part of the announced bytes, or of a body of known length. Stops if the client reads
+    /// nothing for the duration that `patience` returns. `patience` is called at the start of each
+    /// wait. The unsent rest stays in `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -129,7 +130,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Ends the announced bytes.
+    /// Ends the announced bytes, after all of them were sent.
     pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.announced_is_sent().await,
@@ -153,8 +154,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Breaks the body off, so that the client cannot mistake this for the end of the body. In
-    /// HTTP/2 the reset of the stream has this effect.
+    /// Breaks the body off in a way that the client cannot mistake for the end of the body. For
+    /// HTTP/2, does nothing, because the stream will be reset.
     pub(crate) fn break_off(&self) {
         if let Self::Http1(sender) = self {
             sender.break_off();
@@ -169,8 +170,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Bytes sent so far. For HTTP/2, heads count as before compression, and frame headers do not
-    /// count.
+    /// Returns the number of bytes sent so far. For HTTP/2, heads count as before compression, and
+    /// frame headers do not count.
     pub(crate) fn sent(&self) -> u64 {
         match self {
             Self::Http1(sender) => sender.sent,

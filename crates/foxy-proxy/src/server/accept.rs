@@ -23,10 +23,10 @@ use tokio::time::Instant;
 /// Pause between attempts to accept a connection while the system has no file descriptors left.
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(50);
 
-/// Most unsent bytes that the system buffers for one client.
+/// Number of unsent bytes that the system may buffer for one client.
 const MAX_UNSENT_BYTES: u32 = 128 << 10;
 
-/// Pause between checks whether an idle connection may be closed for a new one.
+/// Pause between checks whether an idle connection may be closed for a new connection.
 const PLACE_PAUSE: Duration = Duration::from_millis(5);
 
 /// A listening socket of a worker.
@@ -52,8 +52,8 @@ pub(crate) async fn run_worker(
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, listener, clients, stop.clone()));
     }
-    // An error means that the proxy, which owns the sender, no longer exists. Treat this as a stop
-    // too.
+    // An error means that the `Proxy`, which owns the sender, no longer exists. The worker then
+    // stops too.
     let _ = stop.wait_for(|stopping| *stopping).await;
     clients.end_idle();
     let end = Instant::now() + worker.settings().stop_after;
@@ -63,7 +63,8 @@ pub(crate) async fn run_worker(
     }
 }
 
-/// Returns freed memory of this thread to the system every few seconds.
+/// Returns freed memory of this thread to the operating system, again and again. `give_back`
+/// returns the pause until the next call.
 async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Duration>) {
     let Some(give_back) = give_back else { return };
     loop {
@@ -77,8 +78,8 @@ struct ClientTask {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// The connections of a worker. Remove ended tasks, because a task handle keeps about 10 KB of
-/// memory.
+/// The connections of a worker. Ended tasks must be removed, because the handle of a task keeps
+/// about 10 KB of memory.
 #[derive(Default)]
 struct Clients {
     table: RefCell<Vec<ClientTask>>,
@@ -136,9 +137,9 @@ async fn accept(
                 continue;
             }
         };
-        // If this fails, answers are only slower.
+        // If this call fails, answers only arrive later.
         let _ = stream.set_nodelay(true);
-        // If this fails, the system only buffers more for slow clients.
+        // If this call fails, the system only buffers more bytes for slow clients.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
@@ -184,8 +185,9 @@ async fn accept(
     }
 }
 
-/// Takes a place for a client. Waits if a place will be free in a moment, or if file descriptors
-/// are short; more clients then stay in the listen queue. Returns `None` when the proxy stops.
+/// Takes a place for a client. Waits if a place will be free in a moment. Also waits if file
+/// descriptors are short; new clients then stay in the listen queue. Returns `None` when the proxy
+/// stops.
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
@@ -208,8 +210,8 @@ async fn place(
     }
 }
 
-/// Sends a client the error that no place is free. Without TLS only, and only while few other
-/// clients are receiving this error.
+/// Tells a client that no place is free. A client with TLS gets no answer. Nor does a client while
+/// many other clients are being told.
 fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: NoPlace) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
@@ -220,8 +222,8 @@ fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool
     });
 }
 
-/// Prepares a connection for its first request: reads a balancer's PROXY header, and completes the
-/// TLS handshake.
+/// Prepares a connection for its first request. Reads the PROXY header if the peer is a load
+/// balancer, and does the TLS handshake.
 async fn prepare(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,
@@ -257,8 +259,8 @@ async fn prepare(
     Some((transport, peer))
 }
 
-/// Completes the client's TLS handshake within its time limit. A client that sends plain HTTP
-/// receives an error.
+/// Does the TLS handshake with a client within the time limit. If the client sends plain HTTP,
+/// answers with an error.
 async fn accept_tls(
     worker: &Rc<Worker>,
     tls: &ClientTls,

@@ -1,5 +1,5 @@
-//! One client connection. Detects the protocol. For HTTP/1.1, answers requests until the client or
-//! the proxy closes the connection. `dispatch` creates the answers.
+//! Serves one client connection. Detects the protocol. For HTTP/1.1, answers requests until the
+//! client or the proxy closes the connection. `dispatch` creates the answers.
 
 use crate::answer;
 use crate::client::io::{ClientConnection, Http1Receiver, LINGER, ReadEnd};
@@ -32,7 +32,7 @@ enum NextStep {
 }
 
 pub(crate) struct ConnectionState {
-    /// Whether no byte of a request has arrived yet.
+    /// True until the first byte of the next request arrives.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
 }
@@ -66,7 +66,7 @@ pub(crate) async fn serve(
 }
 
 /// Answers HTTP/1.1 requests until no more follow. If the last request was an intercepted CONNECT,
-/// returns it, so that the connection can continue inside its tunnel.
+/// returns its target, so that the connection can continue inside the tunnel.
 async fn serve_requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -77,8 +77,8 @@ async fn serve_requests(
         match serve_request(worker, connection, peer, state).await {
             NextStep::ReadRequest => {}
             NextStep::Close => {
-                // Between requests, closing loses nothing, so tell a TLS client that this is an
-                // orderly end.
+                // No request is in progress, so closing loses nothing. A TLS client is told that
+                // this is an orderly end.
                 if state.idle.get() {
                     connection.stream.say_goodbye();
                 }
@@ -99,8 +99,8 @@ enum ClientProtocol {
     Nothing,
 }
 
-/// Detects HTTP/2 by the protocol that TLS agreed on, otherwise by the first bytes (RFC 9113 §3.3,
-/// §3.4).
+/// Detects HTTP/2 by the protocol that TLS agreed on. Without TLS, detects it by the first bytes
+/// (RFC 9113 §3.3, §3.4).
 async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return ClientProtocol::Http2,
@@ -127,8 +127,8 @@ async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> 
     }
 }
 
-/// Sends an error to a client that is not served: no place is free, or the client speaks plain HTTP
-/// on a TLS port.
+/// Sends an error to a client that the proxy does not serve. Either no place is free, or the client
+/// speaks plain HTTP on a TLS port.
 pub(crate) async fn turn_away(
     worker: Rc<Worker>,
     stream: TcpStream,
@@ -162,7 +162,8 @@ async fn serve_request(
     state.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, state).await {
         Ok(found) => found,
-        // A client of another protocol cannot read an HTTP answer, so only close (RFC 9113 §3.4).
+        // A client of another protocol cannot read an HTTP answer, so the connection only closes
+        // (RFC 9113 §3.4).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
             return NextStep::Close;
         }
@@ -215,8 +216,8 @@ const fn is_error(ended: &Ended) -> bool {
     matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
-/// Reads a head. The first byte must arrive within the idle time, the rest within the time for a
-/// head after that.
+/// Reads a head. The first byte must arrive within the time limit for idle connections. After that,
+/// the rest must arrive within the time limit for a head.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,

@@ -1,4 +1,4 @@
-//! Leads from a request's head to its answer, for every HTTP version.
+//! Chooses and sends the answer to a request, for every HTTP version.
 
 use crate::answer;
 use crate::answer::transaction::Transaction;
@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-/// Answers one request.
+/// Answers one request. Returns its end, and the number of bytes sent to the client.
 pub(crate) async fn request(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
@@ -60,8 +60,8 @@ pub(crate) async fn request(
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
-            // After a refused CONNECT, the client may still send the tunnel's bytes. These are no
-            // requests, so the connection must close.
+            // After a refused CONNECT, the client may still send bytes for the tunnel. These bytes
+            // are not requests, so the connection must close.
             let options =
                 AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
             let result = answer::error(worker, &mut sender, options, reason).await;
@@ -123,9 +123,9 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Reads and drops the rest of a request whose answer did not need it. If the rest is too long, the
-/// connection closes instead. An HTTP/2 stream needs neither, because its rest disturbs no other
-/// request.
+/// Reads and drops the rest of a request if the answer did not need it. If the rest is too long,
+/// the connection closes instead. HTTP/2 needs neither, because the rest of a stream disturbs no
+/// other request.
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,

@@ -1,5 +1,5 @@
-//! Starts the interception of a CONNECT: the answer, the client's ClientHello and the TLS
-//! handshake. Afterwards, `connection` reads the requests.
+//! Starts the interception of a CONNECT: sends the answer, reads the client's ClientHello, and does
+//! the TLS handshake. Afterwards, `connection` reads the requests.
 
 use crate::answer;
 use crate::client::Sender;
@@ -27,7 +27,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
-/// Why the TLS inside a CONNECT failed.
+/// The reason for which the TLS handshake inside a CONNECT failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InterceptFailure {
     /// The client did not send a TLS handshake.
@@ -36,7 +36,7 @@ enum InterceptFailure {
     WrongName,
     /// The client does not trust the certificate.
     Distrusted,
-    /// The client left, took too long, or uses an unsupported kind of TLS.
+    /// The client left, was too slow, or uses an unsupported kind of TLS.
     Failed,
 }
 
@@ -63,8 +63,8 @@ pub(crate) async fn opened(
     if !plain || !interception.wants(&origin.host, clock::wall()) {
         return None;
     }
-    // Stored responses may be served even while names cannot be resolved. But no response may be
-    // served from a forbidden destination.
+    // If a name cannot be resolved, the proxy may still serve stored responses. But it must serve
+    // no response from a forbidden destination.
     let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
@@ -102,8 +102,8 @@ pub(crate) async fn opened(
     Some((ended, sender.sent()))
 }
 
-/// Completes the TLS handshake with the client within its time limit. Returns the connection inside
-/// the tunnel.
+/// Does the TLS handshake with the client within the time limit. Returns the connection inside the
+/// tunnel.
 pub(crate) async fn enter(
     worker: &Worker,
     connection: ClientConnection,
@@ -163,7 +163,7 @@ enum Hello {
     Partial(Box<Acceptor>),
 }
 
-/// Parses the part of a ClientHello that has arrived.
+/// Parses the part of a ClientHello that has arrived so far.
 fn parse_hello(mut bytes: &[u8]) -> Result<Hello, InterceptFailure> {
     let mut acceptor = Acceptor::default();
     loop {
@@ -173,15 +173,15 @@ fn parse_hello(mut bytes: &[u8]) -> Result<Hello, InterceptFailure> {
         acceptor.read_tls(&mut bytes).map_err(|_| InterceptFailure::Failed)?;
         match acceptor.accept() {
             Ok(None) => {}
-            // After its ClientHello, a client must send nothing until the server answers.
+            // After the ClientHello, a client must send nothing until the server answers.
             Ok(Some(accepted)) if bytes.is_empty() => return Ok(Hello::Whole(Box::new(accepted))),
             Ok(Some(_)) | Err(_) => return Err(InterceptFailure::Failed),
         }
     }
 }
 
-/// Whether the name in a ClientHello is the host of the CONNECT. The name in a ClientHello has no
-/// final dot (RFC 6066 §3).
+/// Returns true if the name in a ClientHello is the host of the CONNECT. The name in a ClientHello
+/// has no final dot (RFC 6066 §3).
 fn is_same(name: &str, host: &str) -> bool {
     name.eq_ignore_ascii_case(host.strip_suffix('.').unwrap_or(host))
 }

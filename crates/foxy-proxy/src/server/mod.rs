@@ -1,5 +1,5 @@
-//! The running proxy. Each thread has one worker, and each worker has its own listening socket on
-//! the shared address.
+//! Starts, runs and stops the proxy. Each thread has one worker, and each worker has its own
+//! listening socket on the shared address.
 
 pub(crate) mod accept;
 pub(crate) mod connection;
@@ -37,10 +37,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 
-/// Most connections that may wait to be accepted.
+/// Number of connections per socket that may wait until the proxy accepts them.
 const ACCEPT_BACKLOG: i32 = 4096;
 
-/// Why the proxy did not start.
+/// The reason for which the proxy did not start.
 #[derive(Debug)]
 pub enum StartError {
     /// The proxy cannot listen on the address.
@@ -70,11 +70,11 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Creates a worker's resolver, on the worker's thread.
+/// Function that creates the resolver of a worker. It is called on the worker's thread.
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
-/// Creates a resolver that uses these DNS servers. Without servers, it uses the system's DNS
-/// servers.
+/// Returns a function that creates resolvers. The resolvers ask the DNS servers `servers`, or the
+/// system's DNS servers if the list is empty.
 pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
@@ -84,11 +84,11 @@ pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
 
 /// The parts of a proxy that are not settings.
 pub struct Parts {
-    /// The disk store.
+    /// The disk store, if the cache has one.
     pub store: Option<Arc<dyn ObjectStore>>,
-    /// The access log.
+    /// The access log, if the proxy writes one.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// Past purges, and the keeper that adds new ones.
+    /// The purges in force, and the keeper that adds more purges.
     pub purges: Purges,
     /// Creates the resolver of host names.
     pub resolver: MakeResolver,
@@ -99,18 +99,20 @@ pub struct Parts {
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    /// The first counters are for calls from outside; each worker has one of the others.
+    /// The first counters are for calls from outside, such as purges. Each worker has one of the
+    /// other counters.
     counters: Vec<Arc<Counters>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Most bytes of stored bodies that are read or sent in parts at the same time. This is enough to
-/// keep disks busy.
+/// Number of bytes of stored bodies that may be read or sent in parts at the same time. This number
+/// is enough to keep disks busy.
 const MAX_PART_BYTES: usize = 64 << 20;
 
-/// Most memory that all responses in flight may use: half of the memory tier. The bodies that are
-/// collected for the cache may use the same amount again.
+/// Returns the number of bytes that all responses in flight may use: half of the memory tier, but
+/// at least 8 MiB. The bodies that are collected for the cache may use the same number of bytes
+/// again.
 fn flight_budget(memory: u64) -> usize {
     const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
@@ -127,8 +129,8 @@ impl Proxy {
         let secure = secure
             .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
         for (wanted, tls) in plain.chain(secure) {
-            // The workers' sockets share the port. This first socket does not, so that a socket of
-            // another program is noticed.
+            // The workers' sockets share the port with each other. This first socket does not share
+            // it, so binding fails if another program uses the port.
             let free =
                 TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
             let mut address =
@@ -198,23 +200,23 @@ impl Proxy {
         Ok(())
     }
 
-    /// The addresses without TLS, followed by the addresses with TLS. Both are in the order of the
-    /// settings.
+    /// Returns the addresses without TLS, followed by the addresses with TLS. Both are in the order
+    /// of the settings.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Returns a counter, added up over all workers.
+    /// Returns the value of a counter, summed over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
-    /// Returns the gauges, which any thread can read while the proxy runs.
+    /// Returns the gauges. Any thread can read them while the proxy runs.
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
 
-    /// Returns a value with which any thread can purge the cache while the proxy runs.
+    /// Returns a [`Purger`], with which any thread can purge the cache while the proxy runs.
     pub fn purger(&self) -> Purger {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
@@ -236,7 +238,7 @@ impl Drop for Proxy {
     }
 }
 
-/// Figures about a running proxy.
+/// Reads counters and sizes of a running proxy.
 #[derive(Clone)]
 pub struct Gauges {
     shared: Arc<Shared>,
@@ -244,17 +246,17 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Returns a counter, added up over all workers.
+    /// Returns the value of a counter, summed over all workers.
     pub fn count(&self, counter: Counter) -> u64 {
         counters::total(&self.counters, counter)
     }
 
-    /// Number of bytes and of entries in the memory tier.
+    /// Returns the number of bytes and the number of entries in the memory tier.
     pub fn memory(&self) -> (u64, usize) {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Number of open client connections.
+    /// Returns the number of open client connections.
     pub fn connections(&self) -> usize {
         self.shared.places.taken()
     }

@@ -1,6 +1,6 @@
-//! The PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`). A balancer sends its
-//! client's address before any other byte. This module reads exactly the header and no byte after
-//! it. `accept` decides which peers may send such a header.
+//! Reads the header of the PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`). In
+//! this header, a load balancer sends its client's address before any other byte. This module reads
+//! exactly the header and no byte after it. `accept` decides which peers may send such a header.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -8,22 +8,22 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// First bytes of a version 2 header.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Longest line of version 1, including CRLF (§2.1).
+/// Length in bytes of the longest line in version 1, including CRLF (§2.1).
 const MAX_LINE_BYTES: usize = 107;
 
-/// Most bytes of addresses and extensions in version 2.
+/// Number of bytes that addresses and extensions may have in version 2.
 const MAX_ADDRESS_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxiedClient {
     Known(SocketAddr),
-    /// The connection comes from the balancer itself, or from a client whose address it does not
-    /// send.
+    /// The connection comes from the balancer itself, or the balancer did not send the client's
+    /// address.
     Unknown,
 }
 
-/// Reads the header. Returns `None` if the header is missing or malformed. The connection is then
-/// unusable.
+/// Reads the header. Returns `None` if the header is missing or malformed. The caller must then
+/// close the connection.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClient> {
     let mut first = [0; SIGNATURE.len()];
     stream.read_exact(&mut first).await.ok()?;
@@ -91,7 +91,7 @@ fn port_of(bytes: &[u8]) -> u16 {
 mod tests {
     use super::*;
 
-    /// Returns the parsed header, and the bytes after it.
+    /// Returns the parsed header, and the bytes that follow it.
     async fn said(bytes: &[u8]) -> (Option<ProxiedClient>, Vec<u8>) {
         let mut stream = bytes;
         (read(&mut stream).await, stream.to_vec())

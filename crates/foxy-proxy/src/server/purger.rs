@@ -1,5 +1,6 @@
-//! Purges and explanations for a running proxy. Requests come from the admin server and from
-//! clients with permission. `purge` defines purges; `explain` creates explanations.
+//! Executes purges, and explains requests, for a running proxy. Such requests come from the admin
+//! server and from clients with permission. `cache::purge` defines purges; `explain` creates
+//! explanations.
 
 use crate::answer;
 use crate::cache::purge::{NotPurged, Order, Scope, Strength};
@@ -21,10 +22,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Time limit for a purge to become durable. Clients of the admin server have a longer timeout.
+/// Time limit for making a purge durable. It is shorter than the timeout of the admin server's
+/// clients, so that they receive the answer.
 const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Purges a running proxy's cache and explains requests, from any thread.
+/// Purges the cache of a running proxy and explains requests. Any thread may use it.
 #[derive(Clone)]
 pub struct Purger {
     pub(crate) shared: Arc<Shared>,
@@ -32,8 +34,8 @@ pub struct Purger {
 }
 
 impl Purger {
-    /// Purges all of `scopes` and waits until the purge would survive a crash. Returns the number
-    /// of the last purge. Must run within a tokio runtime.
+    /// Purges all `scopes`, and waits until the purge would survive a crash. Returns the number of
+    /// the last purge. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// [`NotPurged`]: the purge failed, or its outcome is unknown.
@@ -41,9 +43,9 @@ impl Purger {
         purge(&self.shared, &self.counters, scopes, strength).await
     }
 
-    /// Purges the URLs whose removal the stores have not confirmed, so that no later process serves
-    /// them. Waits until the purge would survive a crash. Returns the number of URLs. Call this at
-    /// the end of a process, after the stores have stopped.
+    /// Purges the URLs with unconfirmed removals, so that no later process serves these URLs from
+    /// the store. Waits until the purge would survive a crash. Returns the number of purged scopes.
+    /// The caller must call this at the end of a process, after the stores have stopped.
     ///
     /// # Errors
     /// [`NotPurged`]: a later process may serve replaced or invalidated responses.
@@ -78,7 +80,7 @@ async fn purge(
     let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
     let (sender, receiver) = oneshot::channel();
     let reply = move |answer| {
-        // The caller may no longer be waiting. The purge remains in force.
+        // The caller may no longer be waiting for the answer. The purge remains in force.
         let _ = sender.send(answer);
     };
     shared.purges.keeper.purge(orders, Box::new(reply));
@@ -95,7 +97,7 @@ async fn purge(
     Ok(number)
 }
 
-/// Answers a PURGE request. The purge is soft, or hard with the field `Foxy-Purge: hard`.
+/// Answers a PURGE request. The purge is soft, unless the request has the field `Foxy-Purge: hard`.
 pub(crate) async fn answer(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -131,7 +133,7 @@ pub(crate) async fn explain(
     said(worker, sender, options, "explained", text).await
 }
 
-/// Sends an answer with a text.
+/// Sends a 200 answer with the body `text`.
 async fn said(
     worker: &Worker,
     sender: &mut Sender<'_>,
@@ -146,7 +148,7 @@ async fn said(
     answer::local(sender, options, head, CacheStatus::Local { detail }, text.into()).await
 }
 
-/// Whether a request asks for an explanation and its client may receive it.
+/// Returns true if a request asks for an explanation and its client may receive it.
 pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     head.headers.contains("foxy-explain") && may_purge(worker, head, client)
 }

@@ -1,4 +1,5 @@
-//! The end of a request: its result, its counters, and its line in the access log.
+//! Ends a request: classifies its result, updates the counters, and writes the line in the access
+//! log.
 
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
@@ -30,14 +31,14 @@ impl From<Result<Answered, Aborted>> for Ended {
 pub(crate) enum ReadRequest {
     /// The head, and the scheme of the client's connection.
     Head(RequestHead, Scheme),
-    /// The first words of a request whose head was refused.
+    /// The first words of a request whose head the proxy refused.
     Words { method: Vec<u8>, url: Vec<u8> },
 }
 
 impl ReadRequest {
     pub(crate) const NOTHING: Self = Self::Words { method: Vec::new(), url: Vec::new() };
 
-    /// Returns the first two words of a request line, each cut to its limit.
+    /// Returns the first two words of a request line. Each word is cut to its limit.
     pub(crate) fn words(read: &[u8]) -> Self {
         const MAX_METHOD_BYTES: usize = 32;
         const MAX_URL_BYTES: usize = 2048;
@@ -80,12 +81,13 @@ impl<'a> LoggedRequest<'a> {
     }
 }
 
-/// A request in progress. It is counted and logged when it ends, or when the proxy stops before.
+/// A request in progress. The request is counted and logged when it ends, or when the proxy stops
+/// before its end.
 pub(crate) struct RequestLog<'a> {
     worker: &'a Worker,
     client: SocketAddr,
     started: Instant,
-    /// The request as it was read. While answering, the proxy may change the head.
+    /// The request as the client sent it. While the proxy answers, it may change the head.
     pub(crate) read: ReadRequest,
     progress: Rc<Progress>,
     is_over: bool,

@@ -1,4 +1,4 @@
-//! Requests that become tunnels: CONNECT, and upgrades that the origin accepted.
+//! Handles requests that become tunnels: CONNECT, and upgrades that the origin accepted.
 
 use crate::answer;
 use crate::client::Client;

@@ -1,6 +1,6 @@
-//! A client's connection as the HTTP/2 library reads and writes it. Bytes that were read before the
-//! protocol was known come first. The [`Wire`] sees all bytes. A shared cell records since when the
-//! client's socket accepts nothing.
+//! Passes the bytes of a client's connection to and from the HTTP/2 library. Bytes that were read
+//! before the protocol was known come first. The [`Wire`] sees all bytes. The shared cell `Stalled`
+//! tells since when the client's socket has accepted no bytes.
 
 use crate::client::http2::wire::Wire;
 use crate::core::transport::Transport;
@@ -13,8 +13,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// The time since when the client's socket accepts none of the pending output. `None` while it
-/// accepts bytes.
+/// The time since which the client's socket has accepted none of the pending output. `None` while
+/// the socket accepts bytes.
 pub(crate) type Stalled = Rc<Cell<Option<Instant>>>;
 
 pub(crate) struct WatchedIo<'a> {
@@ -44,8 +44,8 @@ impl<'a> WatchedIo<'a> {
 }
 
 impl AsyncRead for WatchedIo<'_> {
-    /// Reads nothing more once the [`Wire`] has decided that the client sends too many frames. Its
-    /// connection will be closed.
+    /// Reads nothing more once the [`Wire`] has decided that the client sends too many frames,
+    /// because the connection will be closed.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

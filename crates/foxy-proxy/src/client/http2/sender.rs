@@ -1,5 +1,5 @@
 //! Sends answers as HTTP/2 frames. The HTTP/2 library receives only bytes that the client's flow
-//! control permits, and at most [`SEND_BUFFER`] bytes that are not yet written to the connection.
+//! control permits. At most [`SEND_BUFFER`] bytes in the library may still wait for the connection.
 
 use crate::client::http2::wire::Wire;
 use crate::request::answered::{
@@ -18,21 +18,22 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Most bytes of one stream's answer that may wait for the connection.
+/// Number of bytes of one stream's answer that may wait for the connection.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
-/// Number of bytes that are copied at a time. It is small because the client may read none of them.
+/// Number of bytes that are copied at a time. The number is small because the client may read none
+/// of the copied bytes.
 const COPY_BYTES: usize = 16 << 10;
 
-/// The sending direction of a stream. Borrow it only within a poll, because the watch for a reset
-/// shares it.
+/// The sending direction of a stream. The answer and the watch for a reset share it, so each may
+/// borrow it only within a poll.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
     wire: Rc<Wire>,
     stream: u32,
     ended: bool,
-    /// Bytes sent: bodies, and heads before compression.
+    /// Number of bytes sent: bodies, and heads as before compression.
     pub(crate) sent: u64,
     pub(crate) progress: Rc<Progress>,
 }
@@ -43,8 +44,8 @@ impl Out {
         Self { respond, body: None, wire, stream, ended: false, sent: 0, progress: Rc::default() }
     }
 
-    /// Ready once the client has reset the stream or closed the connection. Stays pending for ever
-    /// after the end of the answer.
+    /// Is ready once the client has reset the stream or closed the connection. After the end of the
+    /// answer, stays pending for ever.
     pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.body {
             _ if self.ended => return Poll::Pending,
@@ -54,7 +55,7 @@ impl Out {
         reset.map(|_| ())
     }
 
-    /// Resets the stream, unless the answer is already complete.
+    /// Resets the stream. Does nothing if the answer is already complete.
     pub(crate) fn reset(&mut self, reason: Reason) {
         if self.ended {
             return;
@@ -76,8 +77,8 @@ impl Out {
         Ok(())
     }
 
-    /// Waits until the connection's socket has accepted most of the pending bytes. Returns how many
-    /// bytes may follow.
+    /// Waits until the connection's socket has accepted most of the pending bytes. Returns the
+    /// number of bytes that may follow.
     fn poll_wire(&self, context: &Context<'_>) -> Poll<usize> {
         self.wire.poll_room(context)
     }
@@ -119,7 +120,8 @@ impl Out {
         self.progress.send(bytes);
     }
 
-    /// Returns unused flow-control capacity to the connection.
+    /// Returns the flow-control capacity that this stream reserved but did not use to the
+    /// connection.
     fn release_room(&mut self) {
         if let Some(body) = &mut self.body {
             body.reserve_capacity(0);
@@ -198,8 +200,8 @@ impl<'a> Http2Sender<'a> {
         self.open(self.framing == Framing::Empty).await
     }
 
-    /// Sends copies of small pieces. Otherwise bytes that wait for the connection would keep a
-    /// whole part in memory.
+    /// Sends copies of small pieces of `part`. Without copies, a few bytes that wait for the
+    /// connection would keep the whole part in memory.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -269,7 +271,7 @@ impl<'a> Http2Sender<'a> {
     }
 }
 
-/// Creates an HTTP/2 head from end-to-end fields.
+/// Creates an HTTP/2 head from end-to-end header fields.
 fn head_of(status: u16, fields: &Headers) -> Response<()> {
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -277,12 +279,13 @@ fn head_of(status: u16, fields: &Headers) -> Response<()> {
     head
 }
 
-/// Size of the fields as HTTP/1.1 header lines.
+/// Returns the number of bytes that the fields would have as HTTP/1.1 header lines.
 fn wire_size(fields: &HeaderMap) -> u64 {
     fields.iter().map(|(name, value)| (name.as_str().len() + value.len() + 4) as u64).sum()
 }
 
-/// Converts fields for the library, without the fields that HTTP/2 forbids (RFC 9113 §8.2.2).
+/// Converts header fields for the HTTP/2 library. Leaves out the fields that HTTP/2 forbids (RFC
+/// 9113 §8.2.2).
 pub(crate) fn fields_of(headers: &Headers) -> HeaderMap {
     const OF_A_CONNECTION: [&str; 6] =
         ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];

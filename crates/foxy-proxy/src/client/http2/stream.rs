@@ -1,5 +1,5 @@
-//! An HTTP/2 stream during its request: the body that the client sends, and the tunnel after
-//! CONNECT (RFC 9113 §8.5).
+//! An HTTP/2 stream while its request is in progress: the body from the client, and the tunnel
+//! after CONNECT (RFC 9113 §8.5).
 
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::wire::Wire;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
-/// Names and values of the library's fields.
+/// Returns the names and values of the HTTP/2 library's header fields.
 pub(crate) fn fields(map: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
     map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
@@ -40,13 +40,14 @@ impl Http2Stream<'_> {
     }
 }
 
-/// A request body that arrives through a stream. After each piece is consumed, flow control permits
-/// the client to send more.
+/// A request body that arrives through a stream. When the proxy takes the next piece, flow control
+/// permits the client to send more.
 pub(crate) struct Http2Body {
     stream: RecvStream,
     limits: Limits,
     wire: Rc<Wire>,
-    /// Number of delivered bytes for which the client has not yet received new flow-control credit.
+    /// Number of bytes that were passed on, but for which the client has no new flow-control credit
+    /// yet.
     held: usize,
     place: BodyPhase,
 }
@@ -92,13 +93,13 @@ impl Http2Body {
         Poll::Ready(Ok(RequestEvent::End))
     }
 
-    /// Returns more of the body, at least one byte, or `None` at the end.
+    /// Returns the next bytes of the body, at least one, or `None` at the end.
     pub(crate) fn poll_data(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, ReadEnd>> {
         let held = std::mem::take(&mut self.held);
-        // This fails once the stream has ended. The client then needs no more credit.
+        // This call fails once the stream has ended. The client then needs no more credit.
         let _ = self.stream.flow_control().release_capacity(held);
         loop {
             match ready!(self.stream.poll_data(context)) {
@@ -114,7 +115,7 @@ impl Http2Body {
     }
 }
 
-/// An HTTP/2 stream as a connection through which bytes pass in both directions.
+/// Uses an HTTP/2 stream as a connection through which bytes pass in both directions.
 pub(crate) struct Http2Tunnel<'a> {
     out: &'a RefCell<Out>,
     body: &'a mut Http2Body,

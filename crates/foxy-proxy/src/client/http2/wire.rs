@@ -1,6 +1,6 @@
-//! Watches the bytes of a client's HTTP/2 connection for three things. It limits the number of
+//! Watches the bytes of a client's HTTP/2 connection for three purposes. It limits the number of
 //! frames without message content. It finds trailers that begin with a pseudo-field. It counts the
-//! response bytes that the socket has not yet accepted.
+//! response bytes that the socket has not accepted yet.
 
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, PREFACE,
@@ -12,20 +12,22 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Most bytes of answers that may wait for a connection's socket, in addition to one head.
+/// Number of response bytes that may wait for a connection's socket, in addition to one head.
 const MAX_UNSENT_BYTES: usize = 64 << 10;
 
-/// A SETTINGS frame counts as this many frames, because it may change the windows of all streams.
+/// A SETTINGS frame counts as this number of frames, because it may change the windows of all
+/// streams.
 const SETTINGS_COST: u64 = 16;
 
-/// Most unread streams with malformed trailers. A correct client has none.
+/// Number of streams with malformed trailers that the proxy has not read yet. The connection closes
+/// if there are more. A correct client has none.
 const MAX_MALFORMED_STREAMS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Wire {
     incoming: RefCell<Incoming>,
     outgoing: RefCell<Outgoing>,
-    /// Notified when the client sends too many frames and its connection must close.
+    /// Notified when the client sends too many frames, so that its connection closes.
     pub(crate) flood_notice: Notify,
 }
 
@@ -33,11 +35,12 @@ pub(crate) struct Wire {
 struct Incoming {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose trailers are being received, and whether their last frame has begun.
+    /// The stream whose trailers are being received. The flag is true once the last frame of these
+    /// trailers has begun.
     trailers: Option<(u32, bool)>,
     in_block: bool,
     allowance: Allowance,
-    /// The highest stream number so far.
+    /// The highest number of a client's stream so far.
     newest: u32,
     malformed: HashSet<u32>,
     flooded: bool,
@@ -51,7 +54,7 @@ struct Outgoing {
     wakers: Vec<Waker>,
 }
 
-/// Bytes of a stream's answer that the library has accepted but the socket has not.
+/// Bytes of a stream's answer that the HTTP/2 library has accepted but the socket has not.
 #[derive(Debug, Default)]
 struct Unsent {
     head: usize,
@@ -96,24 +99,24 @@ impl Wire {
         }
     }
 
-    /// Notes bytes that the socket accepted.
+    /// Notes that the socket has accepted `bytes`.
     pub(crate) fn sent(&self, bytes: &[u8]) {
         self.incoming.borrow_mut().allowance.sent(bytes.len());
         self.outgoing.borrow_mut().sent(bytes);
     }
 
-    /// Whether a stream's trailers began with a pseudo-field.
+    /// Returns true if the trailers of a stream began with a pseudo-field.
     pub(crate) fn has_malformed_trailers(&self, stream: u32) -> bool {
         self.incoming.borrow().malformed.contains(&stream)
     }
 
-    /// Notes that a stream's request has ended.
+    /// Forgets a stream, because its request has ended.
     pub(crate) fn end_request(&self, stream: u32) {
         self.incoming.borrow_mut().malformed.remove(&stream);
     }
 
-    /// Returns how many response bytes may be passed to the library now, at least one. Waits while
-    /// too many bytes are unsent.
+    /// Returns the number of response bytes, at least one, that may be passed to the HTTP/2 library
+    /// now. Waits while too many bytes are unsent.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         let mut outgoing = self.outgoing.borrow_mut();
         if outgoing.total < MAX_UNSENT_BYTES {
@@ -125,7 +128,7 @@ impl Wire {
         Poll::Pending
     }
 
-    /// Notes that the library received a head of about `bytes` bytes for a stream.
+    /// Notes that the HTTP/2 library received a head of about `bytes` bytes for a stream.
     pub(crate) fn handed_head(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
@@ -138,7 +141,8 @@ impl Wire {
         outgoing.waiting.entry(stream).or_default().data += bytes;
     }
 
-    /// Notes a reset. The library drops the stream's bytes, so they no longer count.
+    /// Notes that a stream was reset. The HTTP/2 library drops the bytes of this stream, so they no
+    /// longer count.
     pub(crate) fn reset(&self, stream: u32) {
         self.outgoing.borrow_mut().forget(stream);
     }
@@ -164,7 +168,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Notes a frame. Returns how many frames it counts as.
+    /// Notes a frame. Returns the number of frames that it counts as.
     fn frame(&mut self, frame: Frame, reset: impl Fn(u32)) -> u64 {
         let is_last = frame.has(flag::END_HEADERS);
         match frame.kind {
@@ -190,7 +194,7 @@ impl Incoming {
                 1
             }
             kind::SETTINGS if !frame.has(flag::ACK) => SETTINGS_COST,
-            // Flow control limits neither frames without data nor padding, so these count.
+            // Flow control limits neither frames without data nor padding, so such frames count.
             kind::DATA if frame.length == 0 && !frame.has(flag::END_STREAM) => 1,
             kind::DATA if frame.has(flag::PADDED) => 1,
             kind::DATA => 0,

@@ -1,4 +1,4 @@
-//! Tests the watch on a connection with frames that are written by hand.
+//! Tests the watch on a connection with hand-written frames.
 
 use super::*;
 use foxy_testkit::http2::frame;
@@ -7,7 +7,7 @@ use std::time::Duration;
 const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 
-/// A connection whose preface has arrived.
+/// Creates the watch of a connection whose preface has arrived.
 fn wire() -> (Wire, Instant) {
     let now = Instant::now();
     let wire = Wire::new(now);
@@ -15,7 +15,7 @@ fn wire() -> (Wire, Instant) {
     (wire, now)
 }
 
-/// Number of frames that are accepted before the connection counts as flooded.
+/// Returns how often `bytes` are accepted before the connection counts as flooded.
 fn until_flooded(bytes: &[u8]) -> usize {
     let (wire, now) = wire();
     (0..100_000)

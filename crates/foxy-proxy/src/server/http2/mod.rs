@@ -1,6 +1,6 @@
 //! HTTP/2 with clients (RFC 9113): a connection and its streams. Each stream is a task that answers
-//! one request, as an HTTP/1.1 connection would. The HTTP/2 library handles frames, HPACK and flow
-//! control; this module limits what the library does not limit.
+//! one request, in the same way as for HTTP/1.1. The HTTP/2 library handles frames, HPACK and flow
+//! control. This module enforces limits that the library does not have.
 
 pub(crate) mod stream;
 
@@ -24,46 +24,48 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// Most streams that a client may have open on one connection.
+/// Number of streams that a client may have open on one connection.
 const MAX_STREAMS: u32 = 100;
 
-/// Most requests of one connection in progress. A request may still be in progress after the client
-/// has reset its stream.
+/// Number of requests that may be in progress on one connection. A request may still be in progress
+/// after the client has reset its stream.
 const MAX_REQUESTS: u32 = 2 * MAX_STREAMS;
 
-/// Most bytes of the heads of requests in progress, for one connection. A head of a few compressed
-/// bytes may be as large as an HTTP/1.1 head. The first request is accepted whatever its size.
+/// Number of bytes that the heads of all requests in progress on one connection may have. A head of
+/// a few compressed bytes may be as large as an HTTP/1.1 head. A connection's only request is
+/// accepted even if its head is larger.
 const MAX_HEAD_BYTES: usize = 256 << 10;
 
-/// Memory that a stream counts in the budget for requests, in addition to its head. The first
-/// stream of a connection counts nothing.
+/// Bytes that a stream takes from the memory budget for requests, in addition to its head. If a
+/// connection has no other stream in progress, the stream takes nothing.
 const STREAM_BYTES: usize = 16 << 10;
 
-/// Most bytes of a stream's request body that may be in transit or wait here.
+/// Number of bytes of a stream's request body that may be on the way, or received but unread.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// The window of a connection that sends bodies, if the budget for requests has space. Other
-/// connections have the default window of RFC 9113 §6.9.2.
+/// Flow-control window in bytes for a connection whose client sends bodies, if the budget for
+/// requests has space. Other connections have the default window of RFC 9113 §6.9.2.
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Most resets by the client that the proxy has not read yet. One more closes the connection
-/// (CVE-2023-44487).
+/// Number of resets by the client that the proxy has not read yet. One more reset closes the
+/// connection (CVE-2023-44487).
 const MAX_WAITING_RESETS: usize = 20;
 
-/// Most streams of a connection that may be reset because the client violated the protocol. One
-/// more closes the connection.
+/// Number of streams on a connection that may be reset because the client violated the protocol.
+/// One more such stream closes the connection.
 const MAX_BROKEN_STREAMS: usize = 100;
 
-/// How long a connection stays open after the proxy has announced its end (GOAWAY).
+/// Time for which a connection stays open after the proxy has announced the end of the connection
+/// (GOAWAY).
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 enum ConnectionEnd {
     /// Both sides know that the connection ends.
     Closed,
-    /// The client violated the protocol and was notified.
+    /// The client violated the protocol. The proxy has told the client so.
     Broken,
-    /// The client read nothing for too long.
+    /// The client read nothing for longer than the time limit.
     Stalled,
 }
 
@@ -71,9 +73,9 @@ enum ConnectionEnd {
 struct Streams {
     activity: Activity,
     open: Cell<u32>,
-    /// Size of the heads of all requests in progress.
+    /// Number of bytes in the heads of all requests in progress.
     heads: Cell<usize>,
-    /// When the number of open streams last changed.
+    /// Time when a stream last ended, or when the connection began.
     since: Cell<Instant>,
     /// Number of bytes that this connection uses from the budget `requests`.
     held: Cell<usize>,
@@ -96,7 +98,7 @@ impl Streams {
         }
     }
 
-    /// Starts a request with a head of `head` bytes. Returns `None` if a limit forbids this.
+    /// Starts a request with a head of `head` bytes. Returns `None` if a limit forbids the request.
     fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<OpenStream> {
         let (open, heads) = (self.open.get(), self.heads.get());
         if open >= MAX_REQUESTS || (open > 0 && heads + head > MAX_HEAD_BYTES) {
@@ -128,7 +130,8 @@ impl OpenStream {
         &self.streams.wire
     }
 
-    /// Notes that the client reset the stream.
+    /// Notes that the client reset the stream. If the client resets too often, the connection
+    /// closes.
     pub(crate) fn given_up(&self) {
         if !self.streams.resets.borrow_mut().may_reset(Instant::now()) {
             self.wire().flood_notice.notify_one();
@@ -151,7 +154,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Serves a client that speaks HTTP/2, starting with the preface.
+/// Serves a client that speaks HTTP/2. The first bytes from the client must be the preface.
 pub(crate) async fn serve(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -237,7 +240,8 @@ async fn drive(
             }
             _ => {}
         }
-        // Any timeout that starts from now on ends no sooner than the shortest of these times.
+        // A timeout that starts later cannot end before `shortest`, because it is at least as long
+        // as the shortest of these times.
         let shortest = now + idle.min(write).min(FAREWELL_TIME);
         let deadlines =
             [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
@@ -258,8 +262,9 @@ async fn drive(
                     }
                 }
                 Some(Err(_)) => return ConnectionEnd::Broken,
-                // The client's unread bytes would reset the connection, and the reset would destroy
-                // the last frames. So do not close at once.
+                // If bytes of the client were left unread, the system would reset the connection.
+                // The reset would destroy the last frames, so the connection does not close at
+                // once.
                 None if calmed => return ConnectionEnd::Broken,
                 None => return ConnectionEnd::Closed,
             },
@@ -277,7 +282,8 @@ async fn drive(
     }
 }
 
-/// Size of a head with its target. Each field counts as in HPACK (RFC 7541 §4.1).
+/// Returns the size in bytes of a head with its target. Each field counts as in HPACK (RFC 7541
+/// §4.1).
 fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
@@ -285,18 +291,19 @@ fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     authority + path + sizes.sum::<usize>()
 }
 
-/// Most resets at the same moment. A browser that leaves a page resets all its streams.
+/// Number of resets that are allowed at the same moment. A browser that leaves a page resets all
+/// its streams.
 const RESETS_AT_ONCE: u32 = 200;
 
-/// Time after which one more reset is allowed.
+/// After this time without a reset, one more reset is allowed.
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
-/// How many streams a client may still reset. Each such stream may have caused a store look-up or a
-/// request to an origin, and limits on open streams no longer count it (CVE-2023-44487).
+/// Counts how many streams a client may still reset. Each reset stream may have caused a look-up in
+/// the store or a request to an origin, and no longer counts as open (CVE-2023-44487).
 #[derive(Debug)]
 struct Resets {
     left: u32,
-    /// The time up to which `left` was increased.
+    /// The time until which allowed resets were added to `left`.
     at: Instant,
 }
 

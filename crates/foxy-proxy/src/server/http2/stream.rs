@@ -1,6 +1,6 @@
-//! One stream: one request and its answer. If the client resets a safe request, its work ends
-//! early. An unsafe request continues until its answer is known, because the answer may invalidate
-//! stored responses.
+//! Answers the request of one HTTP/2 stream. If the client resets a safe request, the work for it
+//! ends early. An unsafe request continues until its answer is known, because the answer may
+//! invalidate stored responses.
 
 use crate::answer;
 use crate::client::http2::sender::{Http2Sender, Out};
@@ -29,7 +29,6 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-/// Answers the request of a stream.
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     (peer, scheme, inside): (SocketAddr, Scheme, Option<Rc<Inside>>),
@@ -95,8 +94,8 @@ pub(crate) async fn serve(
         worker.counters.add(Counter::Http2Resets, 1);
         open.given_up();
     }
-    // A complete answer needs no reset. Only the unread rest of the request is refused as not
-    // needed (RFC 9113 §8.1).
+    // A complete answer needs no reset. Then only the unread rest of the request is refused,
+    // because it is not needed (RFC 9113 §8.1).
     out.reset(match ended {
         Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
@@ -107,8 +106,8 @@ pub(crate) async fn serve(
     log.end(&ended, bytes, false);
 }
 
-/// Waits for the end of a body of length 0. If bytes follow, the length was wrong, and no origin
-/// receives the request (RFC 9113 §8.1.1).
+/// Waits for the end of a body that was announced with length 0. Fails if bytes follow, so that no
+/// origin receives the request (RFC 9113 §8.1.1).
 async fn emptied(body: &mut Http2Body, limit: Duration) -> Result<(), DecodeError> {
     match body.next(limit).await {
         Ok(RequestEvent::End | RequestEvent::Trailers(_)) => Ok(()),
