@@ -1,5 +1,5 @@
-//! The part of a worker that sends requests to origins: it opens connections, keeps idle ones, and
-//! counts. `exchange` runs the exchanges that it starts.
+//! Sends requests to origins for one worker. It opens connections, keeps idle connections, and
+//! counts both. `exchange` runs the exchanges that this client starts.
 
 use crate::core::places::ClientBlock;
 use crate::upstream::address::destination::DestinationPolicy;
@@ -20,14 +20,14 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 /// A request to an origin, without the client's hop-by-hop headers. The exchange sets the framing
-/// headers to match the body's length.
+/// headers for the length of the body.
 #[derive(Debug)]
 pub struct UpstreamRequest {
     /// The origin to connect to.
     pub origin: Origin,
     /// The request method.
     pub method: Method,
-    /// The target as written on the wire, such as `/path?query`.
+    /// The target in the form used in the request line, such as `/path?query`.
     pub target: Bytes,
     /// The headers, including Host. `Connection` and `Upgrade` may only request an upgrade.
     pub headers: Headers,
@@ -67,8 +67,9 @@ pub(crate) struct UpstreamCore {
 }
 
 impl UpstreamClient {
-    /// Creates a client without connections. Call it within a `LocalSet`, because it starts a task.
-    /// The task closes connections that were idle too long, and ends with the last clone.
+    /// Creates a client without connections. The caller must be within a `LocalSet`, because this
+    /// method starts a task. The task closes connections that were idle too long, and ends with the
+    /// last clone.
     pub fn new(
         settings: UpstreamSettings,
         resolver: Rc<dyn Resolve>,
@@ -96,7 +97,7 @@ impl UpstreamClient {
         Self { shared }
     }
 
-    /// Creates an exchange that has done nothing yet. [`UpstreamExchange::head`] starts it.
+    /// Creates an exchange that has not sent anything yet. [`UpstreamExchange::head`] starts it.
     pub fn exchange(&self, request: UpstreamRequest) -> UpstreamExchange {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
@@ -104,8 +105,8 @@ impl UpstreamClient {
     /// Opens a connection for a CONNECT of `client`.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise, why
-    /// connecting failed.
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
+    /// reason for which connecting failed.
     pub async fn connect(
         &self,
         origin: &Origin,
@@ -121,8 +122,8 @@ impl UpstreamClient {
     /// its name. Opens no connection.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise, why
-    /// the name has no address.
+    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
+    /// reason for which the name has no address.
     pub async fn may_connect(
         &self,
         origin: &Origin,
@@ -132,20 +133,20 @@ impl UpstreamClient {
         self.shared.dialer.addresses(origin, Some(client)).await.map(drop)
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> UpstreamCounts {
         self.shared.counts.get()
     }
 
-    /// Number of idle connections kept for later requests.
+    /// Returns the number of idle connections that are kept for later requests.
     pub fn idle_connections(&self) -> usize {
         self.shared.pool.borrow().len() + self.shared.http2_pool.borrow().idle()
     }
 }
 
 impl UpstreamCore {
-    /// Opens a new connection. Its large future is boxed, so that the futures of exchanges on idle
-    /// connections stay small.
+    /// Opens a new connection. The future of this work is large, so it is boxed. The futures of
+    /// exchanges on idle connections stay small in this way.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -167,7 +168,8 @@ impl UpstreamCore {
         dialled
     }
 
-    /// Returns an idle connection that is still open, as far as known.
+    /// Returns an idle connection. The origin has not closed the connection, as far as the proxy
+    /// knows.
     pub(crate) fn take_idle(&self, origin: &Origin) -> Option<Connection> {
         let connection = self.pool.borrow_mut().take(origin, Instant::now())?;
         self.count(|counts| counts.reused += 1);

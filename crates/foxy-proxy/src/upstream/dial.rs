@@ -1,6 +1,6 @@
 //! Opens connections to origins. It tries the addresses that the policy allows by Happy Eyeballs
-//! (RFC 8305, without its sorting by history), then completes TLS. It does not speak HTTP and keeps
-//! no connection.
+//! (RFC 8305, without its sorting by history), and then does the TLS handshake. It does not speak
+//! HTTP and keeps no connection.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -18,14 +18,15 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// How long the attempt for one address runs before the next address is tried too (RFC 8305 §5).
+/// Time for which the attempt for one address runs before the next address is tried too (RFC 8305
+/// §5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Most addresses of one name that are tried.
+/// Number of addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 16;
 
-/// An origin: scheme, host, port, and who chose it. Two origins are equal only if all fields are
-/// equal.
+/// An origin: scheme, host, port, and the party that chose it. Two origins are equal only if all
+/// fields are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// `http` or `https`.
@@ -34,7 +35,8 @@ pub struct Origin {
     pub host: Rc<str>,
     /// The TCP port.
     pub port: u16,
-    /// Who chose the origin. Connections chosen by a client and by the operator are never shared.
+    /// The party that chose the origin. A connection that a client chose is never shared with a
+    /// connection that the operator chose.
     pub chosen: ChosenBy,
 }
 
@@ -45,7 +47,7 @@ impl Origin {
     }
 }
 
-/// The HTTP version that a connection uses, or that is offered to the origin.
+/// The HTTP version that a connection uses, or that the proxy offers to the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DialedProtocol {
     Http1,
@@ -80,7 +82,7 @@ impl Dialer {
     }
 
     /// Opens a new connection to `origin`. TCP and TLS share one time limit. Without TLS, the
-    /// offered protocol is used.
+    /// connection uses the offered protocol.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -99,7 +101,7 @@ impl Dialer {
     }
 
     /// Opens a new TCP connection to `origin`, without Nagle's delay. Also returns the deadline for
-    /// the rest of the connecting.
+    /// the TLS handshake.
     pub(crate) async fn dial_tcp(
         &self,
         origin: &Origin,
@@ -118,7 +120,8 @@ impl Dialer {
         Ok((stream, deadline))
     }
 
-    /// Returns the addresses of `origin` that the policy allows, in the order in which to try them.
+    /// Returns the addresses of `origin` that the policy allows, in the order in which the dialer
+    /// tries them.
     pub(crate) async fn addresses(
         &self,
         origin: &Origin,
@@ -148,8 +151,8 @@ impl Dialer {
         }
     }
 
-    /// Whether the policy allows a connection to an address. The outer error means that this could
-    /// not be determined.
+    /// Checks whether the policy allows a connection to an address. The outer error means that the
+    /// check itself failed.
     fn may_dial(
         &self,
         address: SocketAddr,
@@ -183,7 +186,7 @@ fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
 }
 
 /// Returns the first connection that succeeds. Tries the next address after [`STAGGER`], or as soon
-/// as an attempt fails. If none succeeds, returns the first failure.
+/// as an attempt fails. If no attempt succeeds, returns the first failure.
 async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -205,15 +208,16 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     }
 }
 
-/// Whether packets to `address` stay on this machine. For an address of this machine, the kernel
-/// uses the same address as the source, which a connected datagram socket reveals. Network
-/// interfaces may change, so check immediately before use. Nothing is sent.
+/// Returns true if packets to `address` stay on this machine. For an address of this machine, the
+/// kernel uses the same address as the source. A connected datagram socket shows this source
+/// address, and nothing is sent. Network interfaces may change, so the caller must check
+/// immediately before use.
 fn is_own(address: IpAddr) -> io::Result<bool> {
     // Connecting needs a port number, but no packet is sent to the port.
     const DISCARD: u16 = 9;
     let there = SocketAddr::new(address, DISCARD);
     let socket = Socket::new(Domain::for_address(there), Type::DGRAM, Some(Protocol::UDP))?;
-    // Without a route, the address does not belong to this machine.
+    // Without a route, the address cannot belong to this machine.
     let Ok(()) = socket.connect(&there.into()) else { return Ok(false) };
     let from = socket.local_addr()?.as_socket();
     Ok(from.is_some_and(|from| from.ip().to_canonical() == address.to_canonical()))

@@ -1,4 +1,4 @@
-//! Tests which addresses are tried in which order, and how failures are named.
+//! Tests which addresses are tried in which order, and which errors report failures.
 
 use super::*;
 use crate::upstream::address::destination::DestinationRefusal;
@@ -7,7 +7,8 @@ use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::cell::RefCell;
 use tokio::net::TcpListener;
 
-/// A resolver that changes its answers: it returns its answers in order, then repeats the last.
+/// A resolver with prepared answers. It returns its answers in order, and then repeats the last
+/// answer.
 struct Scripted(RefCell<Vec<Vec<IpAddr>>>);
 
 impl Resolve for Scripted {

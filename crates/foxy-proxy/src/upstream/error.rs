@@ -1,5 +1,5 @@
-//! Why an origin gave no answer or an incomplete answer, with the status for the client.
-//! `docs/errors.md` explains the reasons to users.
+//! The reasons for which an origin gave no answer or an incomplete answer, with the status for the
+//! client. `docs/errors.md` explains the reasons to users.
 
 use crate::core::transport::is_out_of_descriptors;
 use crate::upstream::address::destination::DestinationRefusal;
@@ -7,7 +7,7 @@ use foxy_http::DecodeError;
 use std::fmt;
 use std::io;
 
-/// A reason as it appears in logs, answers and messages.
+/// The texts and the status of a reason, for logs, answers and messages.
 struct Report {
     name: &'static str,
     status: u16,
@@ -18,8 +18,8 @@ const fn report(name: &'static str, status: u16, description: &'static str) -> R
     Report { name, status, description }
 }
 
-/// Defines reasons by name, status and sentence. The sentence also becomes the documentation of the
-/// reason.
+/// Defines an enum of reasons with a name, a status and a sentence each. The sentence also becomes
+/// the documentation of the reason.
 macro_rules! reasons {
     ($(#[$about:meta])+ $error:ident {
         $($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal;)+
@@ -43,17 +43,17 @@ macro_rules! reasons {
 macro_rules! report_methods {
     ($($error:ident)+) => {$(
         impl $error {
-            /// The reason as one word, for logs and `Cache-Status`.
+            /// Returns the reason as one word, for logs and `Cache-Status`.
             pub fn name(self) -> &'static str {
                 self.report().name
             }
 
-            /// The status for the client, if no head was forwarded yet.
+            /// Returns the status for the client. It is used if no head was forwarded yet.
             pub fn status(self) -> u16 {
                 self.report().status
             }
 
-            /// A sentence that explains the reason to people.
+            /// Returns a sentence that explains the reason to people.
             pub fn description(self) -> &'static str {
                 self.report().description
             }
@@ -91,10 +91,10 @@ conversions! {
 }
 
 reasons! {
-    /// Why no addresses were found for a name.
+    /// The reason for which no addresses were found for a name.
     ResolveError {
-        /// The name does not exist or has no address. This also covers hosts that end in a number
-        /// without being an address (`0x7f.1`, `2130706433`). No DNS name ends in a number, and
+        /// The name does not exist or has no address. This reason also covers hosts that end in a
+        /// number but are not addresses (`0x7f.1`, `2130706433`). No DNS name ends in a number, and
         /// libraries disagree about the address.
         NoSuchHost = "no-such-host", 502, "the host name does not exist or has no address";
         TimedOut = "dns-timeout", 504, "no name server answered in time";
@@ -108,7 +108,7 @@ reasons! {
 }
 
 impl ResolveError {
-    /// Whether the error concerns the DNS server and not the name. If so, another server may
+    /// Returns true if the DNS server failed and the name may exist. Another server may then
     /// succeed.
     pub(crate) const fn is_the_servers(self) -> bool {
         matches!(self, Self::TimedOut | Self::ServerFailed | Self::BadAnswer)
@@ -116,7 +116,7 @@ impl ResolveError {
 }
 
 reasons! {
-    /// Why TLS with an origin failed.
+    /// The reason for which TLS with an origin failed.
     TlsError {
         Untrusted = "certificate-untrusted", 502,
             "no trusted authority signed the origin's certificate";
@@ -133,7 +133,7 @@ reasons! {
     }
 }
 
-/// Why connecting to an origin failed.
+/// The reason for which connecting to an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectError {
     /// No addresses were found for the origin's name.
@@ -148,7 +148,7 @@ pub enum ConnectError {
     Unreachable,
     /// This machine has no file descriptors, ports or memory left.
     OutOfResources,
-    /// Connecting failed in another way.
+    /// Connecting failed for another reason.
     Failed,
     /// TLS on the connection failed.
     Tls(TlsError),
@@ -200,8 +200,8 @@ reasons! {
         /// The origin violated HTTP/2 (RFC 9113) or does not speak it. The error concerns frames,
         /// compression or windows, or a message is malformed or too large.
         Protocol = "http2-protocol", 502, "the origin broke the rules of HTTP/2";
-        /// The origin sent more frames than messages need, or interim responses faster than they
-        /// are read.
+        /// The origin sent more frames than messages need, or sent interim responses faster than
+        /// the proxy reads them.
         Flood = "http2-flood", 502, "the origin sent more HTTP/2 frames than messages need";
         StreamReset = "http2-stream-reset", 502,
             "the origin reset the HTTP/2 stream within its answer";
@@ -212,9 +212,9 @@ reasons! {
     }
 }
 
-/// Why an exchange has no complete response. The client must never mistake an incomplete response
-/// for a complete one. Before the head is forwarded, the client receives [`UpstreamError::status`].
-/// Afterwards, its connection is cut off.
+/// The reason for which an exchange has no complete response. The client must never mistake an
+/// incomplete response for a complete response. If no head was forwarded yet, the client receives
+/// [`UpstreamError::status`]. Otherwise the client's connection is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpstreamError {
     /// No connection could be opened.
@@ -236,7 +236,7 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// Whether the origin, or the network path to it, failed. If so, a stored response may be
+    /// Returns true if the origin, or the network path to it, failed. A stored response may then be
     /// served instead.
     pub const fn is_the_origins(self) -> bool {
         !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)

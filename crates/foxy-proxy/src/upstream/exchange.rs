@@ -1,6 +1,6 @@
-//! One request to an origin and its response, over an idle or new connection of either HTTP
-//! version. Sending and reading happen at the same time, so that an early answer is noticed. An
-//! incomplete response never counts as a complete one.
+//! Runs one request to an origin and its response, over an idle or new connection of either HTTP
+//! version. Sending and reading happen at the same time, so that the proxy notices an early answer.
+//! An incomplete response never counts as a complete response.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -16,23 +16,24 @@ use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
-/// Most repetitions of a request over HTTP/2 before it fails.
+/// Number of times that a request is repeated over HTTP/2 before it fails.
 const MAX_REPEATS: usize = 3;
 
 /// Events before the body of a response.
 #[derive(Debug)]
 pub enum HeadEvent {
-    /// The client sent `Expect: 100-continue` and must now receive a 100. Either the origin sent
-    /// one, or it took too long. This event occurs at most once.
+    /// The client sent `Expect: 100-continue` and must now receive a 100. Either the origin sent a
+    /// 100, or the origin took too long. This event occurs at most once.
     Continue,
-    /// Another 1xx response, to forward.
+    /// Another 1xx response, which the caller forwards.
     Interim(ResponseHead),
-    /// The final head, with the framing of the body. After [`BodyLength::Tunnel`] call
-    /// [`UpstreamExchange::into_tunnel`], otherwise [`UpstreamExchange::next`].
+    /// The final head, with the framing of the body. If the framing is [`BodyLength::Tunnel`], the
+    /// caller continues with [`UpstreamExchange::into_tunnel`], otherwise with
+    /// [`UpstreamExchange::next`].
     Final(ResponseHead, BodyLength),
 }
 
-/// A part of a response body. The order is Data*, Trailers?, End.
+/// A part of a response body. The order is any number of `Data`, at most one `Trailers`, and `End`.
 #[derive(Debug)]
 pub enum BodyEvent {
     /// At least one byte of the body.
@@ -86,16 +87,18 @@ impl UpstreamExchange {
         }
     }
 
-    /// Counts look-ups of the origin's name for `client`, whose number of look-ups is limited.
+    /// Counts a look-up of the origin's name for `client`. The number of look-ups of a client is
+    /// limited.
     pub fn asked_by(self, client: ClientBlock) -> Self {
         Self { client: Some(client), ..self }
     }
 
-    /// Returns the next event before the body. Call it until it returns [`HeadEvent::Final`]. The
-    /// future may be dropped while it waits, and the function called again.
+    /// Returns the next event before the body. The caller calls this method until it returns
+    /// [`HeadEvent::Final`]. The caller may drop the future while it waits, and call the method
+    /// again.
     ///
     /// # Errors
-    /// Why there is no response. The exchange has ended.
+    /// The reason for which there is no response. The exchange has then ended.
     pub async fn head(&mut self) -> Result<HeadEvent, UpstreamError> {
         assert!(self.request.stage == Stage::Head, "the final head was given already");
         loop {
@@ -124,12 +127,12 @@ impl UpstreamExchange {
         }
     }
 
-    /// Returns the next part of the body, and meanwhile sends more of the request. Reads only when
-    /// it is called. The future may be dropped while it waits, and the function called again. After
-    /// [`BodyEvent::End`], the connection is kept if possible.
+    /// Returns the next part of the body, and meanwhile sends more of the request. Reads from the
+    /// origin only while the future is polled. The caller may drop the future while it waits, and
+    /// call the method again. After [`BodyEvent::End`], the connection is kept if possible.
     ///
     /// # Errors
-    /// Why the response is incomplete. The exchange has ended.
+    /// The reason for which the response is incomplete. The exchange has then ended.
     pub async fn next(&mut self) -> Result<BodyEvent, UpstreamError> {
         assert!(self.request.stage != Stage::Head, "the final head comes first");
         if self.request.stage == Stage::Done {
@@ -160,8 +163,8 @@ impl UpstreamExchange {
 
     /// Finds a connection and starts to send the request's head.
     ///
-    /// Over HTTP/1.1, only a repeatable request uses an idle connection. The origin may already
-    /// have closed that connection, and the request would be lost (RFC 9112 §9.3.1).
+    /// Over HTTP/1.1, only a repeatable request uses an idle connection. The origin may have closed
+    /// that connection in the meantime, and the request would be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             let OutgoingRequest { method, target, headers, body, .. } = &self.request;
@@ -200,7 +203,7 @@ impl UpstreamExchange {
         }
     }
 
-    /// Prepares to send the request again, if this is allowed.
+    /// Prepares to send the request again, if the rules allow this. Fails otherwise.
     fn retry(&mut self, why: RetryReason) -> Result<(), UpstreamError> {
         let link = self.link.take();
         let request = &self.request;

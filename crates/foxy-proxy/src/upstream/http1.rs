@@ -1,5 +1,5 @@
-//! One exchange over HTTP/1.1, which has its own connection. Sending and reading happen at the same
-//! time. It opens no connection and keeps none.
+//! Runs one exchange over HTTP/1.1, on a connection of its own. Sending and reading happen at the
+//! same time. This module opens no connection and keeps none.
 
 use crate::core::transport::Transport;
 use crate::upstream::error::UpstreamError;
@@ -15,7 +15,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
-/// Buffer space for one read.
+/// Bytes of buffer space for one read.
 const READ_BYTES: usize = 32 << 10;
 
 /// Bytes of a request line other than its method and target, including the empty line at the end of
@@ -25,13 +25,13 @@ const LINE_OVERHEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 pub(crate) struct Http1Link {
     connection: Connection,
     out: OutgoingBody,
-    /// Whether the connection has served another request before.
+    /// True if the connection has served another request before.
     kept: bool,
-    /// Whether any byte of a response arrived.
+    /// True once any byte of a response has arrived.
     answered: bool,
-    /// Whether writing failed. The origin may still have sent an answer that can be read.
+    /// True if writing failed. The origin may still have sent an answer that can be read.
     write_failed: bool,
-    /// Whether the TLS library has sent all written bytes.
+    /// True if the TLS library has sent all written bytes.
     flushed: bool,
 }
 
@@ -42,7 +42,7 @@ enum Http1Progress {
 
 impl Http1Link {
     /// Starts to send the head of a request. `kept` means that the connection has served another
-    /// request.
+    /// request before.
     pub(crate) fn open(mut connection: Connection, kept: bool, request: &OutgoingRequest) -> Self {
         if request.upgrade {
             connection.decoder.expect_upgrade(&request.method);
@@ -99,8 +99,8 @@ impl Http1Link {
         }
     }
 
-    /// Returns the connection for another request, if both the request and the response are
-    /// complete.
+    /// Returns the connection for another request. Returns `None` unless both the request and the
+    /// response are complete.
     pub(crate) fn finish(self, body_is_complete: bool) -> Option<Connection> {
         let sent = self.out.is_empty() && body_is_complete && self.flushed && !self.write_failed;
         let Connection { decoder, buffer, .. } = &self.connection;
@@ -112,7 +112,7 @@ impl Http1Link {
         (self.connection.stream, self.connection.buffer.freeze())
     }
 
-    /// Reads before it writes, so that an early answer is noticed.
+    /// Reads before it writes, so that the proxy notices an early answer.
     fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Http1Progress> {
         let Connection { stream, buffer, .. } = &mut self.connection;
         if buffer.capacity() - buffer.len() < READ_BYTES / 8 {
@@ -124,8 +124,8 @@ impl Http1Link {
         if sending { self.poll_write(context).map(Http1Progress::Wrote) } else { Poll::Pending }
     }
 
-    /// Writes as much as the socket accepts. Once everything is written, sends the bytes that the
-    /// TLS library has buffered.
+    /// Writes as many bytes as the socket accepts. Once all bytes are written, sends the bytes that
+    /// the TLS library has buffered.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut stream = Pin::new(&mut self.connection.stream);
         if !self.out.is_empty() {
@@ -145,7 +145,8 @@ impl Http1Link {
         Poll::Ready(Ok(()))
     }
 
-    /// Handles the result of a read. `None` means that the decoder should try again.
+    /// Handles the result of a read. Returns `None` if the decoder should try again with the new
+    /// bytes.
     fn read(
         &mut self,
         read: io::Result<usize>,

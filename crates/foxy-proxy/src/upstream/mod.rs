@@ -1,6 +1,6 @@
-//! The upstream side of the proxy: it resolves names, connects to origins, and sends requests to
-//! them. It caches nothing and does not know about clients' connections. Start at
-//! [`UpstreamClient`]. `address::destination` decides where connections may go.
+//! The upstream side of the proxy. It resolves names, connects to origins, and sends requests to
+//! origins. It caches nothing and does not know about clients' connections. Readers should start at
+//! [`UpstreamClient`]. `address::destination` decides which addresses are allowed.
 
 mod address;
 mod client;

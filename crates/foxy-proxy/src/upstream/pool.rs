@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A connection to an origin, and the bytes that were read but not decoded.
+/// A connection to an origin, with the bytes that were read but not decoded.
 pub(crate) struct Connection {
     pub(crate) stream: Transport,
     pub(crate) decoder: ResponseDecoder,
@@ -21,8 +21,8 @@ impl Connection {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
-    /// Whether nothing arrived after the last response, neither bytes nor the end of the stream.
-    /// Otherwise the connection cannot be used again.
+    /// Returns true if nothing arrived after the last response, neither bytes nor the end of the
+    /// stream. Otherwise the connection cannot be used again.
     fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -40,8 +40,8 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by origin. The key of an origin includes who chose it. So a client never
-/// receives a connection to an address that only the operator may choose.
+/// Idle connections by origin. The key of an origin also tells who chose the origin. So a client
+/// never receives a connection to an address that only the operator may choose.
 pub(crate) struct Pool {
     limits: PoolLimits,
     idle: HashMap<Origin, VecDeque<Idle>>,
@@ -57,8 +57,8 @@ impl Pool {
         self.total
     }
 
-    /// Returns the newest connection to `origin` that is still silent. Closes newer connections
-    /// that are not.
+    /// Returns the newest connection to `origin` on which nothing has arrived. Closes newer
+    /// connections on which something has arrived.
     pub(crate) fn take(&mut self, origin: &Origin, now: Instant) -> Option<Connection> {
         let waiting = self.idle.get_mut(origin)?;
         let mut found = None;

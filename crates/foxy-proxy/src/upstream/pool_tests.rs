@@ -1,4 +1,4 @@
-//! Tests which connections a pool returns, and which it closes.
+//! Tests which connections a pool returns, and which connections it closes.
 
 use super::*;
 use crate::upstream::Scheme;
@@ -90,7 +90,8 @@ async fn bytes_that_the_runtime_has_not_seen_yet_are_found() {
     let copy =
         connection.stream.with_socket(|socket| SockRef::from(socket).try_clone().expect("a copy"));
     pool.put(&origin("a"), connection, now);
-    // Nothing below lets the runtime poll, so the runtime does not know about these bytes.
+    // From here on, the test gives the runtime no time to poll, so the runtime does not know about
+    // these bytes.
     let mut end = end.into_std().expect("a socket");
     end.write_all(b"late").expect("written");
     while copy.peek(&mut [MaybeUninit::uninit()]).is_err() {

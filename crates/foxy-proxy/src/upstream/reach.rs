@@ -1,5 +1,5 @@
-//! Finds a connection for an exchange and waits for it. The connection is shared (HTTP/2), idle or
-//! new.
+//! Finds a connection for an exchange, or waits for one. The connection is a shared HTTP/2
+//! connection, an idle connection, or a new connection.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -16,24 +16,24 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Shortest time that an HTTP/2 connection stays open without a request, even if the settings keep
-/// no idle connections. Simultaneous requests can then still share it.
+/// Shortest time for which an HTTP/2 connection stays open without a request, even if the settings
+/// keep no idle connections. So simultaneous requests can still share the connection.
 const MIN_IDLE_TIME: Duration = Duration::from_millis(100);
 
-/// Which connections an exchange can use.
+/// The kinds of connections that an exchange can use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachOptions {
-    /// HTTP/2 is possible and allowed.
+    /// True if HTTP/2 is possible and allowed.
     pub(crate) http2: bool,
-    /// An idle HTTP/1.1 connection is allowed.
+    /// True if an idle HTTP/1.1 connection is allowed.
     pub(crate) kept: bool,
-    /// The client for whom a look-up of the origin's name counts.
+    /// The client for which a look-up of the origin's name counts.
     pub(crate) client: Option<ClientBlock>,
 }
 
 pub(crate) enum Reached {
-    /// An HTTP/1.1 connection for this exchange alone. The flag says whether it has served another
-    /// request.
+    /// An HTTP/1.1 connection for this exchange alone. The flag is true if the connection has
+    /// served another request before.
     Http1(Box<Connection>, bool),
     /// Space for a request on a shared HTTP/2 connection.
     Http2(Lease),
@@ -82,7 +82,7 @@ impl UpstreamCore {
         }
     }
 
-    /// Whether requests to the origin may share an HTTP/2 connection.
+    /// Returns true if requests to the origin may share an HTTP/2 connection.
     pub(crate) fn may_share(&self, origin: &Origin) -> bool {
         match self.settings.http2 {
             OriginHttp2::Off => false,
@@ -110,7 +110,7 @@ impl UpstreamCore {
     }
 
     /// Waits until a connection has space or an attempt to connect has ended. Starts an attempt if
-    /// none is in progress. So simultaneous requests share one connection, and a single attempt
+    /// no attempt is in progress. So simultaneous requests share one connection, and one attempt
     /// finds out which protocol the origin chooses.
     async fn wait(
         self: &Rc<Self>,
@@ -157,7 +157,7 @@ impl UpstreamCore {
         }
     }
 
-    /// Starts HTTP/2 on a new connection and shares it.
+    /// Starts HTTP/2 on a new connection, and lets requests share the connection.
     async fn share(
         self: &Rc<Self>,
         connections: &Rc<OriginConnections>,
@@ -181,7 +181,8 @@ impl UpstreamCore {
     }
 }
 
-/// An attempt to connect. The waiting exchanges are notified, however the attempt ends.
+/// An attempt to connect. Dropping this value tells the waiting exchanges that the attempt has
+/// ended.
 struct DialAttempt {
     shared: Weak<UpstreamCore>,
     origin: Origin,

@@ -1,6 +1,6 @@
-//! A request while it is sent to an origin. It receives a limited number of body pieces from the
-//! client, frames them for HTTP/1.1, and decides how long the origin may take. It does not read or
-//! write any connection.
+//! A request while it is sent to an origin. This module receives body pieces from the client,
+//! frames them for HTTP/1.1, and decides how long the origin may take. It does not read or write
+//! any connection.
 
 use crate::upstream::error::UpstreamError;
 use crate::upstream::settings::UpstreamSettings;
@@ -11,13 +11,13 @@ use std::io::IoSlice;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Most body pieces that may wait between a client and an origin.
+/// Number of body pieces that may wait between a client and an origin.
 const MAX_WAITING_PIECES: usize = 2;
 
-/// Most slices in one vectored write.
+/// Number of slices in one vectored write.
 const MAX_SLICES: usize = 8;
 
-/// A part of a request body. The order is Data*, End.
+/// A part of a request body. The order is any number of `Data`, and `End`.
 #[derive(Debug)]
 pub enum BodyPiece {
     /// Bytes of the body.
@@ -26,10 +26,10 @@ pub enum BodyPiece {
     End(Headers),
 }
 
-/// Receives the pieces of a request body from the client's side. Sending waits while the origin
-/// reads nothing, and fails once the origin needs no more of the body. Dropping the sender before
+/// Passes the pieces of a request body from the client's side. Sending waits while the origin reads
+/// nothing, and fails once the origin needs no more of the body. Dropping the sender before
 /// [`BodyPiece::End`] means that the client left. A body of known length is complete with its last
-/// byte and needs no end.
+/// byte and needs no `End`.
 pub type BodySender = mpsc::Sender<BodyPiece>;
 
 /// The body of a request to an origin.
@@ -40,14 +40,14 @@ pub struct RequestBody {
     pieces: Option<mpsc::Receiver<BodyPiece>>,
 }
 
-/// A piece that was checked against the body's length.
+/// A piece of a body, after the check against the body's length.
 #[derive(Debug)]
 pub(crate) enum Accepted {
-    /// Some bytes. `last` marks the last bytes of a body of known length.
+    /// Bytes of the body. `last` marks the last bytes of a body of known length.
     Data { data: Bytes, last: bool },
     /// The end of a body of unknown length, with its trailers.
     End(Headers),
-    /// The end of a body that was already complete.
+    /// The end of a body that was already complete. Nothing is left to send.
     Nothing,
 }
 
@@ -63,7 +63,7 @@ impl RequestBody {
         Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
     }
 
-    /// Creates a body of this length whose pieces arrive through the sender. An empty body is
+    /// Creates a body of this length. The pieces arrive through the sender. An empty body is
     /// complete immediately and accepts no pieces.
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
@@ -76,24 +76,24 @@ impl RequestBody {
         (sender, Self { length, left, pieces })
     }
 
-    /// The framing of the body.
+    /// Returns the framing of the body.
     pub fn length(&self) -> BodyLength {
         self.length
     }
 
-    /// Whether the body is complete. A body that is complete from the start can be sent a second
-    /// time.
+    /// Returns true if the body is complete. A body that is complete from the start can be sent a
+    /// second time.
     pub(crate) fn is_complete(&self) -> bool {
         self.pieces.is_none() || self.left == BodyLeft::Bytes(0)
     }
 
-    /// Accepts no more pieces. The sender then fails.
+    /// Accepts no more pieces. Sending of pieces then fails.
     pub(crate) fn refuse(&mut self) {
         self.pieces = None;
     }
 
-    /// Returns the next piece. Waits for ever if the body is complete. Dropping the future loses no
-    /// piece.
+    /// Returns the next piece, or `None` if the client left. Waits for ever if the body is
+    /// complete. Dropping the future loses no piece.
     pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
         match &mut self.pieces {
             Some(pieces) => pieces.recv().await,
@@ -101,7 +101,7 @@ impl RequestBody {
         }
     }
 
-    /// Checks a piece against the body's length. `None` means that the client left.
+    /// Checks a piece against the body's length. The piece `None` means that the client left.
     pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
         match (piece, self.left) {
             (Some(BodyPiece::Data(data)), BodyLeft::Chunks) => {
@@ -121,7 +121,7 @@ impl RequestBody {
         }
     }
 
-    /// Queues a piece in HTTP/1.1 framing. `None` means that the client left.
+    /// Queues a piece in HTTP/1.1 framing. The piece `None` means that the client left.
     pub(crate) fn frame(
         &mut self,
         piece: Option<BodyPiece>,
@@ -198,10 +198,11 @@ pub(crate) struct OutgoingRequest {
     pub(crate) body: RequestBody,
     pub(crate) upgrade: bool,
     pub(crate) waits_for_continue: bool,
-    /// Whether a piece of the body was already consumed, so that the body cannot be sent again.
+    /// True if a piece of the body was already consumed, so that the body cannot be sent again.
     pub(crate) taken: bool,
     pub(crate) stage: Stage,
-    /// When the origin last accepted bytes of the request, or sent a byte of the response body.
+    /// Time when the origin last accepted bytes of the request, or last sent a byte of the response
+    /// body.
     pub(crate) active: Instant,
 }
 
@@ -216,14 +217,14 @@ pub(crate) enum Stage {
 pub(crate) enum WaitEnd {
     Event(ResponseEvent),
     ContinueTimeout,
-    /// The origin did not answer. Possibly the request may be sent again.
+    /// The origin did not answer. Depending on the reason, the request may be sent again.
     Retry(RetryReason),
 }
 
-/// Why it may be possible to send a request again.
+/// The reason for which it may be possible to send a request again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryReason {
-    /// An idle connection turned out to be closed before it delivered any answer.
+    /// The origin had closed an idle connection before it answered on this connection.
     Lost,
     /// The origin reported that it did not process the request (RFC 9113 §8.7).
     Refused,
@@ -232,7 +233,7 @@ pub(crate) enum RetryReason {
 }
 
 impl OutgoingRequest {
-    /// Whether the next piece of the body should be sent once there is space.
+    /// Returns true if the next piece of the body should be sent once there is space.
     pub(crate) fn wants_piece(&self) -> bool {
         !self.waits_for_continue && !self.body.is_complete()
     }
@@ -241,8 +242,8 @@ impl OutgoingRequest {
         self.active = Instant::now();
     }
 
-    /// Returns until when the origin may stay inactive. `None` while the proxy waits for the
-    /// client.
+    /// Returns the time until which the origin may stay inactive. Returns `None` while the proxy
+    /// waits for the client.
     pub(crate) fn deadline(&self, sending: bool, settings: &UpstreamSettings) -> Option<Instant> {
         let wait = match self.stage {
             Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,
@@ -253,8 +254,7 @@ impl OutgoingRequest {
         Some(self.active + wait)
     }
 
-    /// Decides what the origin's inactivity means. `sent` means that nothing is left to send for
-    /// now.
+    /// Decides what the origin's inactivity means. `sent` means that all bytes so far were sent.
     pub(crate) fn timed_out(&self, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match self.stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),
@@ -264,7 +264,7 @@ impl OutgoingRequest {
     }
 }
 
-/// Waits until `deadline`, or for ever if there is none.
+/// Waits until `deadline`. Waits for ever if there is no deadline.
 pub(crate) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

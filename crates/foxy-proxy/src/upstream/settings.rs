@@ -20,18 +20,20 @@ pub struct UpstreamSettings {
     pub head_timeout: Duration,
     /// Longest time during which no byte of a response body arrives.
     pub body_timeout: Duration,
-    /// Time limit for the answer to `Expect: 100-continue`. Afterwards the body is sent anyway.
+    /// Time limit for the answer to `Expect: 100-continue`. After this time, the body is sent
+    /// anyway.
     pub continue_timeout: Duration,
-    /// How long an idle connection is kept.
+    /// Time for which an idle connection is kept.
     pub idle_timeout: Duration,
     /// Most idle HTTP/1.1 connections per origin.
     pub idle_per_origin: usize,
     /// Most idle connections over all origins. HTTP/1.1 and HTTP/2 connections are counted
     /// separately.
     pub idle_total: usize,
-    /// Most look-ups at a time. When another look-up starts, the oldest is abandoned.
+    /// Most look-ups of names at a time. When another look-up starts, the oldest look-up is
+    /// abandoned.
     pub lookups: usize,
-    /// Most look-ups at a time for one client. More look-ups are refused.
+    /// Most look-ups of names at a time for one client. More look-ups are refused.
     pub lookups_per_client: usize,
     /// Limits for a response's head, trailers and interim responses.
     pub limits: foxy_http::Limits,
@@ -57,7 +59,7 @@ impl Default for UpstreamSettings {
     }
 }
 
-/// When to use HTTP/2 with origins.
+/// Tells when the proxy uses HTTP/2 with origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OriginHttp2 {
     /// With origins over TLS that choose HTTP/2 (ALPN, RFC 7301).
@@ -65,7 +67,7 @@ pub enum OriginHttp2 {
     Auto,
     /// Never.
     Off,
-    /// Like `Auto`, and also without TLS, where the proxy starts with HTTP/2 immediately (RFC 9113
-    /// §3.3).
+    /// Like `Auto`, and also for origins without TLS. Without TLS, the proxy starts with HTTP/2
+    /// immediately (RFC 9113 §3.3).
     PriorKnowledge,
 }

@@ -1,5 +1,5 @@
-//! TLS to origins: trusted certificate authorities, the handshake, and names for its failures. It
-//! opens no connections and reads no files.
+//! TLS to origins: trusted certificate authorities, the handshake, and the reasons for its
+//! failures. This module opens no connections and reads no files.
 
 use crate::core::tls::provider;
 use crate::core::transport::Transport;
@@ -24,7 +24,7 @@ pub struct Authorities {
     roots: RootCertStore,
 }
 
-/// Why a file contains no usable authorities. The text comes from the parser.
+/// The reason for which a file contains no usable authorities. The text comes from the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthoritiesError {
     /// The file is not in PEM format.
@@ -55,8 +55,8 @@ impl Authorities {
         Self { roots: RootCertStore::empty() }
     }
 
-    /// Adds the system's authorities, and skips those that cannot be parsed. Returns the number of
-    /// added authorities.
+    /// Adds the system's authorities. Skips authorities that cannot be parsed. Returns the number
+    /// of added authorities.
     pub fn add(&mut self, certificates: Vec<CertificateDer<'_>>) -> usize {
         self.roots.add_parsable_certificates(certificates).0
     }
@@ -95,7 +95,7 @@ impl Default for OriginTls {
 
 impl OriginTls {
     /// Creates settings for TLS 1.2 and 1.3. An origin's certificate must be for the origin's name
-    /// and signed by one of these authorities.
+    /// and signed by one of `authorities`.
     pub fn trusting(authorities: Authorities) -> Self {
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -108,9 +108,9 @@ impl OriginTls {
         Self { http1: Arc::new(config), both: Arc::new(both) }
     }
 
-    /// Completes the handshake. Sends the host name (SNI, RFC 6066 §3) unless the host is an IP
+    /// Does the TLS handshake. Sends the host name (SNI, RFC 6066 §3) unless the host is an IP
     /// address. The certificate must contain the host. The origin chooses one of the offered
-    /// protocols; if it does not choose, the protocol is HTTP/1.1 (ALPN, RFC 7301).
+    /// protocols (ALPN, RFC 7301). If the origin chooses none, the protocol is HTTP/1.1.
     pub(crate) async fn connect(
         &self,
         host: &str,

@@ -1,5 +1,5 @@
 //! Passes bytes in both directions between a client and an origin, after CONNECT or an upgrade. It
-//! only counts the bytes and detects when none pass for too long.
+//! counts the bytes, and detects when no bytes pass for too long.
 
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Most bytes of one read. A direction has a buffer only while bytes wait to be written.
+/// Number of bytes of one read. A direction has a buffer only while bytes wait to be written.
 const BUFFER_BYTES: usize = 16 << 10;
 
 /// The two ends of a tunnel, and the bytes that were read before it opened.
@@ -27,25 +27,25 @@ pub struct Tunnel<'a, C, O> {
     pub from_origin: Bytes,
 }
 
-/// Why a tunnel ended.
+/// The reason for which a tunnel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TunnelEnd {
     /// Both sides closed their connections.
     Closed,
-    /// No bytes passed for too long.
+    /// No bytes passed for longer than the idle timeout.
     Idle,
     /// A side reset its connection.
     Reset,
 }
 
-/// How many bytes passed through a tunnel, and why it ended.
+/// The bytes that passed through a tunnel, and the reason for which it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Bytes from the client to the origin.
     pub to_origin: u64,
     /// Bytes from the origin to the client.
     pub to_client: u64,
-    /// Why the tunnel ended.
+    /// The reason for which the tunnel ended.
     pub end: TunnelEnd,
 }
 
@@ -59,7 +59,7 @@ where
     C: AsyncRead + AsyncWrite + Unpin,
     O: AsyncRead + AsyncWrite + Unpin,
 {
-    /// Passes bytes until both sides have closed, a side has reset its connection, or no bytes
+    /// Passes bytes until both sides have closed, a side has reset its connection, or no bytes have
     /// passed for `idle`. A side that closes its sending direction may still receive.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
@@ -97,7 +97,7 @@ impl TunnelActivity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayStage {
     Open,
-    /// The sender has closed its direction. The receiver was not notified yet.
+    /// The sending side has closed this direction, but the receiving side was not told yet.
     Closing,
     Closed,
 }
@@ -115,7 +115,7 @@ impl<'a> Direction<'a> {
         Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
-    /// Continues to pass bytes. Ready once the end of the stream was passed on.
+    /// Passes more bytes. Is ready once the end of the stream was passed on.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -140,7 +140,8 @@ impl<'a> Direction<'a> {
         }
     }
 
-    /// Reads, and writes as much as possible immediately. Flushes before it waits for more bytes.
+    /// Reads, and writes as many bytes as the peer accepts immediately. Flushes before it waits for
+    /// more bytes.
     fn poll_more(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,5 @@
-//! Tests tunnels: one-sided closes, bytes read before the tunnel opened, inactivity and resets.
+//! Tests tunnels with one-sided closes, bytes that were read before the tunnel opened, inactivity
+//! and resets.
 
 use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

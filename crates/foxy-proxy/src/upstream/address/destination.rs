@@ -1,11 +1,12 @@
-//! The policy on where the proxy may connect to. It checks the address of the connection, never the
-//! host name. So no name, spelling or DNS change can circumvent it. It does no IO.
+//! Decides to which addresses the proxy may connect. The policy checks the address of the
+//! connection, never the host name. So no name, spelling or DNS change can circumvent the policy.
+//! It does no IO.
 
 use crate::upstream::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Who chose an origin. The address policy does not apply to the operator's choice.
+/// Tells who chose an origin. The address policy does not apply to the operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChosenBy {
     /// A client named the origin in a request.
@@ -14,8 +15,8 @@ pub enum ChosenBy {
     Operator,
 }
 
-/// Why an address or port is refused. IANA's special-purpose registries (RFC 6890 and its updates)
-/// list the addresses that are not globally reachable.
+/// The reason for which an address or port is refused. IANA's special-purpose registries (RFC 6890
+/// and its updates) list the addresses that are not globally reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DestinationRefusal {
     /// `127.0.0.0/8`, `::1`: the proxy's own machine.
@@ -29,7 +30,8 @@ pub enum DestinationRefusal {
     SharedAddressSpace,
     /// An address at which clouds give out credentials and instance data.
     Metadata,
-    /// `0.0.0.0/8`, `::`: a connection to such an address reaches the proxy's own machine.
+    /// `0.0.0.0/8`, `::`: unspecified addresses. A connection to such an address reaches the
+    /// proxy's own machine.
     Unspecified,
     /// `224.0.0.0/4`, `ff00::/8`: multicast addresses.
     Multicast,
@@ -38,10 +40,11 @@ pub enum DestinationRefusal {
     /// Other addresses that are not globally reachable: `240.0.0.0/4`, benchmarking, protocol
     /// assignments, and IPv6 outside `2000::/3`.
     Reserved,
-    /// A public address of the proxy's own machine. Its services may be intended for this machine
-    /// only.
+    /// A public address of the proxy's own machine. Services at this address may be intended for
+    /// this machine only.
     OwnMachine,
-    /// The proxy's own listening address. The proxy would send the request to itself.
+    /// The proxy's own listening address. With such a destination, the proxy would send the request
+    /// to itself.
     OwnAddress,
     /// A CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
     ConnectPort,
@@ -50,7 +53,7 @@ pub enum DestinationRefusal {
 }
 
 impl DestinationRefusal {
-    /// A sentence that explains the refusal to people.
+    /// Returns a sentence that explains the refusal to people.
     pub fn description(self) -> &'static str {
         match self {
             Self::Loopback => "the host resolves to a loopback address",
@@ -69,7 +72,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// The setting that permits the destination, if there is one.
+    /// Returns the setting that permits the destination, if there is one.
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
@@ -83,7 +86,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// The reason phrase of the answer. Many programs show nothing else to their users.
+    /// Returns the reason phrase of the answer. Many programs show nothing else to their users.
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Loopback => "Loopback address: see --allow-destination",
@@ -111,10 +114,10 @@ impl fmt::Display for DestinationRefusal {
 
 impl std::error::Error for DestinationRefusal {}
 
-/// Which destinations are allowed.
+/// The rules for allowed destinations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationPolicy {
-    /// Address blocks that are allowed although they are not globally reachable.
+    /// Address blocks that are allowed even if they are not globally reachable.
     pub allowed: Vec<Cidr>,
     /// Ports to which CONNECT is allowed.
     pub connect_ports: Vec<u16>,
@@ -130,8 +133,8 @@ impl Default for DestinationPolicy {
 }
 
 impl DestinationPolicy {
-    /// Checks whether the proxy may connect to an address. Call this for every address immediately
-    /// before connecting.
+    /// Checks whether the proxy may connect to an address. The caller must check every address
+    /// immediately before connecting.
     pub fn check_address(
         &self,
         address: SocketAddr,
@@ -157,8 +160,9 @@ impl DestinationPolicy {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Checks whether an address that [`Self::check_address`] allows belongs to the proxy's own
-    /// machine, which may be forbidden. Calls `is_own` only if the answer matters.
+    /// Checks whether an address belongs to the proxy's own machine and is therefore forbidden. The
+    /// address must have passed [`Self::check_address`]. Calls `is_own` only if the result depends
+    /// on it.
     pub fn check_machine(
         &self,
         ip: IpAddr,
@@ -179,9 +183,9 @@ impl DestinationPolicy {
         self.allowed.iter().any(|block| block.contains(ip))
     }
 
-    /// Checks whether an established connection may be used. If both ends are on this machine, the
-    /// peer is the proxy itself or another service of the machine. The proxy is the peer if it
-    /// listens on this port for every address.
+    /// Checks whether the proxy may use an established connection. If both ends are on this
+    /// machine, the peer is the proxy itself or another service of the machine. The proxy is the
+    /// peer if it listens on this port for every address.
     pub fn check_connection(
         &self,
         local: SocketAddr,
@@ -216,7 +220,8 @@ impl DestinationPolicy {
     }
 }
 
-/// Returns the refusal for the block that contains the address.
+/// Returns the refusal for the block that contains the address. Returns `None` for an allowed
+/// address.
 fn refusal_of(address: IpAddr) -> Option<DestinationRefusal> {
     match address {
         IpAddr::V4(address) => refusal_of_v4(address),
@@ -263,8 +268,8 @@ fn refusal_of_v6(address: Ipv6Addr) -> Option<DestinationRefusal> {
 }
 
 /// Returns the IPv4 addresses inside an IPv6 address: NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo's
-/// server and client (RFC 4380), and IPv4-compatible (RFC 4291 §2.5.5.1). IPv4-mapped addresses
-/// were already converted to IPv4.
+/// server and client (RFC 4380), and IPv4-compatible (RFC 4291 §2.5.5.1). The caller has already
+/// converted IPv4-mapped addresses to IPv4.
 fn embedded_in(address: IpAddr) -> [Option<Ipv4Addr>; 2] {
     let IpAddr::V6(address) = address else { return [None, None] };
     let bits = address.to_bits();

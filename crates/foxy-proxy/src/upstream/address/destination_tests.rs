@@ -1,4 +1,4 @@
-//! Tests the policy's decisions for every kind of address.
+//! Tests the decisions of the destination policy for every kind of address.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Addresses of origins: resolves names, and decides which addresses the policy allows.
+//! Resolves the names of origins, and decides which addresses the policy allows.
 
 pub(crate) mod destination;
 pub(crate) mod name_resolver;

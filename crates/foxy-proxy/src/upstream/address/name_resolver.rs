@@ -1,6 +1,7 @@
 //! Resolves names by DNS, with the library hickory-resolver. It uses `/etc/hosts`, and the servers
-//! of `/etc/resolv.conf` or other configured servers. It caches a limited number of answers;
-//! `resolve` shares look-ups. `docs/decisions/` explains why it does not use the C library.
+//! from `/etc/resolv.conf` or from the proxy's configuration. It caches a limited number of
+//! answers; `resolve` shares look-ups. `docs/decisions/` explains why it does not use the C
+//! library.
 
 use crate::upstream::address::resolve::{Addresses, Resolve};
 use crate::upstream::error::ResolveError;
@@ -22,20 +23,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most cached answers, and the longest time that an answer is cached.
+/// Limits of the answer cache: the number of answers, and the longest time that an answer is
+/// cached.
 const MAX_ANSWERS: usize = 4096;
 const MAX_TTL: Duration = Duration::from_secs(3600);
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
 /// Resolves names by DNS.
 pub struct NameResolver {
-    /// One resolver for each server. If a single resolver used several servers, the failure of one
-    /// server would count as a failure of all.
+    /// One resolver for each server. If one resolver used several servers, the failure of one
+    /// server would count as a failure of all servers.
     resolvers: Vec<TokioResolver>,
     known: Rc<KnownNames>,
 }
 
-/// Why the resolver could not be created.
+/// The reason for which the resolver could not be created.
 #[derive(Debug)]
 pub struct ResolverUnusable(NetError);
 
@@ -52,9 +54,10 @@ impl fmt::Display for ResolverUnusable {
 impl std::error::Error for ResolverUnusable {}
 
 impl NameResolver {
-    /// Creates a resolver that uses these servers, or without any the servers of the system's
-    /// configuration. If the configuration names no server, only `/etc/hosts` and IP addresses
-    /// work. Every other look-up then fails with [`ResolveError::ServerFailed`].
+    /// Creates a resolver that uses the DNS servers `servers`. If the list is empty, uses the
+    /// servers of the system's configuration. If that configuration names no server, only
+    /// `/etc/hosts` and IP addresses work. Every other look-up then fails with
+    /// [`ResolveError::ServerFailed`].
     pub fn new(servers: &[SocketAddr]) -> Result<Self, ResolverUnusable> {
         let (configuration, mut options) = match servers {
             [] => read_system_conf().unwrap_or_default(),
@@ -120,7 +123,7 @@ impl Resolve for NameResolver {
                         known.learn(text, &addresses, found.as_lookup().valid_until());
                         return Ok(addresses);
                     }
-                    // Another server may succeed.
+                    // The server failed, but another server may succeed.
                     Err(error) if error.is_the_servers() => failure = error,
                     Err(error) => return Err(error),
                 }
@@ -146,8 +149,7 @@ fn reason(error: &NetError) -> ResolveError {
 }
 
 /// Names whose addresses are known without a DNS query: names in `/etc/hosts`, and names with a
-/// fresh answer. This copy exists because the resolver's own cache cannot be read without starting
-/// a query.
+/// fresh answer. The resolver has its own cache, but reading that cache may start a query.
 pub(crate) struct KnownNames {
     hosts: Arc<Hosts>,
     answers: RefCell<HashMap<Box<str>, Answer>>,
@@ -203,7 +205,7 @@ impl KnownNames {
     }
 }
 
-/// The clock by which the resolver's answers expire.
+/// Returns the time of the clock by which the resolver's answers expire.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
@@ -253,7 +255,7 @@ mod tests {
             |answer| answer.truncate(14),
             |answer| answer[12..].fill(0xff),
             |answer| {
-                // The header announces a record that does not exist.
+                // The header announces a record that the answer does not contain.
                 answer[7] = 1;
                 answer.truncate(24);
             },
@@ -266,7 +268,7 @@ mod tests {
     #[tokio::test]
     async fn another_server_is_heard_when_an_answer_is_not_understood() {
         let found = garbling(|answer| {
-            // Keep the question. For IPv4, add one address record that refers to the name in the
+            // Keeps the question. For IPv4, adds one address record that refers to the name in the
             // question and is valid for a minute.
             let end = 12 + 8 + 4;
             let wants_v4 = answer[end - 3] == 1;

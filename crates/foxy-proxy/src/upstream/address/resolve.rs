@@ -1,6 +1,6 @@
-//! Turns host names into addresses. IP addresses and known names need no look-up; other names use a
-//! resolver. Requests for the same name share a look-up, and the number of look-ups per client is
-//! limited. `destination` checks the addresses immediately before connecting.
+//! Resolves host names to addresses. IP addresses and known names need no look-up; for other names,
+//! it asks a resolver. Requests for the same name share a look-up, and the number of look-ups per
+//! client is limited. `destination` checks the addresses immediately before connecting.
 
 use crate::core::places::ClientBlock;
 use crate::upstream::error::ResolveError;
@@ -13,16 +13,17 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Addresses of a name. Within IPv4 and within IPv6, they are in the order in which to try them.
+/// The addresses of a name. Within IPv4 and within IPv6, they are in the order in which the dialer
+/// tries them.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
 /// Resolves names. [`crate::upstream::NameResolver`] uses DNS; tests have their own resolvers.
 pub trait Resolve {
-    /// Returns the addresses of `name`, which is not an IP address. The future does not borrow the
-    /// resolver.
+    /// Returns the addresses of `name`, which must not be an IP address. The future does not borrow
+    /// the resolver.
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses>;
 
-    /// Returns the addresses of `name`, if they are known without a query to a server.
+    /// Returns the addresses of `name` if they are known without a query to a server.
     fn known(&self, _name: &str) -> Option<Rc<[IpAddr]>> {
         None
     }
@@ -34,38 +35,39 @@ type Lookup = LocalBoxFuture<'static, Addresses>;
 pub(crate) struct LookupLimits {
     /// Time limit for resolving one name.
     pub(crate) timeout: Duration,
-    /// Most look-ups at a time. When another look-up starts, the oldest is abandoned.
+    /// Number of look-ups at a time. When another look-up starts, the oldest look-up is abandoned.
     pub(crate) most: usize,
-    /// Most look-ups at a time for one client. More look-ups are refused.
+    /// Number of look-ups at a time for one client. More look-ups are refused.
     pub(crate) of_client: usize,
 }
 
-/// For how long a name is not looked up again after no name server has answered in time (RFC 9520
-/// §3.2).
+/// If no name server answers for a name in time, the name is not looked up again for this time (RFC
+/// 9520 §3.2).
 const SILENCE_TIME: Duration = Duration::from_secs(5);
 
 const MAX_SILENT_NAMES: usize = 1024;
 
-/// The look-ups of a worker.
+/// The name look-ups of a worker.
 pub(crate) struct Lookups {
     resolver: Rc<dyn Resolve>,
     limits: LookupLimits,
     in_flight: RefCell<HashMap<Box<str>, InFlight>>,
     begun: Cell<u64>,
-    /// Names for which no server answered in time, and until when they are remembered.
+    /// Names for which no server answered in time. The value is the time until which the name is
+    /// remembered.
     silent: RefCell<HashMap<Box<str>, Instant>>,
 }
 
 struct InFlight {
     lookup: WeakShared<Lookup>,
-    /// Increases with each look-up, so the smallest number belongs to the oldest look-up.
+    /// Number of the look-up. The oldest look-up has the smallest number.
     number: u64,
     client: Option<ClientBlock>,
     give_up: Rc<Notify>,
 }
 
 impl InFlight {
-    /// Whether a request is still waiting for the look-up.
+    /// Returns true if a request is still waiting for the look-up.
     fn is_pending(&self) -> bool {
         self.lookup.upgrade().is_some_and(|lookup| lookup.peek().is_none())
     }
@@ -77,7 +79,7 @@ impl Lookups {
         Self { resolver, limits, in_flight, begun, silent }
     }
 
-    /// Returns the addresses of `host` for `client`. The host is a name or an address; an IPv6
+    /// Returns the addresses of `host` for `client`. `host` is a name or an address; an IPv6
     /// address may have brackets.
     pub(crate) async fn find(&self, host: &str, client: Option<ClientBlock>) -> Addresses {
         let name = match read_host(host) {
@@ -99,7 +101,7 @@ impl Lookups {
         found
     }
 
-    /// Joins the look-up of `name` in progress, or starts one.
+    /// Joins the look-up of `name` that is in progress, or starts a look-up.
     fn join(
         &self,
         name: &str,
@@ -160,8 +162,8 @@ impl Lookups {
 enum Host<'a> {
     Address(IpAddr),
     Name(&'a str),
-    /// The host ends in a number, which no DNS name does (WHATWG URL, "ends in a number"), is
-    /// empty, or is an incomplete address.
+    /// The host is empty, is an incomplete address, or ends in a number. No DNS name ends in a
+    /// number (WHATWG URL, "ends in a number").
     Impossible,
 }
 
@@ -182,8 +184,8 @@ fn read_host(host: &str) -> Host<'_> {
     }
 }
 
-/// Whether a label is a decimal, octal or hexadecimal number, as `inet_aton` reads the parts of an
-/// address.
+/// Returns true if a label is a decimal, octal or hexadecimal number in the form that `inet_aton`
+/// accepts in an address.
 fn is_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
     match hexadecimal {

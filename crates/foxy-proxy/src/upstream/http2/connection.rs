@@ -1,5 +1,4 @@
-//! One HTTP/2 connection to an origin: its start, the task that runs it, and the requests that
-//! share it.
+//! One HTTP/2 connection to an origin. Requests share the connection, and a task runs it.
 
 use crate::core::frames::FirstField;
 use crate::core::transport::Transport;
@@ -16,21 +15,21 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Most requests on one connection at a time, even if the origin allows more.
+/// Number of requests that may use one connection at a time, even if the origin allows more.
 const MAX_STREAMS: u32 = 64;
 
-/// Most bytes of one response that may wait to be read.
+/// Number of bytes of one response that may wait until the proxy reads them.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// The sum of the windows of all streams, so that a stalled stream does not use the space of
-/// another stream.
+/// Flow-control window of a connection in bytes. It is the sum of the windows of all streams, so
+/// that a stalled stream does not use the space of another stream.
 const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 
-/// Most bytes of a request's body that may wait in the HTTP/2 library.
+/// Number of bytes of a request's body that may wait in the HTTP/2 library.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// How long, and how many, reset streams are remembered. Late frames for these streams are not an
-/// error.
+/// Limits for remembered reset streams, by time and by number. Late frames for a remembered stream
+/// are not an error.
 const RESET_MEMORY_TIME: Duration = Duration::from_secs(5);
 const MAX_REMEMBERED_RESETS: usize = 256;
 
@@ -38,7 +37,7 @@ const MAX_REMEMBERED_RESETS: usize = 256;
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Http2Connection {
-    /// `None` once the connection must not be used for more requests.
+    /// The sender of requests. `None` once the connection must not be used for more requests.
     requests: RefCell<Option<SendRequest<Bytes>>>,
     meter: Rc<RefCell<Meter>>,
     open: Cell<usize>,
@@ -47,15 +46,15 @@ pub(crate) struct Http2Connection {
     changed: Rc<Notify>,
 }
 
-/// A request on a connection. Dropping the lease ends the request.
+/// The place of one request on a connection. Dropping the lease ends the request.
 pub(crate) struct Lease {
     connection: Rc<Http2Connection>,
     kept: bool,
     stream: Option<u32>,
 }
 
-/// Starts HTTP/2 on a connection, and the task that runs it. `changed` is notified when there may
-/// be space for another request. `ended` is called when the connection can no longer be used for
+/// Starts HTTP/2 on a connection, and starts the task that runs it. Notifies `changed` when there
+/// may be space for another request. Calls `ended` when the connection can no longer be used for
 /// requests. A connection without requests closes after `idle`.
 pub(crate) async fn begin(
     stream: Transport,
@@ -96,12 +95,13 @@ fn builder(limits: &Limits) -> Builder {
         .max_send_buffer_size(SEND_BUFFER_BYTES)
         .reset_stream_duration(RESET_MEMORY_TIME)
         .max_concurrent_reset_streams(MAX_REMEMBERED_RESETS)
-        // Until the origin has sent its limit, the library delays all streams except the first.
+        // The origin has not sent its limit yet. Until then, the library sends only one stream and
+        // delays the others.
         .initial_max_send_streams(1);
     builder
 }
 
-/// Runs a connection until the origin closes it, or until there was no request for `idle`.
+/// Runs a connection until the origin closes it, or until it has had no request for `idle`.
 async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection, idle: Duration) {
     let mut carried = pin!(carried);
     let mut look = Instant::now() + idle;
@@ -131,7 +131,7 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// How many requests the connection permits, as last announced to the waiting exchanges.
+/// The room for requests on a connection, as last announced to the waiting exchanges.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,
@@ -165,18 +165,19 @@ impl Http2Connection {
         self.requests.borrow().is_none()
     }
 
-    /// Whether the connection permits more requests, now or after other requests have ended.
+    /// Returns true if the connection permits more requests, now or after other requests have
+    /// ended.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_retired() && !self.meter.borrow().leaving()
     }
 
-    /// When the last request ended. `None` while a request is in progress, or if the connection is
-    /// retired.
+    /// Returns the time when the last request ended. Returns `None` while a request is in progress,
+    /// or if the connection is retired.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.open.get() == 0 && !self.is_retired()).then(|| self.idle_since.get())
     }
 
-    /// Wakes the waiting exchanges if the permitted number of requests has changed.
+    /// Wakes the waiting exchanges if the room for requests has changed.
     fn announce(&self, known: &mut Room, most: usize) {
         let room = {
             let meter = self.meter.borrow();
@@ -190,13 +191,13 @@ impl Http2Connection {
 }
 
 impl Lease {
-    /// Whether the connection has served another request before.
+    /// Returns true if the connection has served another request before.
     pub(crate) const fn kept(&self) -> bool {
         self.kept
     }
 
-    /// Sends a request's head. `ended` means that no body follows. Fails if the connection permits
-    /// no more requests.
+    /// Sends the head of a request. `ended` means that no body follows. Fails if the connection
+    /// permits no more requests.
     pub(crate) fn send(
         &mut self,
         request: http::Request<()>,
@@ -223,19 +224,19 @@ impl Lease {
         }
     }
 
-    /// The first field of the stream's last field block.
+    /// Returns the kind of the first field in the stream's last field block.
     pub(crate) fn last_block(&self) -> FirstField {
         let meter = self.connection.meter.borrow();
         self.stream.map_or(FirstField::Regular, |stream| meter.last_block(stream))
     }
 
-    /// The kind of flood that closed the connection, if there was one.
+    /// Returns the kind of flood that closed the connection, if there was one.
     pub(crate) fn flood(&self) -> Option<Flood> {
         self.connection.meter.borrow().flood()
     }
 
     /// Notes that an answer did not arrive in time. If the connection has received nothing since
-    /// `asked`, the origin may no longer exist. The connection is then not used for more requests.
+    /// `asked`, it may be dead. It is then not used for more requests.
     pub(crate) fn timed_out(&self, asked: Instant) {
         if self.connection.meter.borrow().heard() <= asked {
             self.connection.retire();

@@ -1,5 +1,5 @@
-//! Converts requests and responses between foxy's types and those of the HTTP/2 library. It is as
-//! strict as the HTTP/1.1 decoder, and does no IO.
+//! Converts requests and responses between foxy's types and the types of the HTTP/2 library. The
+//! conversion is as strict as the HTTP/1.1 decoder, and does no IO.
 
 use crate::upstream::dial::Origin;
 use bytes::Bytes;
@@ -10,8 +10,8 @@ use foxy_http::{
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 
-/// Fields that HTTP/2 does not have or expresses in another way (RFC 9113 §8.2.2, §8.3.1). Only the
-/// value `trailers` of TE is allowed.
+/// Fields that HTTP/2 does not have or expresses in another way (RFC 9113 §8.2.2, §8.3.1). For TE,
+/// only the value `trailers` is allowed.
 const OF_HTTP1: [&str; 8] = [
     "connection",
     "host",
@@ -23,9 +23,9 @@ const OF_HTTP1: [&str; 8] = [
     "upgrade",
 ];
 
-/// Creates a request's head. Returns `None` if the library cannot represent a part of it, because
-/// the authority or target has bytes that RFC 3986 does not allow. Such a request is sent unchanged
-/// over HTTP/1.1.
+/// Creates the head of a request. Returns `None` if the HTTP/2 library cannot represent the
+/// authority or target, because it has bytes that RFC 3986 does not allow. The proxy then sends the
+/// request unchanged over HTTP/1.1.
 pub(crate) fn request(
     origin: &Origin,
     method: &Method,
@@ -94,7 +94,7 @@ pub(crate) fn response<B>(
     Ok((head, length))
 }
 
-/// Converts trailers. Drops the fields that trailers must not contain.
+/// Converts trailers. Drops fields that trailers must not contain.
 pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, DecodeError> {
     let mut trailers = headers(fields, limits)?;
     if trailers.wire_length() > limits.trailers {
@@ -104,7 +104,8 @@ pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, D
     Ok(trailers)
 }
 
-/// Converts trailers of a request for the library. Drops fields that the library cannot represent.
+/// Converts the trailers of a request for the HTTP/2 library. Drops fields that the library cannot
+/// represent.
 pub(crate) fn request_trailers(trailers: &Headers) -> HeaderMap {
     let parsed = trailers.iter().filter_map(|(name, value)| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value).ok()?))

@@ -1,4 +1,4 @@
-//! Tests the conversion between foxy's messages and those of the HTTP/2 library.
+//! Tests the conversion between foxy's messages and the messages of the HTTP/2 library.
 
 use super::*;
 use crate::upstream::{ChosenBy, Scheme};

@@ -16,15 +16,16 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Most unread response heads of one stream. Flow control does not limit heads.
+/// Number of response heads of one stream that the proxy has not read yet. Flow control does not
+/// limit heads.
 const MAX_UNREAD_HEADS: u32 = 12;
 
-/// What an origin sent too much of.
+/// The kind of message of which an origin sent too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
     /// Frames without message content: pings, settings, resets, priorities, unknown frames.
     Frames,
-    /// Response heads that arrive faster than they are read.
+    /// Response heads that arrive faster than the proxy reads them.
     Heads,
 }
 
@@ -37,18 +38,18 @@ struct Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,
-    /// The frame has begun but is not complete.
+    /// The SETTINGS frame has begun but is not complete.
     Coming,
     Known,
 }
 
-/// The state of a connection, as known from its incoming frames.
+/// The state of a connection, derived from its incoming frames.
 #[derive(Debug)]
 pub(crate) struct Meter {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose field block is being received, and whether the last frame of the block has
-    /// begun.
+    /// The stream whose field block is being received. The flag is true once the last frame of the
+    /// block has begun.
     block: Option<(u32, bool)>,
     allowance: Allowance,
     heads: HashMap<u32, Heads>,
@@ -73,17 +74,17 @@ impl Meter {
         }
     }
 
-    /// Whether the origin's settings have arrived. They contain its limit on streams.
+    /// Returns true if the origin's settings have arrived. They contain its limit on streams.
     pub(crate) fn settled(&self) -> bool {
         self.settings == Settings::Known
     }
 
-    /// Whether the origin accepts no more requests (GOAWAY).
+    /// Returns true if the origin accepts no more requests (GOAWAY).
     pub(crate) const fn leaving(&self) -> bool {
         self.leaving
     }
 
-    /// When bytes last arrived.
+    /// Returns the time when bytes last arrived.
     pub(crate) const fn heard(&self) -> Instant {
         self.heard
     }
@@ -103,7 +104,7 @@ impl Meter {
         }
     }
 
-    /// The first field of the stream's last field block.
+    /// Returns the kind of the first field in the stream's last field block.
     pub(crate) fn last_block(&self, stream: u32) -> FirstField {
         self.heads.get(&stream).map_or(FirstField::Regular, |heads| heads.last)
     }
@@ -116,7 +117,7 @@ impl Meter {
         self.allowance.sent(bytes);
     }
 
-    /// Notes bytes from the origin. After an error, the connection must be closed.
+    /// Notes bytes from the origin. After an error, the caller must close the connection.
     pub(crate) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<(), Flood> {
         self.heard = now;
         while let Some(event) = self.reader.next(&mut bytes) {
@@ -179,7 +180,7 @@ impl Meter {
     }
 }
 
-/// A connection to an origin. The meter sees all its incoming bytes.
+/// A connection to an origin. The meter sees all incoming bytes of the connection.
 pub(crate) struct Metered {
     stream: Transport,
     meter: Rc<RefCell<Meter>>,
@@ -199,7 +200,8 @@ impl Metered {
 }
 
 impl AsyncRead for Metered {
-    /// Fails once the origin has sent too much. The meter then knows what kind of flood this was.
+    /// Fails once the origin has sent too many frames or heads. The meter then knows the kind of
+    /// flood.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

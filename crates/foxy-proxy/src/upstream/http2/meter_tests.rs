@@ -1,4 +1,4 @@
-//! Tests the meter with frames that are written by hand.
+//! Tests the meter with hand-written frames.
 
 use super::*;
 use crate::core::frames::HEADER_BYTES;

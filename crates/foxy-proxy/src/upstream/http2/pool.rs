@@ -1,6 +1,6 @@
-//! The HTTP/2 connections of a worker, by origin. The key of an origin includes who chose it. Two
-//! keys never share a connection, whatever names are in the certificates. The pool opens no
-//! connections.
+//! The HTTP/2 connections of a worker, by origin. The key of an origin also tells who chose the
+//! origin. Two keys never share a connection, even if a certificate contains the names of both. The
+//! pool opens no connections.
 
 use crate::core::transport::Transport;
 use crate::upstream::dial::Origin;
@@ -13,17 +13,17 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Most connections to one origin. Another is opened only if the existing connections permit no
-/// more requests.
+/// Number of connections to one origin. Another connection is opened only if the existing
+/// connections permit no more requests.
 const MAX_CONNECTIONS: usize = 8;
 
-/// Most exchanges that may wait until a connection to one origin permits another request.
+/// Number of exchanges that may wait until a connection to one origin permits another request.
 const MAX_WAITING_EXCHANGES: usize = 8192;
 
-/// Most remembered origins. If there are more, origins without a connection are dropped.
+/// Number of remembered origins. If there are more, the pool drops origins without a connection.
 const MAX_ORIGINS: usize = 4096;
 
-/// The result of an attempt to connect, for all exchanges that wait for it.
+/// The result of an attempt to connect. All exchanges that wait for the attempt use it.
 pub(crate) enum DialOutcome {
     /// The origin now has one more HTTP/2 connection.
     Joined,
@@ -43,14 +43,15 @@ pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,
     chose_http1: Cell<bool>,
-    /// Most connections to this origin. Smaller after the origin has refused another connection.
+    /// Number of connections to this origin that are allowed now. The number is smaller after an
+    /// attempt to open another connection has failed.
     most: Cell<usize>,
     waiting: Cell<usize>,
     used: Cell<Instant>,
     changed: Rc<Notify>,
 }
 
-/// A place in the queue for the next request on a connection.
+/// Counts one exchange that waits until a connection permits another request.
 pub(crate) struct WaitingForRoom<'a>(&'a OriginConnections);
 
 impl Drop for WaitingForRoom<'_> {
@@ -83,19 +84,19 @@ impl OriginConnections {
         &self.changed
     }
 
-    /// Reserves space for a request. Uses the first connection with space, so that the later
-    /// connections become idle.
+    /// Reserves space for a request on the first connection with space. So the later connections
+    /// become idle and close.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)
     }
 
-    /// Whether the origin chose HTTP/1.1 last time.
+    /// Returns true if the origin chose HTTP/1.1 last time.
     pub(crate) fn chose_http1(&self) -> bool {
         self.chose_http1.get()
     }
 
-    /// The attempt in progress.
+    /// Returns the attempt in progress, if there is one.
     pub(crate) fn attempt(&self) -> Option<Rc<Attempt>> {
         self.attempt.borrow().clone()
     }
@@ -104,7 +105,7 @@ impl OriginConnections {
         self.usable() < self.most.get()
     }
 
-    /// Starts an attempt, if another connection is allowed.
+    /// Starts an attempt to connect, if another connection is allowed.
     pub(crate) fn begin(&self) -> Option<Rc<Attempt>> {
         if !self.has_room_for_another() {
             return None;
@@ -114,8 +115,8 @@ impl OriginConnections {
         Some(attempt)
     }
 
-    /// Ends an attempt. If the attempt fails, no more connections to this origin are opened beyond
-    /// the existing ones until the next sweep.
+    /// Ends an attempt to connect. If the attempt failed, no additional connections to this origin
+    /// are opened until the next sweep.
     pub(crate) fn end(&self, attempt: &Attempt, outcome: DialOutcome) {
         match &outcome {
             DialOutcome::Joined => self.chose_http1.set(false),
@@ -127,7 +128,7 @@ impl OriginConnections {
         self.changed.notify_waiters();
     }
 
-    /// Takes a place in the queue. Returns `None` if too many exchanges wait.
+    /// Counts an exchange as waiting. Returns `None` if too many exchanges wait already.
     pub(crate) fn wait(&self) -> Option<WaitingForRoom<'_>> {
         if self.waiting.get() >= MAX_WAITING_EXCHANGES {
             return None;
@@ -190,13 +191,13 @@ impl Http2Pool {
         known
     }
 
-    /// Number of connections without requests.
+    /// Returns the number of connections without requests.
     pub(crate) fn idle(&self) -> usize {
         self.all().filter(|connection| connection.idle_since().is_some()).count()
     }
 
     /// Drops origins that were not used for `idle`. If more than `most` connections are idle,
-    /// closes those that have been idle longest.
+    /// closes the connections that have been idle longest.
     pub(crate) fn sweep(&mut self, now: Instant, idle: Duration, most: usize) {
         self.origins.retain(|_, known| {
             known.prune();

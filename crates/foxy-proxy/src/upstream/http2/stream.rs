@@ -1,6 +1,6 @@
-//! One exchange over HTTP/2: a stream of a shared connection. Reading and sending happen at the
-//! same time. If the exchange is dropped before its end, the stream is reset with CANCEL, and the
-//! connection continues.
+//! Runs one exchange over HTTP/2, on a stream of a shared connection. Reading and sending happen at
+//! the same time. If the exchange is dropped before its end, the stream is reset with CANCEL, and
+//! the connection continues.
 
 use crate::core::frames::FirstField;
 use crate::upstream::error::{Http2Error, UpstreamError};
@@ -18,12 +18,12 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A body of up to this length is read completely before its head is reported. If its length is
-/// wrong, the client receives an error and not a broken answer.
+/// A body of up to this number of bytes is read completely before its head is reported. If the
+/// length is wrong, the client then receives an error instead of a broken answer.
 const MAX_WHOLE_BODY_BYTES: u64 = 16 << 10;
 
 pub(crate) struct Http2Exchange {
-    // This field must be dropped before the lease. So the connection knows that the stream has
+    // This field must be dropped before the lease. Then the connection knows that the stream has
     // ended before a waiting exchange learns that there is space.
     reading: Reading,
     sender: SendStream<Bytes>,
@@ -35,7 +35,7 @@ pub(crate) struct Http2Exchange {
     answered: bool,
 }
 
-/// The part of the response to read next.
+/// The part of the response that is read next.
 enum Reading {
     Heads(ResponseFuture),
     Body { body: RecvStream, allowed: bool },
@@ -43,11 +43,12 @@ enum Reading {
     Done,
 }
 
-/// A head and the parts of its body so far. They are reported only once the body is complete.
+/// A head and the parts of its body that have arrived. They are reported only once the body is
+/// complete.
 #[derive(Default)]
 struct Withheld {
     events: VecDeque<ResponseEvent>,
-    /// Whether more events must arrive before these are reported.
+    /// True while these events must wait for more events.
     more: bool,
 }
 
@@ -57,7 +58,7 @@ enum RequestEnd {
     /// The request ends with the data that is being sent.
     Data,
     Trailers(HeaderMap),
-    /// The request was sent, or the origin accepts no more of it.
+    /// The request was sent, or the origin accepts no more bytes of it.
     Sent,
 }
 
@@ -148,7 +149,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Reads before it sends, so that an early answer is noticed.
+    /// Reads before it sends, so that the proxy notices an early answer.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -222,8 +223,8 @@ impl Http2Exchange {
                             return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                         }
                         Some(data) => {
-                            // The window opens only when the body is read. So at most one window of
-                            // bytes waits.
+                            // The window opens only when the proxy reads the body. So at most one
+                            // window of bytes waits.
                             body.flow_control().release_capacity(data.len())?;
                             return Poll::Ready(Ok(ResponseEvent::Body(data)));
                         }
@@ -255,7 +256,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Passes as many bytes to the library as the window permits.
+    /// Passes as many bytes to the HTTP/2 library as the window permits.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         if !self.out.is_empty() {
             self.sender.reserve_capacity(self.out.len());
@@ -283,7 +284,8 @@ impl Http2Exchange {
     }
 
     /// Decides what a failure means for the exchange. If the origin refused a stream or ended it by
-    /// GOAWAY, the origin did not process the request (RFC 9113 §8.7).
+    /// GOAWAY, the origin did not process the request (RFC 9113 §8.7). The request may then be sent
+    /// again.
     fn failed(&self, failure: Failure) -> Result<WaitEnd, UpstreamError> {
         let error = match failure {
             Failure::Ours(error) => return Err(error),
