@@ -1,4 +1,4 @@
-//! Closes a store: writes collected records, makes all data durable, then writes the index. The
+//! Closes a store. Writes collected records, makes all data durable, then writes the index. The
 //! next opening trusts only a complete index.
 
 use super::files::Access;
@@ -16,14 +16,14 @@ const MAX_WRITE_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
 pub enum Closing {
-    /// Waits until earlier operations have finished.
+    /// Waits until all earlier operations have finished.
     Draining,
-    /// Data files are being made durable.
+    /// Waits until the data files are durable.
     SyncingData {
         in_flight: usize,
         has_failed: bool,
     },
-    /// The index is being written up to byte `end`.
+    /// Writes the index. Bytes up to `end` are written or in flight.
     WritingIndex {
         image: Vec<u8>,
         end: usize,
@@ -57,7 +57,7 @@ impl Slotted {
         self.flush_gathered(out);
     }
 
-    /// Continues once all earlier operations have finished.
+    /// Continues the closing once all earlier operations have finished.
     pub(super) fn progress_close(&mut self, now: Instant, out: &mut Outbox) {
         let SlottedPhase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
         self.flush_all(now, out);
@@ -97,8 +97,8 @@ impl Slotted {
         }
     }
 
-    /// Processes the sync of a data file. If a sync fails, no index is written, so the next opening
-    /// starts with an empty store.
+    /// Handles the result of a data file's sync. If a sync fails, no index is written, so the next
+    /// opening starts with an empty store.
     pub(super) fn settled(&mut self, result: Result<(), IoError>, out: &mut Outbox) {
         if let SlottedPhase::Closing {
             step: Closing::SyncingData { in_flight, has_failed }, ..
@@ -110,7 +110,8 @@ impl Slotted {
         }
     }
 
-    /// The index image of all records. If the image is full, the coldest records are left out.
+    /// Returns the index of all records as an image. If the image is full, leaves out the coldest
+    /// records.
     fn image(&mut self) -> Vec<u8> {
         let all = self.entries.coldest_first();
         let listed: Vec<ListedSlot> = all

@@ -1,4 +1,4 @@
-//! The records of the scheme: a slab with look-up by key and an order of use.
+//! The records of the scheme in an array, with look-up by key and the order of use.
 
 use super::layout::Piece;
 use crate::lru::{LinkStore, Links, Lru};
@@ -10,25 +10,25 @@ use smallvec::SmallVec;
 
 pub type EntryId = u32;
 
-/// The pieces of a record. Almost every record has one piece.
+/// The pieces of a record on disk. Almost every record has one piece.
 pub type Pieces = SmallVec<[Piece; 1]>;
 
 #[derive(Debug)]
 pub struct SlotEntry {
     pub key: Key,
-    /// The origin server.
+    /// The origin server of the record.
     pub site: Site,
-    /// Sequence number of the put.
+    /// Sequence number of the put that wrote the record.
     pub sequence: u64,
     /// Length of head and body in bytes.
     pub content: u32,
-    /// The record's place; empty while the record waits in a locality buffer.
+    /// The record's place on disk. Empty while the record waits in a locality buffer.
     pub pieces: Pieces,
-    /// The content, until it is on disk.
+    /// The record itself, until it is on disk.
     pub in_memory: Option<Record>,
-    /// Number of writes in flight that include a part of the record.
+    /// Number of writes in flight that contain a part of the record.
     pub writes: u32,
-    /// Whether a get may return the record. Other entries are removed once no write includes them.
+    /// Whether a get may return the record. Other entries are removed once no write contains them.
     pub live: bool,
     vacant: bool,
     links: Links,
@@ -68,7 +68,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Creates an empty table. `mix` is a secret, so that outsiders cannot make keys collide.
+    /// Creates an empty table. `mix` is a secret value in key hashes, so that outsiders cannot
+    /// choose keys that collide.
     pub fn new(mix: u64) -> Self {
         Self {
             slab: Slab(Vec::new()),
@@ -94,7 +95,7 @@ impl Entries {
         &mut self.slab.0[id as usize]
     }
 
-    /// Adds a live entry as the hottest. No other live entry may have its key.
+    /// Adds a live entry as the most recently used. No other live entry may have its key.
     pub fn insert(
         &mut self,
         NewEntry { key, site, sequence, content, in_memory }: NewEntry,
@@ -143,7 +144,7 @@ impl Entries {
         }
     }
 
-    /// Frees the slab place of an entry that no write includes.
+    /// Frees the place of an entry in the array. No write in flight may contain the entry.
     pub fn vacate(&mut self, id: EntryId) -> Pieces {
         let entry = &mut self.slab.0[id as usize];
         assert!(
@@ -180,7 +181,7 @@ impl Entries {
         self.live_slots * SLOT as u64
     }
 
-    /// Approximate memory in bytes.
+    /// Returns the approximate memory in bytes.
     pub fn memory(&self) -> usize {
         self.slab.0.capacity() * size_of::<SlotEntry>()
             + self.vacant.capacity() * size_of::<EntryId>()

@@ -1,5 +1,5 @@
-//! The data files. A file is opened at its first use and removed when abandoned. A file with a
-//! single record is closed after each use.
+//! The data files. A file is opened at its first use and removed after the layout has abandoned it.
+//! A file with a single record is closed after each use.
 
 use super::Slotted;
 use super::layout::FileKind;
@@ -9,7 +9,7 @@ use foxy_device::{FileId, IoBuffer, IoError, IoOp, StorePath};
 use foxy_store::contract::Outbox;
 use std::collections::{HashMap, HashSet};
 
-/// An operation on a data file that may not be open yet.
+/// An operation on a data file. The file may not be open yet.
 #[derive(Debug)]
 pub enum Access {
     /// Reads `length` bytes.
@@ -28,7 +28,7 @@ pub enum Access {
 struct OpenFile {
     id: FileId,
     is_open: bool,
-    /// Whether the missing folder of the file was created.
+    /// Whether the scheme already created the missing folder of the file.
     has_new_folder: bool,
     waiting: Vec<(Access, Job)>,
     in_flight: u32,
@@ -37,16 +37,16 @@ struct OpenFile {
 #[derive(Debug, Default)]
 pub struct Files {
     open: HashMap<u64, OpenFile>,
-    /// Files that exist on disk.
+    /// Numbers of the files that exist on disk.
     existing: HashSet<u64>,
-    /// Files with unsynced writes.
+    /// Numbers of the files that need a sync.
     dirty: HashSet<u64>,
     free_ids: Vec<u32>,
     next_id: u32,
 }
 
 impl Files {
-    /// Notes a file from an earlier run of the store.
+    /// Records that a file from an earlier run of the store exists.
     pub fn adopt(&mut self, file: u64) {
         self.existing.insert(file);
     }
@@ -85,7 +85,7 @@ impl Slotted {
         }
     }
 
-    /// Performs an access on a data file, and opens the file first if needed. `job` receives the
+    /// Performs an access to a data file. Opens the file first if needed. `job` receives the
     /// result.
     pub(super) fn access(&mut self, file: u64, access: Access, job: Job, out: &mut Outbox) {
         if let Some(open) = self.files.open.get_mut(&file) {
@@ -122,7 +122,7 @@ impl Slotted {
         self.submit(op, Job::OpenData(file), out);
     }
 
-    /// Creates the folders in `left`, the last one first, then the file.
+    /// Creates the folders in `left` from last to first. Then creates the file.
     pub(super) fn make_folders(&mut self, file: u64, mut left: Vec<StorePath>, out: &mut Outbox) {
         match left.pop() {
             Some(path) => self.submit(IoOp::MakeDir { path }, Job::MakeFolder(file, left), out),
@@ -148,7 +148,7 @@ impl Slotted {
         self.submit(op, job, out);
     }
 
-    /// Continues after an open. If the open failed, all waiting accesses fail.
+    /// Handles the result of an open. If the open failed, all waiting accesses fail.
     pub(super) fn data_opened(
         &mut self,
         file: u64,
@@ -188,7 +188,7 @@ impl Slotted {
         }
     }
 
-    /// Finishes an access, and closes a file that will not be needed again.
+    /// Finishes an access. Closes a file that is abandoned or has a single record.
     pub(super) fn accessed(&mut self, file: u64, out: &mut Outbox) {
         let is_abandoned = !self.files.exists(file);
         let Some(open) = self.files.open.get_mut(&file) else { return };
@@ -208,8 +208,8 @@ impl Slotted {
         self.files.free_ids.push(id.0);
     }
 
-    /// Removes the files that the layout abandoned. Returns whether one of them did not exist on
-    /// disk, so that its space is free at once.
+    /// Removes the files that the layout abandoned. Returns true if one of them did not exist on
+    /// disk. Its space is then free at once.
     pub(super) fn remove_abandoned(&mut self, out: &mut Outbox) -> bool {
         let mut gone_at_once = false;
         for file in self.layout.take_abandoned() {

@@ -1,5 +1,5 @@
-//! Puts: admission, eviction, placement and writes. Gets find a new record at once: in memory until
-//! it is on disk.
+//! Handles puts: admission, eviction, placement and writes. A get finds a new record at once,
+//! because the record stays in memory until it is on disk.
 
 use super::entries::{EntryId, NewEntry, Pieces, SlotEntry};
 use super::files::Access;
@@ -13,10 +13,10 @@ use foxy_store::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Si
 use foxy_store::layout::SLOT;
 use foxy_store::record::{self, slots_for};
 
-/// The result of the search for space.
+/// The result of a search for space.
 enum Room {
     At(Pieces),
-    /// After an abandoned file is removed.
+    /// Space is free after an abandoned file is removed.
     Later,
     Never,
 }
@@ -66,8 +66,8 @@ impl Slotted {
         })
     }
 
-    /// Evicts until the record fits below the high watermark, then until the low watermark is
-    /// reached (R50).
+    /// Evicts records if the new record does not fit below the high watermark. Then evicts until
+    /// the record fits below the low watermark (requirement R50).
     fn make_room(&mut self, slots: u32, out: &mut Outbox) {
         let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
         let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));
@@ -92,7 +92,7 @@ impl Slotted {
         true
     }
 
-    /// Places and writes records in order. Records without space are dropped.
+    /// Places and writes records in this order. Drops records that find no space.
     pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
         for &id in records {
             let entry = self.entries.get(id);
@@ -111,7 +111,7 @@ impl Slotted {
         }
     }
 
-    /// Places the records that waited for the removal of a file.
+    /// Places the records that waited until a file was removed.
     pub(super) fn place_waiting(&mut self, now: Instant, out: &mut Outbox) {
         for Unplaced { id, bytes } in std::mem::take(&mut self.unplaced) {
             self.waiting -= bytes;
@@ -143,8 +143,8 @@ impl Slotted {
         }
     }
 
-    /// Drops every record that starts in a piece. Returns false while one of these records is being
-    /// written.
+    /// Drops every record that starts in a piece. Returns false while a write of one of these
+    /// records is in flight.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
         let Piece { file, first, slots } = piece;
         let range = RecordStart::before(file, first)..RecordStart::before(file, first + slots);
@@ -158,7 +158,7 @@ impl Slotted {
         self.starts.range(range).next().is_none()
     }
 
-    /// Notes where a record starts. Layouts that clear pieces need this, and prefetching.
+    /// Records where a record starts. Prefetching and layouts that clear pieces need the starts.
     pub(super) fn note_start(&mut self, id: EntryId, pieces: &Pieces) {
         if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()
@@ -202,7 +202,7 @@ impl Slotted {
         self.access(file, Access::Write { offset, buffer }, job, out);
     }
 
-    /// Finishes the write of a batch. If the write failed, its records are dropped.
+    /// Finishes the write of a batch. If the write failed, drops its records.
     pub(super) fn batch_written(
         &mut self,
         bytes: usize,
@@ -243,7 +243,7 @@ impl Slotted {
         }
     }
 
-    /// After a hit, writes the record again at the write position, like coss.
+    /// Writes the record again at the write position after a hit, like coss.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.store.waiting_bytes {
             let SlotEntry { key, site, .. } = *self.entries.get(id);

@@ -1,19 +1,20 @@
-//! The packetizer (R25) collects contiguous writes and releases them as whole granules (pages or
-//! stripes). Without collecting (R22), every piece is written at once.
+//! The packetizer (requirement R25): collects contiguous writes and releases them as whole
+//! granules, which are pages or stripes. Without collecting (requirement R22), every piece is
+//! written at once.
 
 use super::entries::EntryId;
 use super::layout::Piece;
 use foxy_base::Instant;
 use foxy_store::layout::SLOT;
 
-/// One write.
+/// One write of contiguous bytes to a file.
 #[derive(Debug)]
 pub struct Batch {
     pub file: u64,
-    /// Number of the first slot.
+    /// Number of the first slot in the file.
     pub first: u32,
     pub bytes: Vec<u8>,
-    /// The records with bytes in this batch.
+    /// The records that have bytes in this batch.
     pub records: Vec<EntryId>,
 }
 
@@ -36,9 +37,9 @@ impl Gather {
         Self { granule, pending: None, since: Instant::ZERO }
     }
 
-    /// Adds a piece of a record and appends full batches to `out`. Each batch lists the records
-    /// that have bytes in it, each once. Returns the number of new listings, including the pending
-    /// batch.
+    /// Adds a piece of a record and appends full batches to `out`. Each batch lists every record
+    /// that has bytes in it. Returns how many times a batch, full or pending, newly lists the
+    /// record.
     pub fn add(
         &mut self,
         piece: Piece,
@@ -92,7 +93,7 @@ impl Gather {
         self.pending.take()
     }
 
-    /// Arrival time of the oldest collected bytes.
+    /// Returns the arrival time of the oldest collected bytes.
     pub fn waiting_since(&self) -> Option<Instant> {
         self.pending.as_ref().map(|_| self.since)
     }
@@ -102,8 +103,8 @@ impl Gather {
 mod tests {
     use super::*;
 
-    /// Adds pieces `(first slot, slots)` as records 0, 1, … and compares the batches with `(first
-    /// slot, slots, records)`.
+    /// Adds pieces `(first slot, slots)` as records 0, 1, … and checks the resulting batches. An
+    /// expected batch is `(first slot, slots, records)`.
     fn check(granule: u32, pieces: &[(u32, u32)], expected: &[(u32, u32, &[EntryId])]) {
         let mut gather = Gather::new(granule);
         let (mut out, mut listed) = (Vec::new(), 0);

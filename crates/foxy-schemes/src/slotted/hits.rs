@@ -1,5 +1,5 @@
-//! Gets. A record in memory is returned at once. Other records need verified reads, started at once
-//! or in sorted batches.
+//! Handles gets. A record in memory is returned at once. Other records need a read and a check of
+//! the bytes. Reads start at once or in sorted batches.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -46,7 +46,7 @@ pub struct Hits {
     waiting: Vec<PendingGet>,
     since: Instant,
     reading: HashMap<u64, Reading>,
-    /// Records that a read in flight prefetches, with the number of the read.
+    /// Records that a read in flight prefetches. The value is the number of the read.
     coming: HashMap<EntryId, u64>,
     /// Number of gets that wait for prefetched records.
     also: usize,
@@ -70,13 +70,13 @@ impl Hits {
         self.waiting.len() + self.reading.len() + self.also
     }
 
-    /// Whether a read in flight prefetches the record.
+    /// Returns whether a read in flight prefetches the record.
     pub fn is_coming(&self, id: EntryId) -> bool {
         self.coming.contains_key(&id)
     }
 
-    /// Lets a get wait for a read that prefetches its record. Returns false if there is no such
-    /// read.
+    /// Lets a get wait for the read that prefetches its record. Returns false if no read prefetches
+    /// it.
     fn join(&mut self, get: PendingGet) -> bool {
         let reading =
             self.coming.get(&get.wanted.entry).and_then(|number| self.reading.get_mut(number));
@@ -86,7 +86,7 @@ impl Hits {
         true
     }
 
-    /// When the waiting reads must start, even if they are few.
+    /// Returns the time at which the waiting reads must start, even if the batch is not full.
     pub fn deadline(&self) -> Option<Instant> {
         match self.order {
             ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => {
@@ -134,7 +134,7 @@ impl Slotted {
         }
     }
 
-    /// Starts the waiting reads in disk order.
+    /// Starts the waiting reads in the order of their places on disk.
     pub(super) fn release_reads(&mut self, out: &mut Outbox) {
         let mut waiting = std::mem::take(&mut self.hits.waiting);
         waiting.sort_by_key(|get| {
@@ -145,7 +145,7 @@ impl Slotted {
         }
     }
 
-    /// Whether the index still contains the requested record.
+    /// Returns whether the index still contains the requested record.
     pub(super) fn still_there(&self, wanted: &WantedHit) -> bool {
         let entry = self.entries.get(wanted.entry);
         entry.live && entry.key == wanted.key && entry.sequence == wanted.sequence
@@ -217,7 +217,7 @@ impl Slotted {
     }
 
     /// Answers the get of a read, then the gets that waited for neighbouring records. If a read
-    /// with neighbours failed, the record is read again alone.
+    /// with neighbours failed, reads the requested record again without them.
     fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
         let Reading { get, parts, error, neighbours, also, .. } = reading;
         let wanted = get.wanted;
@@ -244,7 +244,7 @@ impl Slotted {
         }
     }
 
-    /// Answers a get. It never returns a record that was replaced, removed or evicted meanwhile.
+    /// Answers a get. Returns no record that was replaced, removed or evicted during the read.
     fn answer_read(
         &mut self,
         PendingGet { ticket, wanted }: PendingGet,

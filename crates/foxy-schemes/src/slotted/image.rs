@@ -1,5 +1,5 @@
 //! The index of a closed store as one checksummed image, coldest record first. An image is valid
-//! for one opening only. The decoder trusts no input.
+//! for one opening only. The decoder checks all its input.
 
 use super::entries::Pieces;
 use super::layout::Piece;
@@ -18,7 +18,7 @@ const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 pub struct ListedSlot {
     pub key: Key,
     pub site: Site,
-    /// Sequence number of the put.
+    /// Sequence number of the put that wrote the record.
     pub sequence: u64,
     /// Length of head and body in bytes.
     pub content: u32,
@@ -31,7 +31,7 @@ impl ListedSlot {
     }
 }
 
-/// Encodes records as an image of whole pages, for one generation of the store.
+/// Encodes records as an image of whole pages. The image is valid for one generation of the store.
 pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
     let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
@@ -61,7 +61,8 @@ pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u
     image
 }
 
-/// Number of bytes after the head of an image of this generation; `None` if the head is wrong.
+/// Returns the number of bytes after the head of an image. Returns `None` if the head is damaged or
+/// of another generation.
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;
     let sound = head[..8] == *MAGIC
@@ -70,7 +71,7 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     if sound { number(&head[16..24]) } else { None }
 }
 
-/// Decodes an image; `None` if any check fails.
+/// Decodes an image. Returns `None` if a check fails.
 pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;

@@ -1,5 +1,6 @@
-//! Locality buffers (R28). The records of one origin server are collected in a buffer. They are
-//! written together once the buffer is full, or when another server needs the buffer (R29).
+//! Locality buffers (requirement R28). A buffer collects the records of one origin server. The
+//! records are written together when the buffer is full, or when another server needs it
+//! (requirement R29).
 
 use super::entries::EntryId;
 use foxy_base::{Instant, Random};
@@ -7,7 +8,8 @@ use foxy_store::contract::Site;
 use foxy_store::layout::SLOT;
 use std::collections::HashMap;
 
-/// Which buffer to empty when another server needs a buffer (R29). The paper does not name a rule.
+/// Selects the buffer to empty when another server needs a buffer (requirement R29). The paper
+/// names no rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferChoice {
     /// The buffer that has received no record for the longest time.
@@ -52,7 +54,7 @@ impl Locality {
         }
     }
 
-    /// Adds a record. Returns the records to write now, in order.
+    /// Adds a record. Returns the records to write now, in this order.
     pub fn add(&mut self, site: Site, record: EntryId, slots: u32, now: Instant) -> Vec<EntryId> {
         let bytes = slots as usize * SLOT;
         let mut leaving = Vec::new();
@@ -124,13 +126,14 @@ impl Locality {
         }
     }
 
-    /// Arrival time of the oldest waiting record.
+    /// Returns the arrival time of the oldest waiting record.
     pub fn waiting_since(&self) -> Option<Instant> {
         let filled = self.buffers.iter().filter(|buffer| !buffer.records.is_empty());
         filled.map(|buffer| buffer.since).min()
     }
 
-    /// Removes and returns the records of buffers filled at `then` or earlier.
+    /// Removes and returns the records of each buffer whose oldest record arrived at `then` or
+    /// earlier.
     pub fn flush(&mut self, then: Instant) -> Vec<EntryId> {
         let mut leaving = Vec::new();
         for buffer in &mut self.buffers {

@@ -1,11 +1,12 @@
-//! The schemes from the papers that keep many records in a file (R20–R28, R61): slots of 512 bytes
-//! and an index in memory. A plan sets the layout and the order of writes and reads. This file has
-//! the state and passes events on; `fill`, `hits`, `open` and `close` contain the operations.
+//! The schemes from the papers that keep many records in one file (requirements R20–R28, R61). A
+//! file consists of slots of 512 bytes, and the index is in memory. A plan sets the layout and the
+//! order of writes and reads. This file contains the state and passes events on. `fill`, `hits`,
+//! `open` and `close` contain the operations.
 //!
 //! A get never returns wrong content, because only a cleanly closed store is trusted. An opening
-//! claims the store durably before it serves. After a crash, the claim and the index on disk
-//! disagree, and the store starts empty with a new secret. So these schemes never wait for a sync.
-//! The scheme `stream-packetizer` can recover after a crash.
+//! durably raises the generation of the store before it serves. After a crash, the index on disk
+//! has an older generation. Then the store starts empty with a new secret. So these schemes never
+//! wait for a sync while they serve. The scheme `stream-packetizer` can recover after a crash.
 
 mod close;
 mod entries;
@@ -53,15 +54,15 @@ use prefetch::Prefetch;
 use std::collections::{BTreeSet, HashMap};
 use work::Job;
 
-/// The control file: superblocks and the index of a closed store.
+/// The control file. It contains the superblocks and the index of a closed store.
 const CONTROL: FileId = FileId(0);
-/// Number of pages of the control file before the index.
+/// Number of pages before the index in the control file.
 const SUPERBLOCKS: usize = 2;
-/// The index of a closed store may use one of this many parts of the store.
+/// The index of a closed store may take 1/32 of the store's size.
 const INDEX_SHARE: u64 = 32;
-/// Slots in a page of the packetizer: 8 KiB, as on the paper's machine.
+/// Number of slots in a page of the packetizer: 8 KiB, as on the paper's machine.
 const PAGE_SLOTS: u32 = 16;
-/// Bytes of a locality buffer (R28).
+/// Size of a locality buffer in bytes (requirement R28).
 const SITE_BUFFER: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -80,7 +81,7 @@ struct Unplaced {
     bytes: usize,
 }
 
-/// The place where a record starts.
+/// The position at which a record starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordStart {
     file: u64,
@@ -89,13 +90,13 @@ struct RecordStart {
 }
 
 impl RecordStart {
-    /// A value that sorts before all records that start at this slot.
+    /// Returns a value that sorts before all records that start at this slot.
     const fn before(file: u64, first: u32) -> Self {
         Self { file, first, id: 0 }
     }
 }
 
-/// The scheme, created by [`crate::SchemeName::make`].
+/// A slotted scheme. [`crate::SchemeName::make`] creates it.
 pub(crate) struct Slotted {
     plan: Plan,
     settings: SchemeSettings,
@@ -105,7 +106,7 @@ pub(crate) struct Slotted {
     secret: Secret,
     entries: Entries,
     layout: Box<dyn Layout>,
-    /// Starts of records. Layouts that clear pieces need them, and prefetching.
+    /// Starts of records. Prefetching and layouts that clear pieces need them.
     starts: BTreeSet<RecordStart>,
     gather: Gather,
     locality: Option<Locality>,
@@ -113,7 +114,7 @@ pub(crate) struct Slotted {
     prefetch: Prefetch,
     files: Files,
     sequence: u64,
-    /// Bytes that are being collected or written, or that wait for space.
+    /// Number of bytes that are collected, in flight, or waiting for space.
     waiting: usize,
     /// Records that wait until an abandoned file is removed.
     unplaced: Vec<Unplaced>,
@@ -126,17 +127,17 @@ fn slots_of(size: u64) -> u32 {
     u32::try_from(size.saturating_sub(control) / SLOT as u64).unwrap_or(u32::MAX)
 }
 
-/// Most slots to collect: half of `waiting_bytes`.
+/// Returns the maximum number of slots to collect: half of `waiting_bytes`.
 fn most_gathered(settings: &SchemeSettings) -> u32 {
     u32::try_from(settings.store.waiting_bytes / 2 / SLOT).unwrap_or(u32::MAX).max(1)
 }
 
-/// Bytes for the index of a closed store, in whole pages.
+/// Returns the number of bytes for the index of a closed store, in whole pages.
 fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
-/// Number of locality buffers: the setting, but no more than fit in a quarter of the store.
+/// Returns the number of locality buffers: the setting, but at most a quarter of the store's size.
 pub fn locality_buffers(settings: &SchemeSettings) -> usize {
     let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
     usize::from(settings.locality_buffers).min(room).max(1)
@@ -181,7 +182,8 @@ impl Slotted {
         }
     }
 
-    /// The refusals of requests in a phase that serves no requests.
+    /// Returns the refusals of a phase that serves no requests. Returns `None` while the store
+    /// serves.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             SlottedPhase::Serving => None,
@@ -201,7 +203,7 @@ impl Slotted {
         statistics.index_bytes.set(memory as u64);
     }
 
-    /// Drops a record. Its space is free once no write includes it.
+    /// Drops a record. Its space becomes free once no write in flight contains the record.
     fn drop_live(&mut self, id: EntryId, out: &mut Outbox) {
         if let Some(locality) = &mut self.locality
             && self.entries.get(id).pieces.is_empty()

@@ -1,5 +1,5 @@
-//! Opens a store: reads the control file and the index of the last close, checks the data files,
-//! then claims the store durably.
+//! Opens a store. Reads the control file and the index of the last close, and checks the data
+//! files. Then claims the store durably, so that the old index becomes invalid.
 
 use super::entries::NewEntry;
 use super::image::{self, ListedSlot};
@@ -19,38 +19,38 @@ use std::collections::VecDeque;
 const MAX_READ_BYTES: usize = 1 << 20;
 
 const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
-/// Attempts to claim the store on a failing device.
+/// Number of attempts to claim the store on a failing device.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 #[derive(Debug)]
 pub enum Opening {
     Control,
     Creating,
-    /// The new file is being made durable. Otherwise records could be written to a file that
-    /// vanishes in a crash.
+    /// Makes the new control file durable. Otherwise a crash could remove the file after records
+    /// were written.
     Created,
-    /// The superblocks of a file of `size` bytes are being read.
+    /// Reads the superblocks of a control file of `size` bytes.
     Superblocks {
         size: u64,
     },
-    /// The index is being read. `length` is known after the first page.
+    /// Reads the index. `length` is known after the first page.
     Index {
         bytes: Vec<u8>,
         length: Option<usize>,
     },
     Directory,
-    /// The folders are being listed: `path` now, the folders in `next` later. The files in `stale`
-    /// will be removed.
+    /// Lists the folder `path`. Later lists the folders in `next`, then removes the files in
+    /// `stale`.
     Listing {
         path: StorePath,
         next: Vec<StorePath>,
         stale: Vec<StorePath>,
     },
-    /// Stale files are being removed; `left` of them remain.
+    /// Removes stale files. `left` files remain.
     Removing {
         left: usize,
     },
-    /// The remaining steps of the claim.
+    /// Claims the store. `steps` are the remaining steps.
     Claiming {
         steps: VecDeque<OpenStep>,
         attempt: u32,
@@ -59,7 +59,7 @@ pub enum Opening {
 
 #[derive(Debug)]
 pub enum OpenStep {
-    /// Writes this copy of the superblock.
+    /// Writes this copy of the superblock: 0 or 1.
     Write(usize),
     Sync,
 }
@@ -247,7 +247,7 @@ impl Slotted {
         self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
     }
 
-    /// Lists the next folder. After the last folder, removes stale files.
+    /// Lists the next folder. After the last folder, removes the stale files.
     fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
         match next.pop() {
             Some(path) => {
@@ -258,8 +258,8 @@ impl Slotted {
         }
     }
 
-    /// Judges a folder entry. Folders are listed next, files without a record are stale, and
-    /// foreign entries stay untouched.
+    /// Decides about a directory entry. A folder is listed next, and a file without a record is
+    /// stale. An entry of another program stays untouched.
     fn judge_entry(
         &mut self,
         folder: &StorePath,
@@ -296,7 +296,7 @@ impl Slotted {
         }
     }
 
-    /// Makes the index on disk invalid by raising the generation.
+    /// Raises the generation, so that the index on disk becomes invalid.
     fn claim(&mut self, out: &mut Outbox) {
         self.superblock.generation += 1;
         self.superblock.opens += 1;
@@ -305,7 +305,7 @@ impl Slotted {
         self.claim_durably(1, out);
     }
 
-    /// Writes and syncs both copies of the superblock. This overwrites the result of a failed
+    /// Writes and syncs both copies of the superblock. The writes replace the bytes of a failed
     /// attempt.
     fn claim_durably(&mut self, attempt: u32, out: &mut Outbox) {
         let steps = [OpenStep::Write(0), OpenStep::Sync, OpenStep::Write(1), OpenStep::Sync];

@@ -1,4 +1,4 @@
-//! The plans that define the slotted schemes: a layout, a write order and a read order.
+//! The plans of the slotted schemes. A plan consists of a layout, a write order and a read order.
 
 use super::layout::LayoutKind;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// The order of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOrder {
-    /// Each record in its own write, in order of arrival (R22).
+    /// Each record is a separate write, in the order of arrival (requirement R22).
     Arrival,
-    /// Contiguous records collected into whole pages (R25).
+    /// Contiguous records are collected into whole pages (requirement R25).
     Pages,
-    /// Records collected into the stripes of the layout (R61).
+    /// Records are collected into the stripes of the layout (requirement R61).
     Stripes,
-    /// Records grouped by origin server, then collected into pages (R28).
+    /// Records are grouped by origin server, then collected into pages (requirement R28).
     Sites,
 }
 
@@ -20,27 +20,28 @@ pub enum WriteOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
     Eager,
-    /// Sorted batches of `count` reads, or fewer reads after the time `patience` (R26, R27).
+    /// Sorted batches of `count` reads. After the time `patience`, a smaller batch starts
+    /// (requirements R26, R27).
     Batched {
         count: usize,
         patience: Duration,
     },
 }
 
-/// The effect of a hit on disk.
+/// The effect of a hit on a record on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHit {
-    /// Note the use. The least recently used record is evicted first.
+    /// Records the use. The least recently used record is evicted first.
     Touch,
-    /// Write the record again at the write position. The record written longest ago is evicted
-    /// first (R65).
+    /// Writes the record again at the write position. The record that was written longest ago is
+    /// evicted first (requirement R65).
     Rewrite,
 }
 
 /// The definition of a slotted scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The name, in the table of schemes and in file names.
+    /// The name in the table of schemes and in file names.
     pub name: &'static str,
     /// The placement of records.
     pub layout: LayoutKind,
@@ -54,7 +55,7 @@ pub struct Plan {
 
 const LAZY: ReadOrder = ReadOrder::Batched { count: 10, patience: Duration::from_millis(250) };
 
-/// STREAM.
+/// The scheme STREAM of the paper.
 pub const STREAM: Plan = Plan {
     name: "stream",
     layout: LayoutKind::Cyclic,
@@ -63,25 +64,25 @@ pub const STREAM: Plan = Plan {
     on_hit: OnHit::Touch,
 };
 
-/// STREAM-PACKETIZER as described in the paper.
+/// The scheme STREAM-PACKETIZER as the paper describes it.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
-/// LAZY-READS.
+/// The scheme LAZY-READS of the paper.
 pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: LAZY, ..PACKETIZER };
 
-/// LAZY-READS-LOC.
+/// The scheme LAZY-READS-LOC of the paper.
 pub const LAZY_READS_LOC: Plan =
     Plan { name: "lazy-reads-loc", writes: WriteOrder::Sites, ..LAZY_READS };
 
-/// BUDDY.
+/// The scheme BUDDY of the paper.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
-/// SQUIDM of the cited work (R37): small records in a mapped file, whose pages are written once
-/// they are full.
+/// The scheme SQUIDM of the cited work (requirement R37). Small records are in a mapped file, whose
+/// pages are written once they are full.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
-/// SQUIDMLA: like SQUIDM, but small records are grouped by origin server and never cross a page
-/// boundary.
+/// The scheme SQUIDMLA. Unlike SQUIDM, it groups small records by origin server. These records
+/// never cross a page boundary.
 pub const SQUIDMLA: Plan = Plan {
     name: "squidmla",
     layout: LayoutKind::MappedAligned,
@@ -89,7 +90,7 @@ pub const SQUIDMLA: Plan = Plan {
     ..PACKETIZER
 };
 
-/// Squid's coss.
+/// Squid's scheme coss.
 pub const COSS: Plan = Plan {
     name: "coss",
     layout: LayoutKind::Ring,

@@ -1,5 +1,6 @@
-//! Prefetching (R36): a read also fetches the following records of the same origin server. They
-//! stay in a small memory until a get needs them. The reads themselves are in `hits`.
+//! Prefetching (requirement R36). A read also fetches the following records of the same origin
+//! server. They stay in a small memory until a get needs them. The module `hits` performs the
+//! reads.
 
 use super::entries::EntryId;
 use super::hits::WantedHit;
@@ -9,7 +10,7 @@ use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
 use std::collections::{BTreeMap, HashMap};
 
-/// The memory has space for the prefetched bytes of this many reads.
+/// The memory has space for the prefetched bytes of this number of reads.
 const KEPT_READS: usize = 16;
 
 #[derive(Debug)]
@@ -22,7 +23,7 @@ struct Kept {
 /// Prefetched records that no get has requested yet.
 #[derive(Debug)]
 pub struct Prefetch {
-    /// Most bytes that a read prefetches; 0 disables prefetching.
+    /// Maximum number of bytes that a read prefetches; 0 disables prefetching.
     limit: usize,
     kept: HashMap<EntryId, Kept>,
     by_turn: BTreeMap<u64, EntryId>,
@@ -39,7 +40,7 @@ impl Prefetch {
         self.limit > 0
     }
 
-    /// Stores a prefetched record. Returns how many older records it displaced.
+    /// Stores a prefetched record. Returns the number of older records that this displaced.
     fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
         self.turns += 1;
         self.bytes += record.len();
@@ -63,7 +64,7 @@ impl Prefetch {
         Some(kept)
     }
 
-    /// Approximate memory in bytes.
+    /// Returns the approximate memory in bytes.
     pub const fn memory(&self) -> usize {
         self.bytes
     }
@@ -76,8 +77,8 @@ pub struct Neighbour {
 }
 
 impl Slotted {
-    /// The records to prefetch: records of the same server that follow without a gap, within the
-    /// limit.
+    /// Returns the records to prefetch: records of the same server that follow without a gap,
+    /// within the limit.
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
         let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };
@@ -105,7 +106,7 @@ impl Slotted {
         found
     }
 
-    /// Stores the valid prefetched records, which are at the end of `bytes`.
+    /// Stores the valid prefetched records. Their bytes are at the end of `bytes`.
     pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
         let along: u32 = neighbours.iter().map(|neighbour| neighbour.slots).sum();
         let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);

@@ -1,5 +1,5 @@
-//! Counts the disk operations of each plan on an in-memory device. A separate suite tests the
-//! contract.
+//! Counts the disk operations of each plan on a device in memory. A separate suite tests the
+//! behaviour that all schemes share.
 
 mod ahead;
 
@@ -13,7 +13,7 @@ use foxy_store::engine::Ask;
 use foxy_store::step::StepDriver;
 use std::time::Duration;
 
-/// Body bytes of a record of exactly `slots` slots.
+/// Returns the number of body bytes of a record that takes exactly `slots` slots.
 const fn body_of(slots: usize) -> usize {
     slots * SLOT - foxy_store::record::HEADER
 }
@@ -22,7 +22,7 @@ fn settings() -> SchemeSettings {
     SchemeSettings { high_watermark: 100, low_watermark: 100, ..SchemeSettings::with_size(4 << 20) }
 }
 
-/// A device that changes each operation before it performs it.
+/// A device that changes each operation before it performs the operation.
 struct Spoilt {
     inner: Memory,
     spoil: fn(IoOp) -> IoOp,
@@ -76,7 +76,7 @@ impl<D: Device> Store<D> {
         matches!(found.expect("answered within the patience"), Answer::Found(_))
     }
 
-    /// The number of creates, writes and reads since the last call.
+    /// Returns the numbers of creates, writes and reads since the last call.
     fn counts(&self, before: &mut [u64; 3]) -> [u64; 3] {
         let statistics = &self.observer.statistics;
         let now = [statistics.creates.get(), statistics.writes.get(), statistics.reads.get()];
@@ -86,8 +86,8 @@ impl<D: Device> Store<D> {
     }
 }
 
-/// The number of creates, writes and reads for a put. The file that it uses already exists if it is
-/// shared.
+/// Returns the numbers of creates, writes and reads for a put. An earlier put has already created a
+/// shared file.
 fn cost_of_a_put(plan: Plan, slots: usize) -> [u64; 3] {
     let mut store = Store::open(plan, Memory::default(), &settings());
     store.put(1, slots, 1);

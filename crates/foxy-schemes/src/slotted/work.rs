@@ -1,4 +1,4 @@
-//! The operations in flight: their purposes, and the function that passes results on.
+//! The operations in flight with their purposes, and the function that passes results on.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -14,10 +14,9 @@ pub enum Job {
     Open,
     /// A step of closing the store.
     CloseStep,
-    /// Opening or creating a data file.
+    /// Opens or creates a data file.
     OpenData(u64),
-    /// Creating a folder for a new data file. The remaining folders are created afterwards, the
-    /// last one first.
+    /// Creates a folder for a new data file. The remaining folders follow, from last to first.
     MakeFolder(u64, Vec<StorePath>),
     Read {
         file: u64,
@@ -29,13 +28,13 @@ pub enum Job {
         bytes: usize,
         records: Vec<EntryId>,
     },
-    /// Making a data file durable before the index is written.
+    /// Makes a data file durable before the index is written.
     Settle(u64),
-    /// Closing a file.
+    /// Closes a file.
     Close(FileId),
-    /// Removing an abandoned data file.
+    /// Removes an abandoned data file.
     Remove(u64),
-    /// Removing a data file from an earlier incarnation.
+    /// Removes a data file from an earlier incarnation of the store.
     RemoveStale,
 }
 
@@ -92,7 +91,7 @@ impl Slotted {
     }
 }
 
-/// The buffer of a read that returned all of its bytes.
+/// Returns the buffer of a read if the read filled the buffer.
 pub fn filled(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(buffer)) if count == buffer.len() => Ok(buffer),

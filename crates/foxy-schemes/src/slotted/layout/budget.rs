@@ -1,5 +1,5 @@
-//! The space of layouts with many files: the slots used by all files, the files of single records,
-//! and the abandoned files. The slots of a file become free when the file is removed.
+//! Counts the space of layouts with many files: slots of all files, files with a single record, and
+//! abandoned files. The slots of a file become free when the file is removed.
 
 use super::Piece;
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 pub struct Budget {
     slots: u32,
     taken: u32,
-    /// Files of single records, with their number of slots.
+    /// Files with a single record. The value is the number of slots.
     singles: HashMap<u64, u32>,
     abandoned: Vec<u64>,
-    /// Abandoned files with their slots. The slots stay in use until the file is removed.
+    /// Slots of the abandoned files. The slots stay in use until the file is removed.
     abandoned_slots: HashMap<u64, u32>,
 }
 
@@ -38,7 +38,7 @@ impl Budget {
         self.slots - self.taken >= slots
     }
 
-    /// Whether there will be space once all abandoned files are removed.
+    /// Returns whether `slots` slots will be free once all abandoned files are removed.
     pub fn will_have_room(&self, slots: u32) -> bool {
         self.slots - self.taken + self.abandoned_slots.values().sum::<u32>() >= slots
     }
@@ -53,7 +53,7 @@ impl Budget {
         self.abandoned_slots.insert(file, slots);
     }
 
-    /// Returns abandoned files, each of them only once.
+    /// Removes and returns the abandoned files that no earlier call returned.
     pub fn take_abandoned(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.abandoned)
     }
@@ -68,7 +68,7 @@ impl Budget {
         Piece { file, first: 0, slots }
     }
 
-    /// Abandons the file of a single record. Returns false if the record shares a file.
+    /// Abandons the file if it has a single record. Otherwise returns false.
     pub fn free_single(&mut self, file: u64) -> bool {
         let slots = self.singles.remove(&file);
         if let Some(slots) = slots {
@@ -77,7 +77,7 @@ impl Budget {
         slots.is_some()
     }
 
-    /// Adopts the file of a single record from an earlier run. Returns false if its values are
+    /// Adopts a file with a single record from an earlier run. Returns false if the values are
     /// impossible.
     pub fn adopt_single(&mut self, Piece { file, first, slots }: Piece) -> bool {
         let sound = first == 0 && self.has_room(slots) && !self.singles.contains_key(&file);

@@ -1,12 +1,13 @@
-//! The layout of BUDDY (R20). Each file stores records of one size, and a record takes the first
-//! free place. A record above the threshold has its own file. The space of a file becomes free only
-//! when the file is empty. So a full store may put a record into a larger free place.
+//! The layout of BUDDY (requirement R20). A file contains records of one size, and a record takes
+//! the first free place. A record above the threshold has its own file. The space of a file becomes
+//! free only when the file is empty. So a full store may put a record into a larger place.
 
 use super::budget::Budget;
 use super::{FileKind, Layout, Piece, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The low bits of a file number give the slots of each place; 0 for a file of a single record.
+/// Number of low bits of a file number that contain the slots per place. The slots are 0 for a file
+/// with a single record.
 const SIZE_BITS: u32 = 16;
 
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub struct Classes {
     threshold: u32,
     budget: Budget,
     next_serial: u64,
-    /// Files by number of slots in a place.
+    /// Files by the number of slots of their places.
     classes: BTreeMap<u32, Class>,
 }
 
@@ -50,7 +51,7 @@ impl Classes {
         (self.next_serial << SIZE_BITS) + u64::from(size)
     }
 
-    /// Abandons empty files until there is enough space, now or after their removal.
+    /// Abandons empty files until `slots` slots are free now or after the removal of these files.
     fn make_room(&mut self, slots: u32) {
         while !self.budget.will_have_room(slots)
             && let Some(size) =

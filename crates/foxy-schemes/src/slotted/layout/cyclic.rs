@@ -1,12 +1,13 @@
-//! The layout of STREAM (R22): one preallocated file. A record takes the next free slots after the
-//! last record, usually contiguous. At the end of the file, the search continues at the start.
+//! The layout of STREAM (requirement R22): one preallocated file. A record takes the next free
+//! slots after the last record. These slots are usually contiguous. At the end of the file, the
+//! search continues at the start.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
 const BITS: u32 = 64;
 
-/// A bitmap of used slots.
+/// A bitmap of the used slots.
 #[derive(Debug)]
 pub struct Cyclic {
     used: Vec<u64>,
@@ -40,7 +41,7 @@ impl Cyclic {
         self.free = if used { self.free - piece.slots } else { self.free + piece.slots };
     }
 
-    /// The first free slot between `from` and the end of the file.
+    /// Returns the first free slot at or after `from` in the file.
     fn next_free(&self, from: u32) -> Option<u32> {
         let mut index = (from / BITS) as usize;
         let mut free = !*self.used.get(index)? & (u64::MAX << (from % BITS));
@@ -53,7 +54,7 @@ impl Cyclic {
         }
     }
 
-    /// Number of consecutive free slots starting at `first`, at most `most`.
+    /// Returns the number of consecutive free slots from `first`, at most `most`.
     fn run_length(&self, first: u32, most: u32) -> u32 {
         let end = first.saturating_add(most).min(self.slots);
         let mut slot = first;
@@ -76,7 +77,7 @@ impl Cyclic {
         self.free == self.slots
     }
 
-    /// Takes the next run of free slots that lies within one page of `page` slots.
+    /// Takes the next run of `slots` free slots that lies within one page of `page` slots.
     pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
         let first = self
             .next_within(self.cursor, slots, page)

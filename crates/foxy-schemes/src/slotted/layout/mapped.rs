@@ -1,37 +1,37 @@
-//! The layout of SQUIDM and SQUIDMLA (R37). Small records are stored cyclically in a mapped file.
-//! Each larger record has its own file in Squid's folders. The mapped file consists of parts, so
-//! that it can free space: if a large record finds no space, a sparse part is dropped.
+//! The layout of SQUIDM and SQUIDMLA (requirement R37). Small records are stored cyclically in a
+//! mapped file. Each larger record has its own file in Squid's folders. The mapped file consists of
+//! parts. If a large record finds no space, a sparse part is dropped.
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Slots in a page of the mapped file: 8 KiB, as in the cited work.
+/// Number of slots in a page of the mapped file: 8 KiB, as in the cited work.
 const PAGE_SLOTS: u32 = 16;
-/// Largest record in the mapped file, in slots. It fits in one page.
+/// Maximum size in slots of a record in the mapped file. Such a record fits in one page.
 const MAX_SMALL_SLOTS: u32 = PAGE_SLOTS;
-/// Most parts that fit in a store.
+/// Maximum number of parts in a store.
 const PARTS: u32 = 16;
 
 #[derive(Debug)]
 struct Part {
     file: u64,
     slots: Cyclic,
-    /// Whether the part accepts no more records. It is dropped with its last record.
+    /// Whether the part accepts no more records. The part is dropped with its last record.
     retired: bool,
 }
 
 #[derive(Debug)]
 pub struct Mapped {
-    /// Whether records must not cross page boundaries.
+    /// Whether records must not cross page boundaries if a page has space.
     aligned: bool,
     part_slots: u32,
     budget: Budget,
-    /// The low bit of a file number marks mapped files.
+    /// Source of file numbers. The low bit of a file number marks a mapped file.
     next_serial: u64,
     parts: Vec<Part>,
-    /// The part for new records.
+    /// The part that receives new records.
     current: Option<u64>,
 }
 
@@ -63,7 +63,8 @@ impl Mapped {
         self.parts.last_mut().expect("just added")
     }
 
-    /// If the current part is full, makes another part current: a new part, or the emptiest part.
+    /// If the current part is full, makes another part current: a new part, or the part with most
+    /// space.
     fn turn_to_room(&mut self, slots: u32) {
         let with_room = |part: &&Part| !part.retired && part.slots.free_slots() >= slots;
         let current = self.parts.iter().find(|part| Some(part.file) == self.current);
@@ -102,7 +103,7 @@ impl Mapped {
         }
     }
 
-    /// Whether there will be space once all retired and abandoned files are removed.
+    /// Returns whether `slots` slots will be free once all retired and abandoned files are removed.
     fn will_have_room(&self, slots: u32) -> bool {
         let retired = self.parts.iter().filter(|part| part.retired).count();
         let retired = u32::try_from(retired).unwrap_or(u32::MAX).saturating_mul(self.part_slots);
@@ -140,7 +141,7 @@ impl Mapped {
         }
     }
 
-    /// Frees pieces of a mapped file, and abandons a retired file once it is empty.
+    /// Frees pieces of a mapped file. Abandons a retired file once it is empty.
     fn free_mapped(&mut self, file: u64, pieces: &[Piece]) {
         let place = self
             .parts
@@ -176,7 +177,7 @@ impl Layout for Mapped {
         if self.shares(slots) { self.place_small(slots) } else { self.place_alone(slots) }
     }
 
-    /// Always retries, because a part to be cleared waits only for its last record.
+    /// Always returns true, because a part to clear waits only for its last record.
     fn cleared(&mut self, _clear: bool) -> bool {
         true
     }

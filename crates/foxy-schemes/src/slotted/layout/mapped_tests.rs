@@ -1,4 +1,5 @@
-//! Tests the placement of small and large records, dropped parts, and the accounting of space.
+//! Tests the placement of small and large records, the removal of parts, and the accounting of
+//! space.
 
 use super::*;
 use foxy_base::Random;
@@ -10,7 +11,7 @@ fn placed(layout: &mut Mapped, slots: u32) -> Piece {
     }
 }
 
-/// Places records of these sizes in slots, and compares their first slots with `expected`.
+/// Places records of these sizes in slots. Checks that their first slots are `expected`.
 fn check(aligned: bool, records: &[u32], expected: &[u32]) {
     let mut layout = Mapped::new(16 * 32, aligned);
     let firsts: Vec<u32> = records.iter().map(|&slots| placed(&mut layout, slots).first).collect();

@@ -1,4 +1,4 @@
-//! The layouts decide which slots of which files store a record. They do no IO.
+//! The layouts. A layout decides which slots of which files store a record. It performs no IO.
 
 mod budget;
 mod classes;
@@ -13,7 +13,7 @@ pub use ring::Ring;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The number of the file. File numbers are never reused.
+    /// The number of the file. File numbers are never used again.
     pub file: u64,
     pub first: u32,
     pub slots: u32,
@@ -22,29 +22,30 @@ pub struct Piece {
 /// The result of a placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The record goes into these pieces, in order. The slots are now in use.
+    /// The record goes into these pieces in this order. Their slots are now in use.
     At(Vec<Piece>),
-    /// First drop all records in this piece, then call [`Layout::cleared`].
+    /// The caller must first drop all records in this piece, then call [`Layout::cleared`].
     AfterClearing(Piece),
-    /// First drop some other record.
+    /// The caller must first drop another record.
     Full,
-    /// First remove an abandoned file.
+    /// The caller must first remove an abandoned file.
     AfterRemoving,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A file that stays open, preallocated to this many bytes; 0 for a file that grows.
+    /// A file that stays open. The value is its preallocated size in bytes, or 0 for a file that
+    /// grows.
     Shared(u64),
-    /// A file with a single record, opened and removed together with the record.
+    /// A file with a single record. It is created and removed together with the record.
     Single,
 }
 
 pub trait Layout: Send {
     fn place(&mut self, slots: u32) -> Placement;
 
-    /// Notes that the piece was cleared; `clear` is false while a write to the piece is in flight.
-    /// Returns whether the caller should try to place the record again.
+    /// Reports that the caller dropped the records in a piece. `clear` is false while a write to
+    /// the piece is in flight. Returns whether the caller should place the record again.
     fn cleared(&mut self, clear: bool) -> bool {
         clear
     }
@@ -55,22 +56,26 @@ pub trait Layout: Send {
 
     fn free(&mut self, pieces: &[Piece]);
 
-    /// Returns abandoned files, each of them only once. The scheme removes them.
+    /// Removes and returns the abandoned files that no earlier call returned. The caller removes
+    /// the files.
     fn take_abandoned(&mut self) -> Vec<u64> {
         Vec::new()
     }
 
     fn removed(&mut self, _file: u64) {}
 
-    /// Adopts the pieces of a record from an earlier run. Returns false if they are impossible.
+    /// Adopts the pieces of a record from an earlier run. Returns false if the pieces are
+    /// impossible.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;
 
-    /// Notes the size of a file with adopted records. Its other slots are free but use space.
+    /// Reports the size of a file with adopted records. Slots without a record are free but take
+    /// disk space.
     fn found(&mut self, _file: u64, _slots: u64) {}
 
     fn kind(&self, file: u64) -> FileKind;
 
-    /// The file's number in Squid's 16 × 256 folders (R18); `None` for a file outside them.
+    /// Returns the file's number in Squid's 16 × 256 folders (requirement R18). Returns `None` for
+    /// a file outside these folders.
     fn folder_number(&self, _file: u64) -> Option<u32> {
         None
     }
@@ -83,7 +88,7 @@ pub trait Layout: Send {
 
     fn largest(&self) -> u64;
 
-    /// The runs of free slots in a layout with one file, each as first slot and length.
+    /// Returns the runs of free slots as `(first slot, length)`, for a layout with one file.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
@@ -93,20 +98,22 @@ pub trait Layout: Send {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutKind {
-    /// One file; a record takes the next free slots, cyclically (R22).
+    /// One file. A record takes the next free slots, cyclically (requirement R22).
     Cyclic,
-    /// One file per record size, and one file per larger record (R20).
+    /// One file per record size, and one file per larger record (requirement R20).
     Classes,
-    /// One file, used as a ring of stripes (R61).
+    /// One file that is a ring of stripes (requirement R61).
     Ring,
-    /// A mapped file for small records, and one file in Squid's folders per larger record (R37).
+    /// A mapped file for small records. Each larger record has its own file in Squid's folders
+    /// (requirement R37).
     Mapped,
     /// Like `Mapped`, but a small record never crosses a page boundary.
     MappedAligned,
 }
 
 impl LayoutKind {
-    /// Creates the layout. `threshold` is the largest record, in slots, that shares a file.
+    /// Creates the layout for `slots` slots. `threshold` is the maximum size in slots of a record
+    /// that shares a file.
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
         match self {
             Self::Cyclic => Box::new(Cyclic::new(slots)),

@@ -1,13 +1,13 @@
-//! The layout of Squid's coss (R61, R65): one file as a ring of stripes. Records are written one
-//! after another in the current stripe. If a record does not fit, the next stripe becomes current
-//! and its old records are dropped.
+//! The layout of Squid's coss (requirements R61, R65): one file as a ring of stripes. Records are
+//! written one after another into the current stripe. If a record does not fit, the next stripe
+//! becomes current, and its old records are dropped.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Slots in a stripe of a large store: 1 MiB.
+/// Number of slots in a stripe of a large store: 1 MiB.
 const STRIPE: u32 = (1 << 20) / SLOT as u32;
-/// Least number of stripes.
+/// Minimum number of stripes.
 const MIN_STRIPES: u32 = 8;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Ring {
         Self { stripe, stripes: slots / stripe, current: 0, used: 0, cleared: false }
     }
 
-    /// Slots in a stripe of a store with `slots` slots.
+    /// Returns the number of slots in a stripe of a store with `slots` slots.
     pub fn stripe_of(slots: u32) -> u32 {
         Self::new(slots).stripe
     }
@@ -59,8 +59,8 @@ impl Layout for Ring {
 
     fn free(&mut self, _pieces: &[Piece]) {}
 
-    /// Records from an earlier run stay in place. The newest record is adopted last, and the ring
-    /// continues after it.
+    /// Adopts a record from an earlier run in its place. The caller adopts the newest record last,
+    /// and the ring continues after that record's stripe.
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [Piece { file: 0, first, slots }] = *pieces else { return false };
         let stripe = first / self.stripe;

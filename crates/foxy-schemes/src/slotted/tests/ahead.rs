@@ -1,15 +1,15 @@
-//! Tests prefetching (R36): which records are prefetched, how gets use them, and when they are
-//! dropped.
+//! Tests prefetching (requirement R36): which records are prefetched, how gets use them, and when
+//! they are dropped.
 
 use super::*;
 
-/// Settings of a store that prefetches.
+/// Returns the settings of a store that prefetches.
 fn ahead() -> SchemeSettings {
     SchemeSettings { prefetch: 8 << 10, ..settings() }
 }
 
-/// A device with a closed store. Records 0 to 5 of one site are adjacent, and a record of another
-/// site follows them.
+/// Returns a device with a closed store. Records 0 to 5 of one site are adjacent on disk. A record
+/// of another site follows them.
 fn written_side_by_side() -> Memory {
     let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &ahead());
     for key in 0..6 {
@@ -20,7 +20,7 @@ fn written_side_by_side() -> Memory {
     store.driver.into_device().fork()
 }
 
-/// The store on this device, opened, with its counts so far.
+/// Opens the store on this device. Returns the store and its counts so far.
 fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     let store = Store::open(LAZY_READS_LOC, written_side_by_side(), &ahead());
     let mut before = [0; 3];
@@ -28,7 +28,7 @@ fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     (store, before)
 }
 
-/// Counts of prefetched, useful and wasted records.
+/// Returns the numbers of prefetched, useful and wasted records.
 fn prefetch_counts<D>(store: &Store<D>) -> [u64; 3] {
     let statistics = &store.observer.statistics;
     [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted]
