@@ -1,6 +1,6 @@
-//! Removals, and puts of keys that may have an older record on disk. Each request waits until the
-//! journal has a durable tombstone for the older records. One block and one sync serve all waiting
-//! requests (group commit).
+//! Handles removals, and puts of keys that may have an older record on disk. Such a request waits
+//! until the journal contains a durable tombstone for the older records. One journal block and one
+//! sync serve all waiting requests (group commit).
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
@@ -17,7 +17,7 @@ use foxy_store::one_file::journal::{BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forg
 use foxy_store::one_file::superblock::Superblock;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// Most requests that may wait for the journal.
+/// Maximum number of requests that wait for the journal. The limit bounds their memory.
 const MAX_QUEUED: usize = 4096;
 
 impl StreamPacketizer {
@@ -35,12 +35,12 @@ impl StreamPacketizer {
         }
     }
 
-    /// Whether an older record of the key could be readable after a crash.
+    /// Returns whether an older record of the key could be readable after a crash.
     pub(super) fn may_have_older(&self, key: Key) -> bool {
         self.has_doubts() || self.forgetting.awaits(key) || self.index.of_key(key).next().is_some()
     }
 
-    /// Queues a put until its older records are durably forgotten.
+    /// Queues a put until a durable tombstone covers the older records of its key.
     pub(super) fn put_after_forgetting(
         &mut self,
         ticket: Ticket,
@@ -72,7 +72,7 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Commits the queue, if the journal is idle.
+    /// Writes tombstones for the queued requests if the journal is idle.
     pub(super) fn pump_forgets(&mut self, out: &mut Outbox) {
         let served =
             matches!(self.lifecycle.phase(), Phase::Serving | Phase::Scanning | Phase::Closing);
@@ -98,8 +98,9 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
-    /// Writes the tombstones to the other half of the journal. If they would nearly fill it, the
-    /// queued requests are refused until enough leftovers are overwritten.
+    /// Writes all tombstones to the other half of the journal. If they would nearly fill that half,
+    /// refuses the queued requests. Later requests succeed after enough invalid records on disk are
+    /// overwritten.
     fn rotate(&mut self, out: &mut Outbox) {
         let (superblock, tombstones) = self.next_half();
         let blocks = journal::blocks_for(tombstones.len());
@@ -114,8 +115,8 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Rotated(superblock, blocks), out);
     }
 
-    /// Finishes a move to the other half. After a failure, the superblock on disk may name either
-    /// half, so the journal is no longer written.
+    /// Finishes the switch to the other half. After a failure, the superblock on disk may name
+    /// either half. So the journal is not written again.
     pub(super) fn rotated(
         &mut self,
         superblock: Superblock,
@@ -201,7 +202,7 @@ impl StreamPacketizer {
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()
     }
 
-    /// Drops the tombstone of a key once no record on disk needs it.
+    /// Drops the tombstone of a key if no record on disk needs it.
     pub(super) fn release_tombstone(&mut self, key: Key) {
         if self.lifecycle.phase() != Phase::Scanning
             && !self.has_doubts()
@@ -230,7 +231,7 @@ impl StreamPacketizer {
 pub struct ForgetRequest {
     pub ticket: Ticket,
     pub key: Key,
-    /// The highest sequence number that is forgotten.
+    /// Highest sequence number that the tombstone covers.
     pub up_to: u64,
     pub work: Work,
 }
@@ -238,40 +239,41 @@ pub struct ForgetRequest {
 #[derive(Debug)]
 pub enum Work {
     Remove,
-    /// A put with its sequence number.
+    /// A put with its sequence number and record.
     Put {
         sequence: u64,
         record: Record,
     },
 }
 
-/// The forget journal in memory.
+/// The state of the forget journal in memory.
 #[derive(Debug, Default)]
 pub struct Forgetting {
-    /// Tombstones that are still needed because of leftovers on disk.
+    /// Tombstones that are still needed, because invalid records of their keys are on disk.
     pub(super) tombstones: HashMap<Key, u64>,
     /// Requests for the next commit.
     pub(super) queue: VecDeque<ForgetRequest>,
-    /// Number of waiting requests for each key, including the current commit.
+    /// Number of waiting requests per key, including the commit in flight.
     pub(super) waiting: HashMap<Key, u32>,
-    /// Sequence numbers of waiting puts.
+    /// Sequence numbers of the waiting puts.
     pub(super) sequences: BTreeSet<u64>,
     half: Option<Region>,
     pub(super) next_block: u32,
-    /// The error after which the journal is no longer written.
+    /// The error after which the journal is not written again.
     pub(super) broken: Option<IoError>,
-    /// Whether the journal is too small for the tombstones.
+    /// Whether the tombstones need more space than the journal has.
     pub crowded: bool,
 }
 
 impl Forgetting {
-    /// Selects the journal half for new blocks. They follow the blocks already in it.
+    /// Selects the journal half for new blocks. `next_block` is the number of blocks that it
+    /// already has.
     pub fn begin(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
     }
 
-    /// Adopts the tombstones of the journal on disk.
+    /// Adopts the tombstones that were read from the journal on disk.
     pub fn load(&mut self, tombstones: Vec<Forget>) {
         for tombstone in tombstones {
             let known = self.tombstones.entry(tombstone.key).or_default();
@@ -279,7 +281,7 @@ impl Forgetting {
         }
     }
 
-    /// The highest forgotten sequence number of a key.
+    /// Returns the highest sequence number of a key that a tombstone covers.
     pub fn up_to(&self, key: Key) -> Option<u64> {
         self.tombstones.get(&key).copied()
     }
@@ -307,7 +309,7 @@ impl Forgetting {
         self.sequences.first().copied()
     }
 
-    /// Notes that a request of a key no longer waits.
+    /// Records that a request of a key no longer waits.
     pub fn arrived(&mut self, key: Key) {
         if let Some(count) = self.waiting.get_mut(&key) {
             *count -= 1;

@@ -1,4 +1,4 @@
-//! Closes the store, and handles a store that cannot be opened.
+//! Closes the store. Also handles a store that cannot be opened.
 
 use super::StreamPacketizer;
 use super::pending::{LaneName, Pending};
@@ -10,7 +10,7 @@ use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::status::OpenStoreError;
 
 impl StreamPacketizer {
-    /// Closes the store. Only a serving store has something to write.
+    /// Closes the store. Only a store that serves has data to write.
     pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
         match self.lifecycle.phase() {
             Phase::Serving => {
@@ -27,7 +27,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues closing once all earlier work has finished.
+    /// Continues the closing once all earlier work has finished.
     pub(super) fn progress_close(&mut self, _now: Instant, out: &mut Outbox) {
         self.flush(out);
         let busy = !self.writes.is_empty()
@@ -57,7 +57,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Answers all waiting requests.
+    /// Answers all waiting requests with an error, because the store is closed.
     fn abandon(&mut self, out: &mut Outbox) {
         for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {

@@ -1,4 +1,4 @@
-//! Reads the newest checkpoint during the opening (R38).
+//! Reads the newest checkpoint, a copy of the index, while the store is opened (requirement R38).
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -7,7 +7,7 @@ use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::Outbox;
 use foxy_store::layout::PAGE;
 
-/// State of the opening.
+/// State that only the opening of the store needs.
 #[derive(Default)]
 pub struct Loading {
     /// Number of attempts to read the journal.
@@ -88,8 +88,8 @@ impl StreamPacketizer {
         self.read_checkpoint_from(from + count, out);
     }
 
-    /// Finishes reading the checkpoint. It is complete only if the last close wrote it and all of
-    /// its pages are valid.
+    /// Finishes the reading of the checkpoint. The checkpoint counts as complete only if the last
+    /// close wrote it and all of its pages are valid.
     fn checkpoint_loaded(&mut self, out: &mut Outbox) {
         let loading = std::mem::take(&mut self.loading);
         let mut listed = loading.listed;

@@ -1,11 +1,12 @@
-//! STREAM-PACKETIZER (R22, R25): one preallocated file with records in 512-byte slots. Records are
-//! collected in a page buffer. One write puts the buffer into the next free run of pages,
-//! cyclically. This file has the state and passes events on; the other files contain the
-//! operations.
+//! The scheme STREAM-PACKETIZER (requirements R22, R25). It uses one preallocated file with records
+//! in 512-byte slots. A page buffer collects records. One write puts the buffer into the next free
+//! run of pages, cyclically. This file contains the state and passes events on. The other files
+//! contain the operations.
 //!
-//! A get never returns wrong content. A record is buffered, and later written, only once all older
-//! records of its key on disk are durably forgotten. The index keeps leftovers until they are
-//! durably overwritten, so it shows whether a put needs a sync. A put of a new key needs none.
+//! A get never returns wrong content. A put first makes sure that a durable tombstone covers all
+//! older records of its key on disk. Only then the scheme buffers and writes the record. The index
+//! keeps invalid records until they are durably overwritten. So it shows whether a put needs a
+//! sync. A put of a new key needs no sync.
 
 mod forget;
 mod lifecycle;
@@ -46,7 +47,7 @@ use window::{Window, WindowWrite};
 /// Name of the store's file.
 pub const FILE_NAME: &str = "stream-packetizer.foxy";
 
-/// The scheme, created by [`crate::SchemeName::make`].
+/// The scheme. [`crate::SchemeName::make`] creates it.
 pub(crate) struct StreamPacketizer {
     settings: SchemeSettings,
     observer: Observer,
@@ -56,7 +57,7 @@ pub(crate) struct StreamPacketizer {
     index: Index,
     pages: Pages,
     sequence: u64,
-    /// Records up to this sequence number are durable, or were never written.
+    /// Every record up to this sequence number is durable or was never written.
     durable: u64,
     sync_failures: SyncFailures,
     lanes: [IoSequence<After>; 2],
@@ -120,7 +121,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Whether the disk may contain records that the index does not know.
+    /// Returns whether the disk may contain records that the index does not know.
     fn has_doubts(&self) -> bool {
         self.index.doubtful() > 0
     }

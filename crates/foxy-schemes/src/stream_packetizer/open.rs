@@ -1,5 +1,5 @@
-//! Opens a store: the file, its superblocks, the forget journal and the newest checkpoint. Then
-//! this opening is made durable.
+//! Opens a store: reads the file, its superblocks, the forget journal and the newest checkpoint.
+//! Then makes this opening durable.
 
 use super::StreamPacketizer;
 use super::load::Loading;
@@ -20,10 +20,11 @@ use foxy_store::one_file::superblock::Superblock;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::status::OpenStoreError;
 
-/// Number of record pages in a file of `file` bytes, for the opening and the check.
+/// Returns the number of record pages in a file of `file` bytes. The opening and the check of a
+/// store use this number.
 ///
-/// # Errors
-/// If the file has no record page, or the superblock's size is impossible.
+/// # Errors Returns an error if the file has no record page, or the superblock names an impossible
+/// size.
 pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
     if !(MINIMUM_SIZE..=MAX_STORE_BYTES).contains(&superblock.size) {
         return Err(OpenStoreError::ImpossibleSize(superblock.size));
@@ -46,9 +47,9 @@ impl StreamPacketizer {
     }
 
     /// Creates an empty store in the existing file. A new secret makes all old records unreadable.
-    /// The file is synced before the superblock is written, so every foxy file is empty, blank or
-    /// has a superblock. The journal's first block is written at once, because a journal without a
-    /// block counts as lost.
+    /// The file is synced before the superblock is written. So a file of foxy is always empty,
+    /// blank or has a superblock. The journal's first block is written at once, because a journal
+    /// without a block counts as lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Formatting);
         let superblock = Superblock::fresh(
@@ -122,8 +123,8 @@ impl StreamPacketizer {
         self.file.read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// Processes the forget journal. If the journal is unreadable, any record may have been
-    /// forgotten, so the store is emptied.
+    /// Handles the content of the forget journal. If the journal is unreadable, any record may have
+    /// been removed. Then the store starts empty.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let generation = self.file.superblock().journal_generation;
@@ -143,8 +144,8 @@ impl StreamPacketizer {
     }
 
     /// Switches the journal to its other half and makes this opening durable, before any other
-    /// write. The old superblock is written again first, because it may not be durable. The next
-    /// step overwrites the half that it does not name.
+    /// write. First writes the old superblock again, because it may not be durable. The next step
+    /// overwrites the journal half that the old superblock does not name.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Switching);
         let (superblock, tombstones) = self.next_half();
@@ -155,13 +156,13 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Switched(superblock), out);
     }
 
-    /// The superblock for the journal's next switch, and the tombstones to write there.
+    /// Returns the superblock for the journal's next switch, and the tombstones to write there.
     pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
         let superblock = Superblock { durable: self.durable, ..self.file.next_superblock() };
         (superblock, self.forgetting.tombstones())
     }
 
-    /// Steps that write the tombstones to the half named by the superblock.
+    /// Returns the steps that write the tombstones to the journal half that the superblock names.
     pub(super) fn compaction_steps(
         &self,
         superblock: &Superblock,
@@ -196,7 +197,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Starts to serve, and drops tombstones that are no longer needed.
+    /// Starts to serve. Drops tombstones that no record on disk needs.
     pub(super) fn recovered(&mut self, now: Instant) {
         self.observer.statistics.recovered.add(u64::from(self.index.live()));
         self.loading = Loading::default();

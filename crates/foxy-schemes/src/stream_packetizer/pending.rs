@@ -1,5 +1,6 @@
-//! The operations in flight: their purposes, and the function that passes results on. Also gets: a
-//! get is answered from the buffers, or by one verified read of the record's pages.
+//! The operations in flight with their purposes, and the function that passes results on. Also
+//! handles gets. A buffer answers a get, or one read of the record's pages and a check of the
+//! bytes.
 
 use super::StreamPacketizer;
 use super::phase::Phase;
@@ -15,16 +16,16 @@ use foxy_store::record;
 pub enum Pending {
     Journal,
     CheckpointHead(usize),
-    /// Reads pages of a checkpoint, starting at this page.
+    /// Reads pages of a checkpoint. The value is the number of the first page.
     CheckpointPages(u32),
-    /// Reads record pages to find headers.
+    /// Reads record pages to find the headers of records.
     Scan(crate::pages::Run),
     Read(PendingRead),
-    /// A write of a page buffer.
+    /// Writes a page buffer.
     Window,
-    /// Performs a step of an IO sequence. For a sync, lists the state that becomes durable.
+    /// Performs a step of a sequence of operations. A sync carries the state that it makes durable.
     Step(LaneName, Option<Synced>),
-    /// Reads pages whose records may not be durable, to write them again.
+    /// Reads pages whose records may not be durable. The scheme then writes these pages again.
     Settle(crate::pages::Run),
 }
 
@@ -43,12 +44,12 @@ pub struct Synced {
     pub(super) failures_before: FailuresBefore,
 }
 
-/// A lane runs one sequence at a time. The lanes are independent of each other.
+/// A lane runs one sequence of operations at a time. The lanes are independent of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneName {
-    /// Superblock and journal.
+    /// Writes the superblock and the journal.
     Journal,
-    /// Checkpoints and sweeps.
+    /// Writes checkpoints and syncs overwritten records.
     Checkpoint,
 }
 
@@ -104,7 +105,7 @@ impl StreamPacketizer {
         self.file.read(offset, run.bytes(), Pending::Read(pending), out);
     }
 
-    /// Answers a get. It never returns a record that was replaced, removed or evicted meanwhile.
+    /// Answers a get. Returns no record that was replaced, removed or evicted during the read.
     pub(super) fn read_done(
         &mut self,
         pending: PendingRead,

@@ -1,4 +1,4 @@
-//! The phases of a store and the allowed changes between them.
+//! The phases of a store, and the allowed transitions between them.
 
 use foxy_store::one_file::lifecycle;
 use foxy_store::status::StoreStatus;
@@ -6,18 +6,18 @@ use foxy_store::status::StoreStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     New,
-    /// The file is opened or created, and its superblocks are read.
+    /// Opens or creates the file, and reads its superblocks.
     Opening,
     ReadingJournal,
     ReadingCheckpoint,
-    /// The journal switches to its other half, and this opening becomes durable.
+    /// Switches the journal to its other half, and makes this opening durable.
     Switching,
-    /// A new superblock becomes durable, for an empty store.
+    /// Makes a new superblock durable, for an empty store.
     Formatting,
-    /// Records from the checkpoint are served while the headers are read.
+    /// Serves records from the checkpoint while it reads the headers of all records.
     Scanning,
     Serving,
-    /// The buffers and a last checkpoint are written.
+    /// Writes the buffers and a last checkpoint.
     Closing,
     Closed,
     Unusable,

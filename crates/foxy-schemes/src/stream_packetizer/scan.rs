@@ -1,7 +1,8 @@
-//! Recovery by scan (R39): every slot of the record area is checked for a header. The newest record
-//! of a key is live, unless it is forgotten. All other records are leftovers. An unreadable slot or
-//! damaged header is doubtful: it may contain any key. Every put then needs a tombstone, until the
-//! doubtful pages are overwritten.
+//! Recovery by scan (requirement R39). The scan checks every slot of the record area for a header.
+//! The newest record of a key is live, unless a tombstone covers it. All other records are
+//! leftovers: invalid but still on disk. An unreadable slot or a damaged header is doubtful,
+//! because it may belong to any key. Then every put needs a tombstone until the doubtful pages are
+//! overwritten.
 
 use super::StreamPacketizer;
 use super::pending::{LaneName, Pending};
@@ -22,7 +23,7 @@ pub struct Scan {
     next: u32,
     end: u32,
     in_flight: u32,
-    /// Parts of a run whose read failed.
+    /// Parts of a run whose read failed. The scan reads them again.
     again: Vec<Run>,
     confirmed: Vec<bool>,
     /// Pages with records that may not be durable.
@@ -31,7 +32,7 @@ pub struct Scan {
 
 const PAGES_AT_ONCE: u32 = 256;
 
-/// Number of reads in flight. It keeps the disk busy while headers are decoded.
+/// Number of reads in flight. Two reads keep the disk busy while headers are decoded.
 const DEPTH: u32 = 2;
 
 impl Scan {
@@ -130,7 +131,7 @@ impl StreamPacketizer {
         self.scan.confirmed[place] = true;
     }
 
-    /// Adopts an entry of a checkpoint.
+    /// Adopts an entry of a checkpoint if its position is possible.
     pub(super) fn adopt_listed(&mut self, listed: Listed) {
         let slots = u32::from(listed.slots);
         let end = u64::from(listed.first_slot) + u64::from(slots);
@@ -140,8 +141,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Adopts a record. The record is live if it is the newest of its key, not forgotten and not
-    /// overwritten by a newer record.
+    /// Adopts a record. The record is live if it is the newest of its key, no tombstone covers it,
+    /// and no newer record overwrote it.
     fn adopt(
         &mut self,
         key: Key,
@@ -178,9 +179,9 @@ impl StreamPacketizer {
         self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
     }
 
-    /// Writes the next unsettled records again. A record newer than the last successful sync is
-    /// readable now. But if an earlier sync failed, the record may exist only in the system's
-    /// cache, and old data could return after a crash.
+    /// Writes the next pages again whose records are newer than the last successful sync. Such a
+    /// record is readable now. But if an earlier sync failed, the record may exist only in the
+    /// system's cache. Then old data could return after a crash.
     fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
         match self.scan.unsettled.pop() {
             Some(run) => {
@@ -208,7 +209,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues after a rewrite. If the rewrite failed, the pages are doubtful.
+    /// Continues after pages were written again. If the write failed, the pages are doubtful.
     pub(super) fn settled(
         &mut self,
         run: Run,
@@ -224,7 +225,7 @@ impl StreamPacketizer {
         self.settle_next(now, out);
     }
 
-    /// Finishes the scan. Records of the checkpoint that the scan did not find are dropped.
+    /// Finishes the scan. Drops records of the checkpoint that the scan did not find.
     fn scan_done(&mut self, now: Instant, out: &mut Outbox) {
         let scan = std::mem::take(&mut self.scan);
         let count = EntryId::try_from(self.index.slab().len()).expect("fewer records than slots");

@@ -12,12 +12,12 @@ use foxy_store::contract::{Outbox, Ticket};
 use foxy_store::one_file::io_sequence::{Advance, IoStep};
 use foxy_store::one_file::superblock::Superblock;
 
-/// The action after a sequence.
+/// The action after a sequence of operations.
 pub enum After {
     Formatted(Superblock),
     Switched(Superblock),
     Committed(Vec<ForgetRequest>),
-    /// The journal has switched to its other half, where this many blocks are used.
+    /// The journal has switched to its other half. The number is its count of used blocks.
     Rotated(Superblock, u32),
     CheckpointPiece,
     CheckpointDone,
@@ -27,7 +27,7 @@ pub enum After {
     Settled(crate::pages::Run),
 }
 
-/// With this many overwritten leftovers, a sync is worth its cost.
+/// Number of overwritten invalid records at which a sync is worth its cost.
 const SWEEP_AT: usize = 2048;
 
 impl StreamPacketizer {
@@ -86,9 +86,9 @@ impl StreamPacketizer {
     }
 
     /// Applies the result of a sync. After a failed sync, the system may drop written pages, and no
-    /// later sync makes them durable. Another sync in flight may have been meant for those pages,
-    /// so it also counts as failed. From then on, and before the end of recovery, no record becomes
-    /// known as durable.
+    /// later sync makes them durable. Another sync in flight also counts as failed, because these
+    /// pages may have been its pages. After a failure or before the end of recovery, `durable` does
+    /// not rise.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
         let result = self.sync_failures.judge(failures_before, result);
@@ -127,7 +127,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Abandons the current commit and returns the tickets of its requests.
+    /// Abandons the commit in flight and returns the tickets of its requests.
     pub(super) fn take_committing(&mut self) -> Vec<Ticket> {
         match self.lanes[LaneName::Journal as usize].abandon() {
             Some(After::Committed(batch)) => batch.iter().map(|wanted| wanted.ticket).collect(),
@@ -135,7 +135,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Records up to this sequence number are completely written, or will never be written.
+    /// Returns a sequence number. All records up to it are completely written or will never be
+    /// written.
     fn written_up_to(&self) -> u64 {
         let windows = self
             .window
@@ -147,7 +148,8 @@ impl StreamPacketizer {
         lowest.map_or(self.sequence, |lowest| lowest - 1)
     }
 
-    /// Removes leftovers that are durably overwritten, and tombstones that only they needed.
+    /// Removes entries whose records are durably overwritten. Also drops tombstones that no record
+    /// needs now.
     fn remove_overwritten(&mut self, entries: Vec<EntryId>) {
         let had_doubts = self.has_doubts();
         for id in entries {
@@ -167,7 +169,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Syncs if there are many overwritten leftovers. This bounds the memory and the journal.
+    /// Starts a sync if many invalid records are overwritten. The sync bounds the memory and the
+    /// journal.
     pub(super) fn sweep(&mut self, out: &mut Outbox) {
         let urgent = (self.forgetting.crowded || self.has_doubts()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;

@@ -1,6 +1,6 @@
-//! Writes checkpoints (R38). The index is written in consecutive pieces into the area that does not
-//! contain the last checkpoint. The checkpoint at closing is complete: it lists every record on
-//! disk, leftovers included, so the next opening needs no scan.
+//! Writes checkpoints, copies of the index (requirement R38). Consecutive writes fill the area that
+//! does not contain the last checkpoint. The checkpoint at closing is complete: it lists every
+//! record on disk, including invalid records. So the next opening needs no scan.
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
@@ -23,13 +23,13 @@ pub struct Snapshot {
     complete: bool,
 }
 
-/// The source of entries.
+/// The source of the entries for a checkpoint.
 #[derive(Debug)]
 enum Source {
-    /// The slab, starting at this place. Records may change meanwhile, so the checkpoint is only a
-    /// hint.
+    /// The array of entries, from this place on. Records may change during the checkpoint, so the
+    /// checkpoint is only a hint.
     Slab(usize),
-    /// A fixed list of entries, starting at this place.
+    /// A fixed list of entries, from this place on.
     List(Vec<EntryId>, usize),
 }
 

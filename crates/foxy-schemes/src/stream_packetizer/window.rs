@@ -1,5 +1,5 @@
-//! Puts: admission, eviction, the page buffer and its writes. Gets find a record as soon as it is
-//! in the buffer.
+//! Handles puts: admission, eviction, the page buffer and its writes. A get finds a record as soon
+//! as the record is in the buffer.
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -12,7 +12,7 @@ use foxy_store::contract::{Answer, Key, Outbox, PlacementHint, Record, RefusedRe
 use foxy_store::layout::{PAGE, SLOT, SLOTS_PER_PAGE};
 use foxy_store::record::{self, slots_for};
 
-/// The page buffer, and the free pages reserved for its write.
+/// The page buffer, and the free pages that are reserved for its write.
 #[derive(Debug)]
 pub struct Window {
     run: Run,
@@ -29,7 +29,7 @@ impl Window {
     }
 }
 
-/// A page buffer being written.
+/// A page buffer whose write is in flight.
 #[derive(Debug)]
 pub struct WindowWrite {
     io: IoId,
@@ -44,18 +44,20 @@ impl WindowWrite {
     }
 }
 
-/// Most additional evictions of one put towards the low watermark. This bounds the time of a put.
+/// Maximum number of further evictions per put, towards the low watermark. Bounds the time of a
+/// put.
 const MAX_EXTRA_EVICTIONS: u32 = 64;
 
-/// Most doubtful pages to overwrite during the opening. The normal cyclic writes overwrite all
-/// others later.
+/// Maximum number of doubtful pages that the opening overwrites. Later cyclic writes overwrite the
+/// other doubtful pages.
 const MAX_OVERWRITTEN_DOUBTS: usize = 256;
 
-/// The largest record may use one of this many parts of the record area.
+/// The largest record may use 1/4 of the record area.
 const RECORD_SHARE: u32 = 4;
 
 impl StreamPacketizer {
-    /// Stores a record at once (`Some`), or later, after the journal has a tombstone (`None`).
+    /// Stores a record at once (`Some`). If a tombstone must be durable first, stores it later
+    /// (`None`).
     pub(super) fn put(
         &mut self,
         ticket: Ticket,
@@ -76,7 +78,7 @@ impl StreamPacketizer {
         }
         let limit = self.settings.store.waiting_bytes.max(2 * self.settings.store.page_buffer);
         if self.waiting > 0 && self.waiting + record.len() > limit {
-            // Write the buffer now. Otherwise waiting records would block new records.
+            // Write the buffer now, because waiting records would otherwise block new records.
             self.flush(out);
             return Err(RefusedReason::Busy);
         }
@@ -89,8 +91,8 @@ impl StreamPacketizer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Puts a record into the page buffer. No older record of the key may be readable after a
-    /// crash.
+    /// Puts a record into the page buffer. The caller ensures that no older record of the key is
+    /// readable after a crash.
     pub(super) fn place(
         &mut self,
         key: Key,
@@ -122,8 +124,8 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Evicts until the record fits below the high watermark, then more, towards the low watermark
-    /// (R50).
+    /// Evicts records until the new record fits below the high watermark. Then evicts further
+    /// records, towards the low watermark (requirement R50).
     fn make_room(&mut self, slots: u32) {
         let capacity = self.capacity_slots();
         let high = capacity * u64::from(self.settings.high_watermark) / 100;
@@ -156,14 +158,15 @@ impl StreamPacketizer {
         self.observer.statistics.evicted.add(1);
     }
 
-    /// Drops a record. It becomes a leftover, and its space is free.
+    /// Drops a record. The record becomes a leftover (invalid but still on disk), and its space is
+    /// free.
     pub(super) fn drop_live(&mut self, id: EntryId) {
         self.pages.release(self.index.get(id).pages());
         self.index.set_state(id, EntryState::Leftover);
     }
 
-    /// Ensures that the window has space for a record. If needed, opens a new window at the next
-    /// free run.
+    /// Ensures that the window, the page buffer, has space for a record. If not, writes the buffer
+    /// and opens a new window at the next free run of pages.
     fn ensure_window(
         &mut self,
         slots: u32,
@@ -236,8 +239,8 @@ impl StreamPacketizer {
         self.writes.push(WindowWrite { io, run, records, dying });
     }
 
-    /// Finishes the write of a page buffer. If the write failed, its records are dropped and its
-    /// pages retired.
+    /// Finishes the write of a page buffer. If the write failed, drops its records. If the device
+    /// reported an error, also retires its pages.
     pub(super) fn window_done(&mut self, io: IoId, result: Result<(), IoError>) {
         let Some(place) = self.writes.iter().position(|write| write.io == io) else { return };
         let WindowWrite { run, records, dying, .. } = self.writes.swap_remove(place);

@@ -1,4 +1,4 @@
-//! Tests a full or failing disk: records may be lost, but no request hangs and no answer is wrong.
+//! Tests a full or failing disk. Records may be lost, but every request gets a correct answer.
 
 use super::{open, settings};
 use crate::SchemeSettings;

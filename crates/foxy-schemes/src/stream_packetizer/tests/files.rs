@@ -1,4 +1,4 @@
-//! Tests files that are foreign, of another version, truncated or damaged.
+//! Tests files that belong to another program, have another version, are truncated, or are damaged.
 
 use super::{SIZE, new, open, settings};
 use crate::SchemeSettings;
@@ -13,7 +13,7 @@ use foxy_store::layout::{Layout, PAGE};
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::testing::{content, name};
 
-/// Performs one operation on a device.
+/// Performs one operation on a device and returns its result.
 fn io(device: &mut Memory, op: IoOp) -> IoDone {
     device.submit(IoId(1), op, Instant::ZERO);
     let mut done = Vec::new();
@@ -69,7 +69,8 @@ fn a_truncated_file_serves_its_remaining_records() {
     };
 }
 
-/// The status of a store on a file with these bytes. Checks that the store did not change the file.
+/// Opens a store on a file with these bytes and returns its status. Checks that the file did not
+/// change.
 fn left_alone(bytes: &[u8]) -> StoreStatus {
     let store = open(&settings(), device_with(bytes));
     let status = store.observer.status.get();
@@ -142,9 +143,10 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
     }
 }
 
-/// A store whose journal has two blocks, so the requests of the first block were certainly
-/// answered. The journal has switched to its other half, because its first half had space for only
-/// one more block.
+/// Returns the file of a store whose active journal half has two blocks. So the requests of the
+/// first block were certainly answered. The journal has switched to its second half, because the
+/// first half had space for only one more block. Also returns the offset of the second half in
+/// bytes.
 fn with_two_journal_blocks() -> (Vec<u8>, usize) {
     let mut store = new();
     for key in 0..3 {

@@ -9,7 +9,7 @@ use foxy_store::layout::{Layout, PAGE};
 use foxy_store::superblock::{Found, Superblock};
 use foxy_store::testing::{Store, name};
 
-/// The bytes of the file and the range of the active journal half.
+/// Returns the bytes of the file, and the range of the active journal half in bytes.
 fn half_that_counts(device: &Memory) -> (Vec<u8>, std::ops::Range<usize>) {
     let bytes = device.content(&StorePath::new(FILE_NAME)).expect("a store");
     let Ok(Found::Ours(superblock)) = Superblock::judge(&bytes[..PAGE], &bytes[PAGE..2 * PAGE])
@@ -30,8 +30,8 @@ fn reopened(device: Memory, expected: Beginning) -> Store {
 
 #[test]
 fn a_journal_without_a_whole_block_forgets_everything_and_says_so() {
-    // Three states: a new store that was killed, a closed store, and a store that was opened again
-    // and killed.
+    // Round 0 tests a new store that was killed, and round 1 a closed store. Round 2 tests a closed
+    // store that was opened again and then killed.
     for lives in 0..3 {
         let mut store = new();
         assert_eq!(store.observer.beginning.get(), Some(Beginning::New));
