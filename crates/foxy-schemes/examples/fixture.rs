@@ -1,8 +1,10 @@
-//! Prints the fixture of a scheme in the current disk format. Run it before the format changes, and
-//! save the output in tests/fixtures: `cargo run -p foxy-schemes --example fixture -- webcosm`.
+//! Prints the fixture of a scheme in the current disk format. Run this example before the format
+//! changes. Save the output in tests/fixtures:
 //!
-//! The output has a line `file NAME BYTES`. Then each group of 64 bytes that are not all zero has a
-//! line with its offset and bytes, both in hexadecimal.
+//! `cargo run -p foxy-schemes --example fixture -- webcosm`
+//!
+//! The first line of the output is `file NAME BYTES`. Each group of 64 bytes that are not all zero
+//! then has a line with its offset and its bytes, both in hexadecimal.
 
 #[path = "../tests/fixtures/script.rs"]
 mod script;
@@ -16,8 +18,8 @@ use std::time::Duration;
 
 const LINE: usize = 64;
 
-/// Creates the store: fills and closes it, opens it again, replaces and removes some records, adds
-/// more, then kills it.
+/// Creates the store. Fills and closes it, then opens it again. Replaces and removes some records,
+/// adds more, then kills the store.
 fn make(scheme: SchemeName) -> Memory {
     let (mut driver, _) = open(scheme, Memory::default());
     let put = |driver: &mut StepDriver<Memory>, key, version| {

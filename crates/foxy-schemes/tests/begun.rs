@@ -1,5 +1,5 @@
-//! A power failure repeatedly interrupts the first opening of a store. The store must still be
-//! created: files from an unfinished attempt must not count as foreign.
+//! Tests that repeated power failures during the first opening do not prevent a store. Files from
+//! an unfinished attempt must not count as foreign.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;

@@ -1,5 +1,5 @@
-//! Opens stores of earlier program versions, saved as text. Each must open with its records, or be
-//! refused with a named reason.
+//! Opens stores of earlier program versions, which are saved as text. Each store must open with its
+//! records, or be refused with a named reason.
 
 #[path = "fixtures/script.rs"]
 mod script;
@@ -29,7 +29,7 @@ const FIXTURES: &[Fixture] = &[
     },
 ];
 
-/// The name and the bytes of a fixture's file.
+/// Returns the name and the bytes of a fixture's file.
 fn of_text(text: &str) -> (String, Vec<u8>) {
     let mut lines = text.lines();
     let mut head = lines.next().expect("a first line").split(' ').skip(1);

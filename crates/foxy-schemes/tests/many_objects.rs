@@ -1,6 +1,6 @@
-//! Puts many generated objects of web-like sizes through a store of a tenth of their bytes. Every
-//! hit must match byte for byte. Memory and disk must stay within their limits, and the counters
-//! must add up. Release builds run all 200,000 objects, debug builds a tenth.
+//! Puts many objects of web-like sizes into a store with a tenth of their bytes. Every hit must
+//! match byte for byte. Memory and disk must stay within their limits, and the counters must be
+//! consistent. Release builds use all 200,000 objects, debug builds a tenth.
 
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const OBJECTS: u64 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
 
-/// Web-like sizes: a lognormal distribution around 4 KiB with a heavy tail, at most 512 KiB.
+/// Returns a web-like size in bytes: lognormal around 4 KiB with a heavy tail, at most 512 KiB.
 fn size_of(object: u64) -> usize {
     let mut random = Random::new(object ^ 0x5eed);
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
@@ -33,7 +33,7 @@ fn key_of(object: u64) -> Key {
     Key(key)
 }
 
-/// The content of an object, computed from its number and version.
+/// Computes the content of an object from its number and version.
 fn content_of(object: u64, version: u64) -> Record {
     let mut body = vec![0; size_of(object)];
     Random::new(object << 8 | version).fill(&mut body);

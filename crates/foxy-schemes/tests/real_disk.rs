@@ -1,5 +1,5 @@
-//! Runs a shard on a real folder. Stored records must be found again after closing. They must also
-//! be found in a copy of the open file, which equals the file of a killed process.
+//! Runs a shard on a real folder. Stored records must be found after closing. They must also be
+//! found in a copy of the open file, because a killed process leaves such a file.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;

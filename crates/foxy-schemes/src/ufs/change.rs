@@ -1,6 +1,7 @@
-//! Puts and removals. Each key has at most one change in progress; later changes of the key wait in
-//! order. A put writes its file, and then gets find it. The put is answered at once if the key is
-//! new or there is no ledger. Otherwise it is answered after the ledger's sync.
+//! Handles puts and removals. Each key has at most one change in progress. Later changes of the key
+//! wait in order. A put writes its file, and then gets find the record. If the key is new or the
+//! store has no ledger, the put is answered after the write. Otherwise it is answered after the
+//! ledger's sync.
 
 use super::index::{FileRecord, State, disk_bytes, file_bytes};
 use super::mapping::FileLocation;
@@ -16,12 +17,12 @@ use std::collections::hash_map::Entry;
 
 const MAX_CHANGES: usize = 1024;
 
-/// A put or removal that has not started its disk work.
+/// A put or removal that has not started its disk operations.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) ticket: Ticket,
     pub(super) key: Key,
-    /// The record of a put; `None` for a removal.
+    /// The record of a put, or `None` for a removal.
     record: Option<Record>,
     site: Site,
 }
@@ -31,7 +32,7 @@ impl Change {
         Self { ticket, key, record: None, site: Site(0) }
     }
 
-    /// Bytes that count as waiting: the size of the future file.
+    /// Returns the number of bytes that count as waiting: the size of the future file.
     fn weight(&self) -> usize {
         self.record.as_ref().map_or(0, |record| file_bytes(record.len()))
     }
@@ -46,7 +47,7 @@ pub(super) struct Fill {
     sequence: u64,
     file: FileId,
     location: FileLocation,
-    /// Number of created parent directories; `None` before the first attempt.
+    /// Number of parent directories that were created. `None` before the first attempt.
     directories_made: Option<usize>,
 }
 
@@ -101,7 +102,7 @@ impl Ufs {
         self.answer_when_settled(change.ticket, change.key, Answer::Removed, out);
     }
 
-    /// Answers a change and starts the next change of the key.
+    /// Answers a change. Then starts the next change of the key.
     pub(super) fn finish_change(
         &mut self,
         ticket: Ticket,
@@ -159,7 +160,7 @@ impl Ufs {
         }
     }
 
-    /// Retries puts that wait for space.
+    /// Retries all puts that wait for space.
     pub(super) fn retry_waiting(&mut self, out: &mut Outbox) {
         for _ in 0..self.no_room.len() {
             if let Some(change) = self.no_room.pop_front() {
@@ -168,7 +169,7 @@ impl Ufs {
         }
     }
 
-    /// Refuses puts that wait for space.
+    /// Refuses all puts that wait for space.
     pub(super) fn refuse_waiting(&mut self, reason: RefusedReason, out: &mut Outbox) {
         while let Some(change) = self.no_room.pop_front() {
             self.waiting_bytes -= change.weight();
@@ -209,7 +210,7 @@ impl Ufs {
         }
     }
 
-    /// Creates the next parent directory. After the last directory, tries to create the file again.
+    /// Creates the next parent directory. After the last directory, tries again to create the file.
     fn make_directory(&mut self, fill: Fill, out: &mut Outbox) {
         let next =
             fill.location.directory.chain().into_iter().nth(fill.directories_made.unwrap_or(0));
@@ -250,7 +251,7 @@ impl Ufs {
         self.answer_when_settled(fill.ticket, fill.key, Answer::Stored, out);
     }
 
-    /// Drops the file of a failed put; it may exist in whole or in part.
+    /// Removes the file of a failed put. The file may exist as a whole or in part.
     fn fill_failed(&mut self, fill: &Fill, error: IoError, out: &mut Outbox) {
         self.waiting_bytes -= file_bytes(fill.record.len());
         self.forget(fill.number, out);
@@ -261,16 +262,16 @@ impl Ufs {
         self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
     }
 
-    /// Undoes a put whose old record could not be forgotten durably. From now on, gets find neither
-    /// record.
+    /// Undoes a put because its old record could not be forgotten durably. After this call, gets
+    /// find neither record.
     pub(super) fn undo_put(&mut self, key: Key, out: &mut Outbox) {
         if let Some(number) = self.index.find(key) {
             self.forget(number, out);
         }
     }
 
-    /// Removes a file from the index and deletes it. With a ledger, the next commit makes this
-    /// durable.
+    /// Removes a file from the index and deletes it. If the store has a ledger, the next commit
+    /// makes the removal durable.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
         let slot = self.index.slot(number);
         assert!(

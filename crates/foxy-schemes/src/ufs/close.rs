@@ -1,6 +1,6 @@
 //! Closes a store after all pending operations. A store without a ledger then writes its snapshot
-//! (R69); a store with a ledger commits it. Files are not synced, because every get verifies the
-//! checksum.
+//! (requirement R69). A store with a ledger commits the ledger. Files are not synced, because every
+//! get verifies the checksum.
 
 use super::snapshot::{self, ListedFile};
 use super::{SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
@@ -11,13 +11,13 @@ use foxy_store::status::StoreStatus;
 
 const MAX_WRITE_BYTES: usize = 256 << 10;
 
-/// A step of the snapshot.
+/// A step in the writing of the snapshot.
 #[derive(Debug)]
 pub(super) enum Saving {
     Created {
         image: Vec<u8>,
     },
-    /// `length` bytes of the image were written, starting at `at`.
+    /// Writes `length` bytes of the image from offset `at`.
     Written {
         image: Vec<u8>,
         at: usize,
@@ -47,7 +47,7 @@ impl Ufs {
         }
     }
 
-    /// Continues closing once no operation is in flight.
+    /// Continues the closing once no operation is in flight.
     pub(super) fn finish_closing(&mut self, out: &mut Outbox) {
         let UfsPhase::Closing(ticket) = self.phase else { return };
         if !self.jobs.is_empty() || !self.busy.is_empty() {
@@ -76,8 +76,8 @@ impl Ufs {
         );
     }
 
-    /// Continues the snapshot. The next opening does not trust an incomplete snapshot and starts
-    /// with an empty store.
+    /// Continues to write the snapshot. If it stays incomplete, the next opening starts with an
+    /// empty store.
     pub(super) fn saving(&mut self, saving: Saving, done: &IoDone, out: &mut Outbox) {
         let UfsPhase::Saving(ticket) = self.phase else { return };
         match (saving, &done.result) {

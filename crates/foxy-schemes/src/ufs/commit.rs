@@ -1,6 +1,6 @@
-//! Commits of the ledger: blocks are written a few at a time, then one sync covers all of them. A
-//! change that must be durable before its answer waits for its commit. Other changes are committed
-//! after a delay.
+//! Commits the ledger. A commit writes several blocks at a time, then one sync makes all of them
+//! durable. Some answers need a durable change, so they wait for its commit. Other changes are
+//! committed after a delay.
 
 use super::{LEDGER, MAX_ATTEMPTS, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoDone, IoError, IoOp, IoOutput};
@@ -13,7 +13,7 @@ const MAX_IN_FLIGHT: usize = 16;
 /// The commit in progress, and the answers that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
-    /// Blocks to write.
+    /// Blocks that are still to write.
     blocks: Vec<u32>,
     writing: usize,
     failed: Option<IoError>,
@@ -21,8 +21,8 @@ pub(super) struct Commit {
     /// Number of the current or last commit.
     round: u64,
     failures: u8,
-    /// Keys whose forgotten record could still return, with the number of the commit that prevents
-    /// this.
+    /// Keys whose removed record could still return after a crash. The value is the number of the
+    /// commit that prevents the return.
     unsettled: HashMap<Key, u64>,
     waiting: Vec<WaitingAnswer>,
 }
@@ -37,20 +37,21 @@ struct WaitingAnswer {
 }
 
 impl Commit {
-    /// Notes a forgotten record. The next commit will include it.
+    /// Records that a record of the key was removed. The next commit includes the removal.
     pub(super) fn unsettle(&mut self, key: Key) {
         self.unsettled.insert(key, self.round + 1);
     }
 
-    /// Whether so many commits have failed that a closing store no longer waits for a commit.
+    /// Returns whether too many commits failed in a row. A store that closes then waits for no
+    /// further commit.
     pub(super) const fn gives_up(&self) -> bool {
         self.failures >= MAX_ATTEMPTS
     }
 }
 
 impl Ufs {
-    /// Answers a change at once, or after the commit that prevents older records of the key from
-    /// returning.
+    /// Answers a change at once if no older record of the key could return. Otherwise answers after
+    /// the commit that prevents the return.
     pub(super) fn answer_when_settled(
         &mut self,
         ticket: Ticket,
@@ -153,7 +154,7 @@ impl Ufs {
         self.settle_opening(failed, out);
     }
 
-    /// Starts to serve once all doubtful files of the scan are durably forgotten.
+    /// Starts to serve once the ledger durably excludes all files that the scan did not adopt.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
         if !matches!(self.phase, UfsPhase::Settling) {
             return;

@@ -1,5 +1,5 @@
-//! The index of ufs: file numbers, their records, and the order of use. Each file number is also
-//! the index of its slot.
+//! The index of ufs: file numbers, their records, and the order of use. A file number is also the
+//! index of its slot.
 
 use crate::SchemeSettings;
 use crate::policy::Policy;
@@ -11,13 +11,13 @@ use std::collections::{BTreeSet, HashMap};
 /// The state of a file number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// No file exists.
+    /// No file has this number.
     #[default]
     Free,
     /// The file is being written.
     Filling,
     Live,
-    /// The file is being deleted, or waits for deletion.
+    /// The file is being deleted or waits for its deletion.
     Dying,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum State {
 pub(super) struct FileRecord {
     pub(super) key: Key,
     pub(super) sequence: u64,
-    /// Extra data of the mapping to find the file's directory.
+    /// Additional value with which the mapping finds the file's directory.
     pub(super) place: u64,
     /// Length of head and body in bytes.
     pub(super) content: u32,
@@ -47,19 +47,19 @@ pub(super) struct FileIndex {
     by_key: HashMap<Key, u32>,
     free: BTreeSet<u32>,
     policy: Box<dyn Policy>,
-    /// A secret, so that outsiders cannot make keys collide.
+    /// A secret value in key hashes, so that outsiders cannot choose keys that collide.
     mix: u64,
     used: u64,
     live: u64,
     limit: u32,
 }
 
-/// Bytes of disk space for a file with this much content, in whole pages.
+/// Returns the disk space in bytes of a file with `content` bytes, rounded up to whole pages.
 pub(super) const fn disk_bytes(content: usize) -> u64 {
     file_bytes(content).next_multiple_of(PAGE) as u64
 }
 
-/// Bytes of the file itself, in whole slots.
+/// Returns the size in bytes of a file with `content` bytes, rounded up to whole slots.
 pub(super) const fn file_bytes(content: usize) -> usize {
     slots_for(content) as usize * SLOT
 }
@@ -86,32 +86,32 @@ impl FileIndex {
         self.slot(number).state == State::Free
     }
 
-    /// The file number of a key's record.
+    /// Returns the file number of a key's record.
     pub(super) fn find(&self, key: Key) -> Option<u32> {
         self.by_key.get(&key).copied()
     }
 
-    /// Bytes of disk space in use, dying files included.
+    /// Returns the disk space in use in bytes, including dying files.
     pub(super) const fn used_bytes(&self) -> u64 {
         self.used
     }
 
-    /// Bytes of disk space in use, without dying files.
+    /// Returns the disk space in use in bytes, without dying files.
     pub(super) const fn live_bytes(&self) -> u64 {
         self.live
     }
 
-    /// Whether no number is free.
+    /// Returns whether no file number is free.
     pub(super) fn is_full(&self) -> bool {
         self.free.is_empty() && self.numbers() >= self.limit
     }
 
-    /// The lowest number that was never used.
+    /// Returns the lowest number that was never used.
     pub(super) fn numbers(&self) -> u32 {
         u32::try_from(self.slab.len()).unwrap_or(u32::MAX)
     }
 
-    /// The sequence number of a live record.
+    /// Returns the sequence number of a live record, or `None` if the number has no live record.
     pub(super) fn live_sequence(&self, number: u32) -> Option<u64> {
         let slot = self.slab.get(number as usize)?;
         (slot.state == State::Live).then_some(slot.record.sequence)
@@ -121,7 +121,7 @@ impl FileIndex {
         self.by_key.len()
     }
 
-    /// Memory in bytes.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.slab.capacity() * size_of::<Slot>()
             + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
@@ -139,7 +139,7 @@ impl FileIndex {
         Some(number)
     }
 
-    /// Takes a given number during recovery. Unused lower numbers become free.
+    /// Takes the given number during recovery. Unused lower numbers become free.
     pub(super) fn occupy(&mut self, number: u32, record: FileRecord) {
         while self.slab.len() <= number as usize {
             self.free.insert(u32::try_from(self.slab.len()).unwrap_or(u32::MAX));
@@ -151,7 +151,7 @@ impl FileIndex {
         self.slab[number as usize] = Slot { record, state: State::Filling };
     }
 
-    /// Makes a written file the record of its key, as the most recently used. The key must have no
+    /// Makes a written file the record of its key and the most recently used. The key must have no
     /// other record.
     pub(super) fn make_live(&mut self, number: u32) {
         let Slot { record, state } = &mut self.slab[number as usize];
@@ -162,7 +162,7 @@ impl FileIndex {
         self.policy.insert(number, hash, size);
     }
 
-    /// Ends a record or a half-written file. Its number stays in use until the file is deleted.
+    /// Ends a record or an incomplete file. Its number stays in use until the file is deleted.
     pub(super) fn mark_dying(&mut self, number: u32) {
         let Slot { record, state } = &mut self.slab[number as usize];
         if *state == State::Live {
@@ -189,7 +189,7 @@ impl FileIndex {
         self.policy.admits(size)
     }
 
-    /// The files of all records, approximately in the order of eviction.
+    /// Returns the file numbers of all records, approximately in the order of eviction.
     pub(super) fn coldest_first(&mut self) -> Vec<u32> {
         self.policy.coldest_first()
     }

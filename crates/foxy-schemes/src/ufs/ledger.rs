@@ -1,10 +1,10 @@
-//! The ledger stores, for each file number, the lowest valid sequence number. A record with a lower
-//! number was removed, replaced or evicted, even if its file returns after a power failure. The
-//! ledger has a bounded size and is never compacted. Entry 0 applies to every number without an
-//! entry; number n has entry n + 1.
+//! The ledger contains the lowest valid sequence number of each file number. A record with a lower
+//! sequence number was removed, replaced or evicted, even if its file returns after a power
+//! failure. The ledger has a bounded size and is never compacted. File number n has entry n + 1.
+//! Entry 0 applies to file numbers without an entry.
 //!
-//! The file has two superblock pages, then two pages for every block of numbers. The two pages of a
-//! block are written in turn, so a torn write leaves the previous state.
+//! The file has two superblock pages, then two pages for each block of entries. Writes of a block
+//! alternate between its two pages, so a torn write leaves the previous state.
 
 use foxy_device::IoBuffer;
 use foxy_store::layout::PAGE;
@@ -27,7 +27,7 @@ pub(super) struct Ledger {
 
 #[derive(Clone, Debug)]
 struct Block {
-    /// Number of durable writes. The next write uses the other page.
+    /// Number of durable writes of the block. The next write uses the other page.
     turns: u64,
     lowest: Box<[u64]>,
 }
@@ -43,8 +43,9 @@ pub(super) const fn bytes_for(numbers: u32) -> u64 {
 }
 
 impl Ledger {
-    /// Reads the blocks after the superblocks. A block without a valid page was never written (both
-    /// pages are zero) or is damaged. In a damaged block, no record is valid.
+    /// Reads the blocks after the superblocks. If both pages of a block are zero, the block was
+    /// never written. If a block has no valid page otherwise, it is damaged, and none of its
+    /// records is valid.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
@@ -59,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// The lowest valid sequence number of a file number.
+    /// Returns the lowest valid sequence number of a file number.
     pub(super) fn lowest(&self, number: u32) -> u64 {
         let (block, place) = place_of(number);
         self.blocks.get(block as usize).map_or_else(|| self.beyond(), |block| block.lowest[place])
@@ -69,15 +70,15 @@ impl Ledger {
         self.blocks.first().map_or(0, |block| block.lowest[0])
     }
 
-    /// The highest sequence number in all undamaged blocks.
+    /// Returns the highest sequence number in all undamaged blocks.
     pub(super) fn highest_mentioned(&self) -> u64 {
         let all = self.blocks.iter().flat_map(|block| block.lowest.iter().copied());
         all.filter(|&lowest| lowest != u64::MAX).max().unwrap_or(0)
     }
 
-    /// Sets all entries after the scan. For a live record, the lowest valid number is its own
-    /// sequence number; for every other file number it is `next`. Files that the scan did not see
-    /// may still return after a power failure.
+    /// Sets all entries after the scan. The entry of a live record becomes the record's sequence
+    /// number. All other entries become `next`, because files that the scan did not see may return
+    /// after a power failure.
     pub(super) fn settle(&mut self, numbers: u32, next: u64, live: impl Fn(u32) -> Option<u64>) {
         let (last, _) = place_of(numbers);
         let blocks = self.blocks.len().max(last as usize + 1);
@@ -95,7 +96,8 @@ impl Ledger {
         self.blocks.capacity() * (size_of::<Block>() + NUMBERS * 8)
     }
 
-    /// Raises the lowest valid sequence number. This becomes durable with the next commit.
+    /// Raises the lowest valid sequence number of a file number. The next commit makes the change
+    /// durable.
     pub(super) fn raise(&mut self, number: u32, lowest: u64) {
         let (block, place) = place_of(number);
         if self.blocks.len() <= block as usize {
@@ -109,7 +111,7 @@ impl Ledger {
         }
     }
 
-    /// Whether there are changes that no commit includes yet.
+    /// Returns whether a change exists that no commit includes yet.
     pub(super) fn has_changed(&self) -> bool {
         !self.changed.is_empty()
     }
@@ -120,14 +122,15 @@ impl Ledger {
         self.committing.iter().copied().collect()
     }
 
-    /// Offset and page of a block for the current commit.
+    /// Returns the offset and the page of a block for the current commit.
     pub(super) fn page_of(&self, block: u32, secret: &Secret) -> (u64, IoBuffer) {
         self.page(block, self.blocks[block as usize].turns + 1, secret)
     }
 
-    /// The first block, from `block` on, that was read from a valid page, with its offset and that
-    /// page. A write to the same place and a sync make it durable for certain. A torn write of the
-    /// same bytes does no harm.
+    /// Returns the number of the first block at or after `block` that was read from a valid page.
+    /// Also returns the offset and content of that page. The caller writes the page there again and
+    /// syncs it, so that it is certainly durable. A torn write does no harm, because the bytes are
+    /// equal.
     pub(super) fn page_again(&self, block: u32, secret: &Secret) -> Option<(u32, u64, IoBuffer)> {
         let read =
             (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
@@ -154,7 +157,7 @@ impl Ledger {
         (offset, buffer)
     }
 
-    /// Finishes a commit. After a failure, its blocks must be written again.
+    /// Finishes a commit. After a failure, a later commit writes its blocks again.
     pub(super) fn finish(&mut self, durable: bool) {
         for block in std::mem::take(&mut self.committing) {
             if durable {

@@ -1,6 +1,6 @@
-//! Opens a ufs store without a ledger, which recovers only from a clean stop (R69). A snapshot of
-//! the current generation is trusted. The generation is raised durably before the store serves, so
-//! no snapshot is trusted twice.
+//! Opens a ufs store without a ledger, which recovers only from a clean stop (requirement R69). A
+//! snapshot of the current generation is trusted. The generation is raised durably before the store
+//! serves, so no snapshot is trusted twice.
 
 use super::index::disk_bytes;
 use super::scan::PUT_BITS;
@@ -14,21 +14,21 @@ use foxy_store::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 
 const MAX_READ_BYTES: usize = 1 << 20;
 
-/// The operation that the opening waits for.
+/// The operation for which the opening waits.
 #[derive(Debug)]
 pub(super) enum LoadStage {
     Opened,
-    /// More bytes of an image of `size` bytes.
+    /// Reads further bytes of an image of `size` bytes.
     Read {
         size: usize,
         image: Vec<u8>,
     },
     Closed,
-    /// A step to make the new superblock durable: write, sync, write, sync.
+    /// A step that makes the new superblock durable: write, sync, write, sync.
     Claimed(usize),
 }
 
-/// A step, and the number of attempts to open.
+/// A step of the opening, and the number of attempts to open.
 #[derive(Debug)]
 pub(super) struct LoadStep {
     stage: LoadStage,

@@ -1,22 +1,22 @@
-//! The plans of the ufs schemes and the locations of files: all in one directory, in 16 directories
-//! of 256 each, or in one directory per origin server (R17-R19, R37).
+//! The plans of the ufs schemes, and the locations of files. All files are in one directory, in 16
+//! × 256 directories, or in one directory per origin server (requirements R17–R19, R37).
 
 use crate::{SchemeSettings, UfsMapping};
 use foxy_base::random::split_mix;
 use foxy_device::StorePath;
 use foxy_store::contract::Site;
 
-/// Number of first-level directories.
+/// Number of first-level directories, as in Squid.
 const FIRST_LEVEL: u32 = 16;
-/// Number of directories in each first-level directory.
+/// Number of directories in each first-level directory, as in Squid.
 const SECOND_LEVEL: u32 = 256;
-/// The directory of a store that has only one.
+/// The directory of a store that has only one directory.
 const SINGLE: &str = "files";
-/// The directory that contains the directories of origin servers.
+/// The directory that contains one directory per origin server.
 const SITES: &str = "sites";
 
 impl UfsMapping {
-    /// The folder of a file, relative to the store's folder.
+    /// Returns the folder of a file, relative to the store's folder.
     pub(crate) fn folder(self, number: u32) -> StorePath {
         self.directory(number).path()
     }
@@ -34,16 +34,17 @@ impl UfsMapping {
     }
 }
 
-/// The rule that gives the directory of a file.
+/// The rule that selects the directory of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
-    /// One directory for all files (R17).
+    /// All files are in one directory (requirement R17).
     Single,
-    /// By file number, in two levels (R18).
+    /// The file number selects a directory in two levels (requirement R18).
     Levels(UfsMapping),
-    /// One directory per origin server (R19). Directories are never removed.
+    /// Each origin server has a directory (requirement R19). Directories are never removed.
     Sites,
-    /// By a hash of the origin server, in two levels (R37, Maltzahn's SQUIDL).
+    /// A hash of the origin server selects a directory in two levels (requirement R37, Maltzahn's
+    /// SQUIDL).
     HashedSites,
 }
 
@@ -51,7 +52,7 @@ pub(super) enum Mapping {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directory {
     Single,
-    /// First-level and second-level number.
+    /// The numbers of the first-level and the second-level directory.
     Levels(u32, u32),
     /// The directory of an origin server.
     Site(u64),
@@ -62,7 +63,7 @@ pub(super) enum Directory {
 pub(super) enum Branch {
     /// A first-level directory.
     Level(u32),
-    /// The directory that contains all origin servers.
+    /// The directory that contains the directories of all origin servers.
     Sites,
 }
 
@@ -87,7 +88,7 @@ impl FileLocation {
 }
 
 impl Mapping {
-    /// The extra data, besides the file number, that locates a record's file.
+    /// Returns the value that locates a record's file, in addition to the file number.
     pub(super) fn place(self, site: Site) -> u64 {
         match self {
             Self::Single | Self::Levels(_) => 0,
@@ -111,7 +112,8 @@ impl Mapping {
         FileLocation { directory, number }
     }
 
-    /// The extra data for a file that was found, if this mapping allows its location.
+    /// Returns the additional value for a file on disk. Returns `None` if the mapping never puts a
+    /// file there.
     pub(super) fn place_of(self, location: FileLocation) -> Option<u64> {
         match (self, location.directory) {
             (Self::Single, Directory::Single) => Some(0),
@@ -136,7 +138,7 @@ impl Directory {
         }
     }
 
-    /// The parent directories and this directory, in order of creation.
+    /// Returns the parent directory, if any, and this directory, in the order of creation.
     pub(super) fn chain(self) -> Vec<StorePath> {
         let (parent, own) = (self.path().parent(), self.path());
         if parent == StorePath::root() { vec![own] } else { vec![parent, own] }
@@ -161,7 +163,7 @@ impl Branch {
     }
 }
 
-/// The entry of this name in the store's folder, if it belongs to the store.
+/// Returns the entry with this name in the store's folder, or `None` if the name is not of a store.
 pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     match name {
         SINGLE => Some(TopEntry::Leaf(Directory::Single)),
@@ -170,7 +172,7 @@ pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     }
 }
 
-/// The file number that a file name gives.
+/// Returns the file number in a file name, or `None` if the name is not of a store's file.
 pub(super) fn number(name: &str) -> Option<u32> {
     u32::try_from(hexadecimal(name, 8)?).ok()
 }
@@ -197,7 +199,8 @@ impl UfsPlan {
         Self { mapping, max_operations: |_| usize::MAX }
     }
 
-    /// The mapping. For two levels, [`SchemeSettings::ufs_mapping`] gives the details (R18).
+    /// Returns the mapping. For two levels, [`SchemeSettings::ufs_mapping`] selects the rule
+    /// (requirement R18).
     pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
         match self.mapping {
             Mapping::Levels(_) => Mapping::Levels(settings.ufs_mapping),
@@ -205,24 +208,24 @@ impl UfsPlan {
         }
     }
 
-    /// Limit of operations in flight for opening files. Above it, gets and puts are refused as
-    /// busy.
+    /// Returns the number of operations in flight at which no more files are opened. At this limit,
+    /// gets and puts are refused as busy.
     pub(super) fn max_operations(self, settings: &SchemeSettings) -> usize {
         (self.max_operations)(settings)
     }
 }
 
-/// All files in one directory (R17).
+/// All files are in one directory (requirement R17).
 pub(crate) const SINGLE_DIRECTORY: UfsPlan = UfsPlan::new(Mapping::Single);
-/// Squid's ufs (R58).
+/// Squid's ufs (requirement R58).
 pub(crate) const UFS: UfsPlan = UfsPlan::new(Mapping::Levels(UfsMapping::Consecutive));
-/// One directory per origin server (R19).
+/// Each origin server has a directory (requirement R19).
 pub(crate) const MULTIPLE_DIRS: UfsPlan = UfsPlan::new(Mapping::Sites);
-/// Two levels of directories; files of one origin server share a directory (R37).
+/// Two levels of directories. Files of one origin server share a directory (requirement R37).
 pub(crate) const SQUIDL: UfsPlan = UfsPlan::new(Mapping::HashedSites);
-/// Squid's aufs, on a device with threads (R59, R63).
+/// Squid's aufs. It needs a device with threads (requirements R59, R63).
 pub(crate) const AUFS: UfsPlan = UfsPlan { max_operations: |settings| settings.aufs_queue, ..UFS };
-/// Squid's diskd, on a device in a separate process (R60, R64).
+/// Squid's diskd. It needs a device in a separate process (requirements R60, R64).
 pub(crate) const DISKD: UfsPlan = UfsPlan { max_operations: |settings| settings.diskd_q1, ..UFS };
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! The schemes with one file per record, using plain system calls (R17-R19, R58-R60): Squid's ufs
-//! and its variants, which differ in their [`UfsPlan`]. The lowest free file number is used first.
-//! A hit opens, reads and closes a file. A miss creates, writes and closes a file. An eviction
-//! deletes a file. Foreign files stay untouched and are counted.
+//! The schemes with one file per record: Squid's ufs and its variants (requirements R17–R19,
+//! R58–R60). The variants differ in their [`UfsPlan`]. A hit opens, reads and closes a file. A miss
+//! creates, writes and closes a file, which gets the lowest free number. An eviction deletes a
+//! file. Files of other programs stay untouched and are counted.
 //!
-//! Every file starts with its header (R39). With a ledger, an opening scans the headers, and only
-//! forgetting must be durable. So a removal, and a put of a key with an old record, is answered
-//! after a sync of the ledger. A put of a new key needs no sync. Without a ledger
-//! ([`Recovery::AfterCleanStop`]), the store never syncs while it serves and recovers only from a
-//! clean stop.
+//! Every file starts with a header (requirement R39). If the store has a ledger, an opening scans
+//! the headers, and only removals must be durable. So a removal, and a put of a key with an old
+//! record, is answered after a sync of the ledger. A put of a new key needs no sync. Without a
+//! ledger ([`Recovery::AfterCleanStop`]), the store never syncs while it serves. It then recovers
+//! only from a clean stop.
 
 mod change;
 mod close;
@@ -50,10 +50,10 @@ const LEDGER: FileId = FileId(0);
 /// The snapshot's file in the store's folder.
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
-/// Attempts of an operation that the opening depends on.
+/// Maximum number of attempts of an operation that the opening needs.
 const MAX_ATTEMPTS: u8 = 3;
 
-/// Whether these schemes create an entry of this name in the store's folder.
+/// Returns whether these schemes create an entry of this name in the store's folder.
 pub(crate) fn owns(name: &str) -> bool {
     name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top_entry(name).is_some()
 }
@@ -80,11 +80,11 @@ enum UfsJob {
 enum UfsPhase {
     Opening,
     Scanning,
-    /// The scan is finished. Records that it did not find are being forgotten.
+    /// The scan is finished. The ledger is being written, so that other files are no longer valid.
     Settling,
     Serving,
     Closing(Ticket),
-    /// Only the snapshot is being written.
+    /// Writes the snapshot. No other operation is in flight.
     Saving(Ticket),
     Closed,
     Unusable(OpenStoreError),
@@ -93,20 +93,21 @@ enum UfsPhase {
 pub(crate) struct Ufs {
     settings: SchemeSettings,
     mapping: Mapping,
-    /// With this many operations in flight, no more files are opened.
+    /// Number of operations in flight at which no more files are opened.
     max_operations: usize,
     observer: Observer,
     phase: UfsPhase,
     superblock: Superblock,
     secret: Secret,
-    /// A scan in progress. With a ledger it runs before serving, without a ledger while serving.
+    /// A scan in progress. A store with a ledger scans before it serves. A store without scans
+    /// while it serves.
     scan: Option<DirectoryScan>,
     index: FileIndex,
     ledger: Ledger,
     commit: Commit,
     sequence: u64,
     now: Instant,
-    /// When to commit ledger changes that no request waits for.
+    /// The time of the next commit of ledger changes that no request waits for.
     commit_by: Option<Instant>,
     maintain_by: Option<Instant>,
     jobs: HashMap<IoId, UfsJob>,
@@ -114,15 +115,15 @@ pub(crate) struct Ufs {
     files: Vec<u32>,
     files_made: u32,
     gets: usize,
-    /// Changes in progress, one per key, with the later changes that wait for it.
+    /// Changes in progress, one per key. The value contains the later changes of the key.
     busy: HashMap<Key, VecDeque<Change>>,
     no_room: VecDeque<Change>,
     waiting_bytes: usize,
-    /// Number of unanswered puts and removals.
+    /// Number of puts and removals without an answer.
     changes: usize,
     to_unlink: VecDeque<u32>,
     unlinking: usize,
-    /// Failed deletions. They are retried when space is needed.
+    /// Files whose deletion failed. The next search for space tries to delete them again.
     failed_unlinks: Vec<u32>,
 }
 
@@ -159,7 +160,7 @@ impl Ufs {
         }
     }
 
-    /// Bytes for records: the store's size without its bookkeeping.
+    /// Returns the bytes for records: the store's size without the ledger or snapshot.
     fn capacity(&self) -> u64 {
         let books = match self.settings.store.recovery {
             Recovery::AfterCrash => ledger::bytes_for(self.settings.store.record_limit),
@@ -188,7 +189,7 @@ impl Ufs {
         self.submit(IoOp::Close { file }, UfsJob::CloseFile(file), out);
     }
 
-    /// Whether files of an earlier process may still use space that is not counted.
+    /// Returns whether files of an earlier process may still use space that is not counted.
     const fn sweeping(&self) -> bool {
         self.scan.is_some() && matches!(self.phase, UfsPhase::Serving)
     }
@@ -205,7 +206,8 @@ impl Ufs {
         statistics.index_bytes.set((self.index.memory() + self.ledger.memory()) as u64);
     }
 
-    /// The refusals of requests in a phase that serves no requests.
+    /// Returns the refusals of a phase that serves no requests. Returns `None` while the store
+    /// serves.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             UfsPhase::Serving => None,
@@ -343,7 +345,7 @@ impl Ufs {
         }
     }
 
-    /// Answers a miss. If the file does not contain the record, the record is forgotten.
+    /// Answers a miss. If the file does not contain the record, also removes the record.
     fn miss(&mut self, get: &Get, reason: AbsentReason, out: &mut Outbox) {
         self.gets -= 1;
         out.reply(get.ticket, Answer::Absent(reason));

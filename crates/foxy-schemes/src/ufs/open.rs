@@ -1,12 +1,12 @@
-//! Opens a store: reads the superblock, or creates it in a folder without a store. With a ledger,
-//! its blocks are read next, then the files are scanned. Without a ledger, the snapshot of the last
-//! clean stop is read, and made invalid durably before the store serves. A foreign ledger or folder
-//! is never written to.
+//! Opens a store. Reads the superblock, or creates it in a folder without a store. With a ledger,
+//! reads the ledger's blocks, then scans the files. Without a ledger, reads the snapshot of the
+//! last clean stop, and durably invalidates it before the store serves. Never writes to the ledger
+//! or folder of another program.
 //!
-//! After a process was killed before its sync, the ledger may be readable only from the system's
-//! cache. So it is written again to the same place and synced first. Only then may the other page
-//! be overwritten. If the store was last used with the other recovery setting, it starts empty with
-//! a new secret, and all old files are foreign.
+//! If a process is killed before its sync, the ledger may be readable only from the system's cache.
+//! So the opening first writes the ledger again to the same place and syncs it. Only then may the
+//! other page of a block be overwritten. If the last use of the store had the other recovery
+//! setting, the store starts empty with a new secret. Its old files then count as foreign.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
 use super::{LEDGER, LEDGER_NAME, MAX_ATTEMPTS, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase, mapping};
@@ -21,7 +21,7 @@ use foxy_store::superblock::{Found, Superblock};
 
 const MAX_LEDGER_READ: usize = 128 * BLOCK_BYTES;
 
-/// The operation that the opening waits for, and the number of attempts.
+/// The operation for which the opening waits, and the number of attempts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UfsOpenStep {
     awaited: Awaited,
@@ -38,7 +38,7 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// The superblock, or the block before `block`, is being written again.
+    /// Writes the superblock, or the block before `block`, again.
     Again {
         block: u32,
         length: usize,
@@ -46,8 +46,8 @@ enum Awaited {
     Folder,
     SnapshotRemoved,
     Created,
-    /// The new file is being made durable. Otherwise records could be written to a file that
-    /// vanishes in a crash.
+    /// Makes the new file durable. Otherwise a crash could remove the file after records were
+    /// written.
     Kept,
     Written,
     Synced,
@@ -121,7 +121,7 @@ impl Ufs {
         self.submit(op, UfsJob::Open(UfsOpenStep { awaited, ..step }), out);
     }
 
-    /// Starts the opening again, up to the limit of attempts.
+    /// Starts the opening again. After too many attempts, marks the store as unusable.
     pub(super) fn open_again(&mut self, tries: u8, error: IoError, out: &mut Outbox) {
         if tries >= MAX_ATTEMPTS {
             return self.fail_for_good(OpenStoreError::Device(error));
@@ -198,7 +198,7 @@ impl Ufs {
         self.go(step, Awaited::Created, op, out);
     }
 
-    /// Writes the next valid block again. After the last block, syncs.
+    /// Writes the next valid block again. After the last block, syncs the ledger.
     fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
             return self.go(step, Awaited::Synced, IoOp::Sync { file: LEDGER }, out);
@@ -207,7 +207,8 @@ impl Ufs {
         self.go(step, awaited, IoOp::Write { file: LEDGER, offset, buffer }, out);
     }
 
-    /// Continues with the bookkeeping of the last process, if it used the same recovery setting.
+    /// Continues with the ledger or snapshot of the last process if it used the same recovery
+    /// setting.
     fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
             (Recovery::AfterCrash, 0) => {
@@ -246,7 +247,7 @@ impl Ufs {
         self.go(step, Awaited::Written, op, out);
     }
 
-    /// Both copies of the superblock. It does not change while a ledger exists.
+    /// Returns both copies of the superblock. The superblock does not change while a ledger exists.
     fn superblock(&self) -> IoBuffer {
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {

@@ -1,10 +1,11 @@
-//! Recovery (R39): all directories are listed and all file headers read, a few at a time. A file is
-//! valid if its header is correct, its bytes are complete and the ledger does not exclude it. The
-//! newest record of a key wins. The scan does not read content, because every get verifies it.
+//! Recovery (requirement R39). The scan lists all directories and reads all file headers, several
+//! at a time. A file is valid if its header is correct, its bytes are complete and the ledger does
+//! not exclude it. The newest record of a key wins. The scan does not read content, because every
+//! get verifies it.
 //!
-//! A store without a ledger already knows its files, or has none. It lists the directories while it
-//! serves and deletes files that are not its own. Until the end of this scan puts may wait, because
-//! the disk may still be full.
+//! A store without a ledger knows its files from the snapshot, or has none. Such a store lists the
+//! directories while it serves. It deletes files that the snapshot does not list. Puts may wait
+//! until the scan ends, because the disk may be full before.
 
 use super::index::{FileRecord, State, file_bytes};
 use super::mapping::{self, Branch, Directory, FileLocation, TopEntry};
@@ -17,7 +18,8 @@ use foxy_store::status::{OpenStoreError, StoreStatus};
 use std::collections::{HashSet, VecDeque};
 
 const MAX_IN_FLIGHT: usize = 16;
-/// The low bits of a sequence number count puts; the high bits count openings of the store.
+/// Number of low bits of a sequence number that count puts. The high bits count openings of the
+/// store.
 pub(super) const PUT_BITS: u32 = 40;
 
 /// A place to scan.
@@ -27,7 +29,7 @@ enum Place {
     Branch(Branch),
     Leaf(Directory),
     File(FileLocation),
-    /// A file at a wrong location, which will be removed.
+    /// A file at a wrong location, which the scan removes.
     Stray(FileLocation),
 }
 
@@ -50,7 +52,7 @@ pub(super) struct DirectoryScan {
     todo: VecDeque<Try>,
     running: usize,
     found: Vec<(FileLocation, Header)>,
-    /// Invalid files of the store, with their sizes.
+    /// Invalid files of the store, with their sizes in bytes.
     junk: Vec<(FileLocation, u64)>,
     highest: u64,
     foreign: u64,
@@ -70,15 +72,15 @@ impl DirectoryScan {
     }
 
     fn add(&mut self, place: Place) {
-        // Visit files before directories. This keeps the list of places still to visit short.
+        // Visit files before directories, so that the list of places to visit stays short.
         let file = matches!(place, Place::File(_) | Place::Stray(_));
         let entry = Try { place, tries: 1 };
         if file { self.todo.push_front(entry) } else { self.todo.push_back(entry) }
     }
 
-    /// Keeps one file per number: the newest record, or else the first other file. Further files,
-    /// which can return after a power failure, are removed. Files with `taken` numbers are removed,
-    /// too.
+    /// Keeps one file per number: the newest record, or an invalid file if there is no record.
+    /// Removes further files, which can return after a power failure. Also removes files whose
+    /// number is `taken`.
     fn drop_duplicates(&mut self, taken: impl Fn(u32) -> bool) {
         self.found.sort_unstable_by_key(|(_, header)| std::cmp::Reverse(header.sequence));
         let mut numbers = HashSet::new();
@@ -198,8 +200,7 @@ impl Ufs {
         }
     }
 
-    /// Stops after a failed scan. Without the scan the used space is unknown, so the store is
-    /// unusable.
+    /// Ends a failed scan. The store is then unusable, because the used space is unknown.
     fn scan_gives_up(&mut self, error: IoError, out: &mut Outbox) {
         self.scan = None;
         if matches!(self.phase, UfsPhase::Scanning | UfsPhase::Serving) {
@@ -260,7 +261,7 @@ impl Ufs {
         if counts { scan.found.push((location, header)) } else { scan.junk.push((location, size)) }
     }
 
-    /// Adopts the records that were found, oldest first, and forgets all other files.
+    /// Adopts the records that were found, oldest first. Deletes all other files.
     fn end_scan(&mut self, out: &mut Outbox) {
         let Some(mut scan) = self.scan.take() else { return };
         self.observer.statistics.foreign_files.set(scan.foreign);

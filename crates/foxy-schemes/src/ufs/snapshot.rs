@@ -1,5 +1,6 @@
-//! The index of a closed store as one checksummed image, like Squid's swap.state (R69). It lists
-//! the coldest record first and is valid for one opening only. The decoder trusts no input.
+//! The index of a closed store as one checksummed image, like Squid's swap.state (requirement R69).
+//! The image lists the coldest record first and is valid for one opening only. The decoder checks
+//! all its input.
 
 use super::index::FileRecord;
 use foxy_store::contract::Key;
@@ -19,7 +20,7 @@ pub(super) const fn bytes_for(records: u32) -> u64 {
     HEAD as u64 + records as u64 * ENTRY as u64
 }
 
-/// Encodes records as an image, for one generation of the store.
+/// Encodes records as an image. The image is valid for one generation of the store.
 pub(super) fn encode(
     records: impl Iterator<Item = ListedFile>,
     generation: u64,
@@ -42,7 +43,7 @@ pub(super) fn encode(
     image
 }
 
-/// Decodes an image; `None` if any check fails.
+/// Decodes an image. Returns `None` if a check fails.
 pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedFile>> {
     let entries = image.get(HEAD..)?;
     let sound = number(&image[..8])? == secret.checksum(&image[8..])
