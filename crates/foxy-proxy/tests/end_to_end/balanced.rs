@@ -1,4 +1,4 @@
-//! Balancers that say who the client is.
+//! Tests that the proxy uses the client address that a load balancer sends in a PROXY header.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;

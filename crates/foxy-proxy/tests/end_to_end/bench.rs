@@ -1,4 +1,4 @@
-//! A proxy with a store in memory, for one test.
+//! Starts a proxy with a store in memory for one test, and provides a simple client.
 
 use foxy_proxy::cache::purge::Purges;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A store in memory. A test can make it refuse, or be busy.
+/// A store in memory. A test can make it refuse records or be busy.
 #[derive(Default)]
 pub struct MapStore {
     records: Records,
@@ -32,22 +32,22 @@ impl MapStore {
         self.records.clear();
     }
 
-    /// Number of requests that found their record: the reads of a disk.
+    /// Number of reads that found their record. A disk store would read from the disk as often.
     pub fn found(&self) -> usize {
         self.found.load(Ordering::SeqCst)
     }
 
-    /// Refuses parts of bodies, which are the records without a head, from now on.
+    /// From now on, refuses parts of bodies. A record without a head is a part.
     pub fn refuse_parts(&self) {
         self.refuses_parts.store(true, Ordering::SeqCst);
     }
 
-    /// Refuses every record from now on.
+    /// From now on, refuses every record.
     pub fn refuse(&self) {
         self.refuses.store(true, Ordering::SeqCst);
     }
 
-    /// Sets whether the store is too busy to look for records.
+    /// While `is_busy` is true, the store does not look for records.
     pub fn set_busy(&self, is_busy: bool) {
         self.is_busy.store(is_busy, Ordering::SeqCst);
     }
@@ -133,7 +133,7 @@ impl TestProxy {
         Client::on(stream)
     }
 
-    /// A connection from this address of loopback.
+    /// Connects to the proxy from `address`, which must be a loopback address.
     pub fn connect_from(&self, address: [u8; 4]) -> Client {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         socket.bind(&SocketAddr::from((address, 0)).into()).expect("an address of loopback");
@@ -142,7 +142,7 @@ impl TestProxy {
         Client::on(socket.into())
     }
 
-    /// Sends a GET with further header lines on a new connection.
+    /// Sends a GET with the additional header lines `lines` on a new connection.
     pub fn get(&self, url: &str, lines: &str) -> Answered {
         let host = url.split('/').nth(2).unwrap_or("");
         self.connect().ask(&format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{lines}\r\n"))

@@ -1,5 +1,5 @@
-//! Origins that break off in the middle of a whole response: the rest is asked for where it broke,
-//! of the same response only.
+//! Tests origins that break off in the middle of a response. The proxy must request the rest from
+//! the place where it broke off, and only if the origin still has the same response.
 
 use crate::bench::{TestProxy, forward_proxy};
 use crate::sparse::{SLICE, Sparse, bytes};
@@ -8,20 +8,21 @@ use foxy_testkit::http::{head_length, header};
 use foxy_testkit::origin::TestOrigin;
 use std::io::Read;
 
-/// An object whose origin closes after each answer, so that what is cut short ends there.
+/// Creates an object whose origin closes the connection after each answer. So an answer that was
+/// cut short ends at the close.
 fn closing(length: u64) -> Sparse {
     let object = Sparse::fresh(length);
     Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
 }
 
-/// The head and the first `body` bytes of the body.
+/// Cuts an answer after its head and the first `body` bytes of its body.
 fn cut(mut answer: Vec<u8>, body: u64) -> Vec<u8> {
     let head = head_length(&answer).expect("a head");
     answer.truncate(head + usize::try_from(body).expect("small"));
     answer
 }
 
-/// The body that a client gets until the proxy closes.
+/// Returns the body bytes that a client receives until the proxy closes the connection.
 fn until_the_end(proxy: &TestProxy, url: &str) -> Vec<u8> {
     let mut client = proxy.connect();
     client.send(format!("GET {url} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes());

@@ -1,5 +1,5 @@
-//! Clauses of RFC 9110 and RFC 9111 that the public suite does not touch, and no other test here:
-//! docs/clauses.md has them all.
+//! Tests clauses of RFC 9110 and RFC 9111 that neither the public test suite nor another test
+//! covers. docs/clauses.md lists all clauses.
 
 use crate::bench::{forward_proxy, proxy_with};
 use foxy_testkit::http::{header, ok};

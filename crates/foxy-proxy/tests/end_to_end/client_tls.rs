@@ -1,5 +1,5 @@
-//! Clients behind TLS: what they are served, which certificate they see, and what is refused or
-//! given up.
+//! Tests clients that use TLS: the answers, the certificates that they receive, and refused or
+//! failed handshakes.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
@@ -32,7 +32,7 @@ fn certificates(shown: &[&TestCertificate]) -> ClientCertificates {
     certificates
 }
 
-/// A reverse proxy with a TLS port.
+/// Starts a reverse proxy with a TLS port.
 fn proxy(
     origin: &TestOrigin,
     shown: &[&TestCertificate],
@@ -70,7 +70,7 @@ fn trusting(authority: &TestAuthority) -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// One GET, read until the proxy closes.
+/// Sends one GET, and reads until the proxy closes the connection.
 fn get(client: &mut TlsClient, host: &str) -> std::io::Result<String> {
     write!(client, "GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();

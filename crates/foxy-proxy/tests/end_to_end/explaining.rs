@@ -1,4 +1,5 @@
-//! Explanations: what they say is what then happens, and asking changes nothing and asks no origin.
+//! Tests explanations. An explanation must predict the next answer, must change nothing, and must
+//! contact no origin.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};

@@ -1,4 +1,5 @@
-//! Forwarding of bodies both ways, interim responses, trailers, upgrades and tunnels; and refusals.
+//! Tests forwarding of bodies in both directions, interim responses, trailers, upgrades, tunnels
+//! and refusals.
 
 use crate::bench::{forward_proxy, proxy_with, reverse_proxy};
 use foxy_testkit::http::{header, ok};

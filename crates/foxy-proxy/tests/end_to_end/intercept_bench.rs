@@ -1,5 +1,5 @@
-//! A bench for interception: an origin behind TLS, a proxy that intercepts it, and clients inside
-//! a CONNECT.
+//! Sets up tests of interception: an origin behind TLS, a proxy that intercepts connections to it,
+//! and clients inside a CONNECT.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
@@ -26,7 +26,8 @@ pub type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
 pub const HOST: &str = "localhost";
 
-/// An origin behind TLS, its authority, and a proxy that trusts it and intercepts what is listed.
+/// An origin behind TLS with its certificate authority. The proxy trusts this authority, and
+/// intercepts CONNECTs to the listed hosts.
 pub struct Bench {
     pub origin: TestOrigin,
     pub signs_origin: TestAuthority,
@@ -74,7 +75,7 @@ impl Bench {
         CertificateDer::from_pem_slice(self.own.certificate.as_bytes()).expect("PEM")
     }
 
-    /// Sends a CONNECT. Returns the answer and the connection.
+    /// Sends a CONNECT to `host`. Returns the answer and the connection.
     pub fn connect(&self, host: &str) -> (Answered, TcpStream) {
         let authority = self.authority(host);
         let mut client = self.proxy.connect();
@@ -84,14 +85,15 @@ impl Bench {
         (answer, client.stream)
     }
 
-    /// A client inside a CONNECT to `host` that trusts `root` and asks for `name`.
+    /// Creates a TLS client inside a CONNECT to `host`. The client trusts `root` and expects a
+    /// certificate for `name`.
     pub fn enter(&self, host: &str, root: CertificateDer<'static>, name: &str) -> TlsClient {
         let (answer, stream) = self.connect(host);
         assert_eq!(answer.status, 200, "{}", answer.head);
         StreamOwned::new(session(root, name), stream)
     }
 
-    /// One GET inside a CONNECT of its own.
+    /// Sends one GET inside a new CONNECT, and returns the answer.
     pub fn get(&self, path: &str) -> String {
         let mut client = self.enter(HOST, self.ours(), HOST);
         ask(&mut client, &format!("GET {path} HTTP/1.1\r\nHost: {}", self.authority(HOST)))
@@ -118,7 +120,7 @@ pub fn config(root: CertificateDer<'static>) -> ClientConfig {
         .with_no_client_auth()
 }
 
-/// One request, read until the proxy closes.
+/// Sends one request, and reads until the proxy closes the connection.
 pub fn ask(client: &mut TlsClient, lines: &str) -> String {
     let answer = exchange(client, &format!("{lines}\r\nConnection: close\r\n\r\n"));
     String::from_utf8(answer).expect("text")

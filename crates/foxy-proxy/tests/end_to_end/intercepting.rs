@@ -1,5 +1,5 @@
-//! CONNECTs that are intercepted, those that are not, and what is refused inside. Origins are
-//! behind TLS of their own.
+//! Tests CONNECTs that the proxy intercepts, CONNECTs that it does not intercept, and requests that
+//! it refuses inside a CONNECT. The origins use TLS with certificates of another authority.
 
 use crate::intercept_bench::{Bench, HOST, ask, config, session};
 use foxy_proxy::core::counters::Counter;
@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether the proxy closes without a word.
+/// Returns true if the proxy closes the connection.
 fn is_closed(stream: &mut impl Read) -> bool {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {

@@ -1,5 +1,5 @@
-//! Bodies that are stored in parts: which parts memory keeps, and that nobody gets a byte of them
-//! that is not of the response that is in force.
+//! Tests bodies that are stored in parts: which parts memory keeps, and that no client receives
+//! bytes of an outdated response.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};
@@ -14,15 +14,16 @@ const PART: usize = 1 << 20;
 const LENGTH: usize = 4 * PART + 5;
 const PARTS: usize = 5;
 
-/// Memory in which every part of a body has a place.
+/// Bytes of memory, so many that memory can keep every part of a body.
 const MEMORY: u64 = 256 << 20;
 
-/// The body of one version. No byte is as in another.
+/// Returns the body of one version. Every byte differs from the byte at the same place in another
+/// version.
 fn body(version: usize) -> Vec<u8> {
     (0..LENGTH).map(|at| (at % 251).wrapping_add(version) as u8).collect()
 }
 
-/// An origin whose response is another one each time.
+/// Starts an origin that answers each request with another version of the body.
 fn origin() -> TestOrigin {
     TestOrigin::start(|_, number| ok(FRESH, &body(number)))
 }

@@ -1,4 +1,4 @@
-//! The whole proxy on loopback: a scripted origin that says what it was asked, clients that read to
+//! Tests the whole proxy on loopback, with origins that follow a script and clients that read to
 //! the last byte.
 
 mod balanced;

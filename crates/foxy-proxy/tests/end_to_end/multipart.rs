@@ -1,5 +1,5 @@
-//! Several ranges in one request: answered together from what is stored, never multiplied, neither
-//! to clients nor to origins.
+//! Tests several ranges in one request. The proxy answers them together from the stored response.
+//! Overlapping ranges never multiply the bytes for clients or the requests to origins.
 
 use crate::bench::forward_proxy;
 use foxy_testkit::client::Answered;
@@ -12,7 +12,7 @@ fn body(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
 }
 
-/// The parts of a multipart answer: Content-Type, Content-Range and bytes of each.
+/// Splits a multipart answer. Returns Content-Type, Content-Range and the bytes of each part.
 fn parts(answer: &Answered) -> Vec<(String, String, Vec<u8>)> {
     let kind = answer.header("content-type");
     let boundary =

@@ -1,4 +1,5 @@
-//! Origins behind TLS: what is fetched from them, and every certificate that is refused.
+//! Tests origins behind TLS: fetches from them, and every kind of certificate that the proxy
+//! refuses.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;

@@ -1,5 +1,6 @@
-//! Fetches of one URL that overlap: whichever ends first, what answers later is the response of the
-//! fetch that began last (RFC 9111 §4). Fetches of other URLs make no difference.
+//! Tests overlapping fetches of one URL. In any order of their ends, later answers must be the
+//! response of the fetch that began last (RFC 9111 §4). Fetches of other URLs must make no
+//! difference.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use crate::sparse::{SLICE, Sparse};
@@ -14,8 +15,8 @@ const RELOAD: &str = "Cache-Control: no-cache\r\n";
 const VARIES: &str = "Cache-Control: max-age=600\r\nVary: Accept-Language\r\n";
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// An origin that gives these answers in turn and the last of them again and again. It gives each
-/// of the answers `held` when it is told to.
+/// Starts an origin that gives `answers` in order, and then repeats the last answer. It delays the
+/// answers with the numbers `held` until the test sends a message on their channel.
 fn origin<const HELD: usize>(
     answers: Vec<Vec<u8>>,
     held: [usize; HELD],
@@ -32,7 +33,7 @@ fn origin<const HELD: usize>(
     (origin, go)
 }
 
-/// Asks on a thread of its own, and waits until the origin has the request.
+/// Sends a request on another thread. Returns as soon as the origin has received the request.
 fn slowly(proxy: &TestProxy, origin: &TestOrigin, lines: &str) -> JoinHandle<Vec<u8>> {
     let (mut client, before) = (proxy.connect(), origin.requests());
     let request =
@@ -52,7 +53,7 @@ fn reload(name: &str) -> String {
     format!("{RELOAD}{}", language(name))
 }
 
-/// Paths whose URLs share a lock of the cache with `/x`.
+/// Returns URLs whose keys share a lock of the cache with the key of `/x`.
 fn beside(origin: &TestOrigin) -> impl Iterator<Item = String> {
     let group = |url: &str| {
         let key = CacheKey::new(url.to_owned()).hash.0;

@@ -1,5 +1,5 @@
-//! Parts of responses where slices would be too large to store: stored as they pass, served,
-//! joined, and never mixed up.
+//! Tests parts of responses when the object limit is too small for slices. The proxy stores parts
+//! while they pass, serves them, joins them, and never mixes them up.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
@@ -12,7 +12,8 @@ fn forward_proxy() -> TestProxy {
 
 const BODY: &[u8] = b"0123456789";
 
-/// An origin that knows ranges `first-last` of [`BODY`], with these header lines.
+/// Starts an origin that answers requests for ranges `first-last` of [`BODY`] with the header lines
+/// `lines`.
 fn ranges(lines: &'static str) -> TestOrigin {
     TestOrigin::start(move |head, number| {
         let lines = lines.replace("NUMBER", &number.to_string());

@@ -1,5 +1,5 @@
-//! Newer answers of the origin: no older response replaces them, and no response that the origin
-//! has rejected is reused (RFC 9111 §4, §4.3.3).
+//! Tests that no older response replaces a newer answer of the origin. Also tests that the proxy
+//! does not reuse a response that the origin has rejected (RFC 9111 §4, §4.3.3).
 
 use crate::bench::{TestProxy, forward_proxy};
 use foxy_testkit::http::{header, ok};
@@ -14,8 +14,8 @@ const V3: &str = "Cache-Control: max-age=600\r\nETag: \"3\"\r\n";
 const CONFIRMED: &[u8] =
     b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=600\r\n\r\n";
 
-/// An origin that gives these answers one after the other, the last of them again and again, and
-/// which does not give answer `held` before it is told to.
+/// Starts an origin that gives `answers` in order, and then repeats the last answer. It delays the
+/// answer with the number `held` until the test sends a message on the channel.
 fn origin(answers: Vec<Vec<u8>>, held: usize) -> (TestOrigin, Sender<()>) {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
@@ -28,7 +28,7 @@ fn origin(answers: Vec<Vec<u8>>, held: usize) -> (TestOrigin, Sender<()>) {
     (origin, go)
 }
 
-/// Asks on a thread of its own, and waits until the origin has the request.
+/// Sends a request on another thread. Returns as soon as the origin has received the request.
 fn slowly(
     proxy: &TestProxy,
     origin: &TestOrigin,
@@ -73,8 +73,8 @@ fn a_late_fetch_takes_not_the_place_of_a_reload_that_began_after_it() {
     assert_eq!(origin.requests(), 2);
 }
 
-/// The body of a GET after a reload got this answer in place of the stored response, and whether
-/// the GET was a hit.
+/// Stores a response, and lets the origin answer a reload with `answer`. Returns the body of the
+/// next GET, and true if that GET was a hit.
 fn after(answer: &[u8]) -> (Vec<u8>, bool) {
     let (origin, _go) = origin(vec![ok(V1, b"old"), answer.to_vec(), ok(V3, b"new")], usize::MAX);
     let proxy = forward_proxy();

@@ -1,5 +1,5 @@
-//! Fields that tell the origin of a reverse proxy about the client, and fields that a client cannot
-//! forge.
+//! Tests the fields that tell the origin of a reverse proxy about the client, and that a client
+//! cannot forge these fields.
 
 use crate::bench::{forward_proxy, reverse_proxy};
 use foxy_testkit::http::{header, ok};
@@ -7,7 +7,8 @@ use foxy_testkit::origin::TestOrigin;
 
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// An origin that builds its answers from what it is told, as applications do that make links.
+/// Starts an origin whose answers contain the forwarding fields of the request. Applications that
+/// create links do the same.
 fn echoing() -> TestOrigin {
     TestOrigin::start(|head, _| {
         let told =

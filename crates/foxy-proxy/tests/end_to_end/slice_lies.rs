@@ -1,5 +1,5 @@
-//! Origins that do not send the slices they are asked for: no client gets a byte that is not the
-//! object's, none a whole answer that is not, and nothing of a lie is kept.
+//! Tests origins that do not send the requested slices. No client may receive wrong bytes, or a
+//! complete answer that is wrong. The proxy must not store wrong slices.
 
 use crate::bench::{TestProxy, forward_proxy};
 use crate::sparse::{SLICE, Sparse, bytes};
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const LENGTH: u64 = 4 * SLICE + 7;
 
-/// The answer to a request for the bytes `first..=last`. An empty answer closes the connection.
+/// Creates the wrong answer to a request for the bytes `first..=last`. An empty answer closes the
+/// connection.
 type Lie = fn(&Sparse, u64, u64) -> Vec<u8>;
 
 fn chunked(object: &Sparse, first: u64, last: u64, sent: u64) -> Vec<u8> {
@@ -61,13 +62,15 @@ const LIES: [(&str, Lie); 11] = [
     ("nothing", |_, _, _| Vec::new()),
 ];
 
-/// The object as an origin says it that closes afterwards, so that what is too short ends there.
+/// Creates an object whose origin closes the connection after each answer. So an answer that is too
+/// short ends at the close.
 fn closing() -> Sparse {
     let object = Sparse::fresh(LENGTH);
     Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
 }
 
-/// An origin that lies about the slice with that number while it is told to.
+/// Starts an origin that gives wrong answers to requests for the slice number `slice` while `lying`
+/// is true.
 fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     let object = Sparse::fresh(LENGTH);
     let closing = closing();
@@ -85,7 +88,7 @@ fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     })
 }
 
-/// The status, the announced length and the body that arrives until the proxy closes.
+/// Returns the status, the announced length, and the body bytes that arrive until the proxy closes.
 fn until_the_end(proxy: &TestProxy, url: &str, range: &str) -> (u16, Option<usize>, Vec<u8>) {
     let mut client = proxy.connect();
     client.send(

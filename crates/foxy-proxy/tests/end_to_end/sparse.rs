@@ -1,5 +1,5 @@
-//! A large object that is nowhere: every byte follows from its place. Its origin serves ranges of
-//! it and counts what it sends.
+//! A large object that uses no memory, because each byte is computed from its position. Its origin
+//! serves ranges and counts the bytes that it sends.
 
 use foxy_testkit::http::header;
 use foxy_testkit::origin::TestOrigin;
@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 
 pub const SLICE: u64 = 1 << 20;
 
-/// The bytes repeat after a prime number of them, so that none stands at its place in another slice
-/// too.
+/// The bytes repeat after this number of bytes. The number is prime, so that the bytes of two
+/// slices differ.
 const PERIOD: u64 = 65_521;
 
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -29,11 +29,11 @@ pub fn bytes(first: u64, last: u64) -> Vec<u8> {
     bytes
 }
 
-/// An object and the header lines of its answers.
+/// An object, with the header lines of its answers.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     pub length: u64,
-    /// Header lines, an ETag not among them.
+    /// Header lines without the ETag.
     pub lines: String,
     pub etag: String,
 }
@@ -43,12 +43,13 @@ impl Sparse {
         Self { length, lines: "Cache-Control: max-age=60\r\n".into(), etag: "\"one\"".into() }
     }
 
-    /// Its validator.
+    /// Returns the header line with the ETag, or nothing if the object has no ETag.
     fn tag_line(&self) -> String {
         if self.etag.is_empty() { String::new() } else { format!("ETag: {}\r\n", self.etag) }
     }
 
-    /// Answers as RFC 9110 has it: If-None-Match, If-Range, one range.
+    /// Answers a request according to RFC 9110, with support for If-None-Match, If-Range and one
+    /// range.
     pub fn answer(&self, head: &str) -> Vec<u8> {
         let lines = format!("{}{}", self.lines, self.tag_line());
         if header(head, "if-none-match").is_some_and(|tag| tag == self.etag) {
@@ -72,7 +73,7 @@ impl Sparse {
         self.part(first, last, &format!("Content-Range: bytes {first}-{last}/{}\r\n", self.length))
     }
 
-    /// A 206 with these bytes and lines about them.
+    /// Creates a 206 answer with the bytes `first..=last` and the additional header lines `lines`.
     pub fn part(&self, first: u64, last: u64, lines: &str) -> Vec<u8> {
         let body = bytes(first, last);
         let lines = format!("{}{}{lines}", self.lines, self.tag_line());
@@ -82,7 +83,8 @@ impl Sparse {
         [head.into_bytes(), body].concat()
     }
 
-    /// Starts its origin. Returns the number of body bytes that clients have requested, too.
+    /// Starts the origin of the object. Also returns a counter of the body bytes that the origin
+    /// has sent.
     pub fn origin(self) -> (TestOrigin, Arc<AtomicU64>) {
         let sent = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&sent);

@@ -1,5 +1,5 @@
-//! Reloads that came whole and could not be kept: what they replaced answers no more, whatever kept
-//! them from being stored.
+//! Tests reloads whose new response arrived completely but could not be stored. The old response
+//! must not be served again, for any reason of the failure.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 const RELOAD: &str = "Cache-Control: no-cache\r\n";
 
-/// More than one part of a body.
+/// Length of a body that needs more than one part.
 const LARGE: usize = 3_000_000;
 
 fn in_chunks(lines: &str, body: &[u8]) -> Vec<u8> {
@@ -25,7 +25,7 @@ fn until_close(lines: &str, body: &[u8]) -> Vec<u8> {
     [format!("HTTP/1.1 200 OK\r\n{lines}Connection: close\r\n\r\n").as_bytes(), body].concat()
 }
 
-/// An origin that gives these answers one after the other.
+/// Starts an origin that gives `answers` in order.
 fn origin(answers: Vec<Vec<u8>>) -> TestOrigin {
     TestOrigin::start(move |_, number| answers[number].clone())
 }
@@ -34,8 +34,8 @@ fn limited() -> TestProxy {
     proxy_with(|settings| settings.object_limit = 1_000_000)
 }
 
-/// Reloads what is stored, gets all of the large answer, and then something else: the second answer
-/// is known to no cache.
+/// Reloads the stored response and receives a large answer that cannot be stored. Checks that the
+/// next GET asks the origin again.
 fn the_next_asks_the_origin(proxy: &TestProxy, origin: &TestOrigin) {
     let url = origin.url("/x");
     let reload = proxy.get(&url, RELOAD);
@@ -70,7 +70,7 @@ fn a_whole_reload_whose_parts_the_store_refuses_ends_the_stored_response() {
     let proxy = proxy_with(|settings| settings.store_patience = Duration::from_millis(50));
     let url = origin.url("/x");
     proxy.get(&url, "");
-    // A record or part that is read twice is in memory.
+    // After the second read of a record or part, memory has it.
     (0..3).for_each(|_| assert!(proxy.get(&url, "").body == vec![b'1'; LARGE]));
     assert_eq!(origin.requests(), 1);
     proxy.store.refuse_parts();
@@ -155,7 +155,7 @@ fn a_record_of_an_older_fetch_answers_no_more_after_a_reload_that_the_store_refu
             _ => ok(FRESH, b"third"),
         }
     });
-    // Memory keeps nothing of that size.
+    // With this limit, memory stores no body of this size.
     let proxy = proxy_with(|settings| settings.memory_object_limit = 10_000);
     let (url, host) = (origin.url("/x"), origin.address);
     let ask = |lines: &str, asked: usize| {
