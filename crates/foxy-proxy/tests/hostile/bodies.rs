@@ -1,13 +1,14 @@
-//! Request bodies that are malformed, smuggle a request, are left unread or stop short: each broken
-//! rule is named to the client, and what follows the body is never taken for a request.
+//! Tests request bodies that are malformed, contain a smuggled request, stay unread or are cut off.
+//! The client must be told the broken rule, and bytes after the body must never be taken for a
+//! request.
 
 use crate::support::proxy::Proxy;
 use crate::support::requests::{SMUGGLED, plain_origin, sent};
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::{DecodeError, Method};
 
-/// Sends a chunked body, with a smuggled request behind, and asks for the answer to this broken
-/// rule and a closed connection.
+/// Sends a chunked body and then a smuggled request. Checks that the answer names the broken rule,
+/// and that the connection closes.
 async fn check_chunks(body: &str, rule: DecodeError) {
     local(async move {
         let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;

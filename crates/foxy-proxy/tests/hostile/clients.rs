@@ -1,6 +1,6 @@
-//! Request heads that are wrong, ambiguous, endless or rude, through a whole proxy on loopback:
-//! each gets its documented status, its connection is closed where its end cannot be trusted, and
-//! the origin never sees a smuggled request. Their bodies are in `bodies`.
+//! Tests request heads that are wrong, ambiguous, endless or too large. Each must receive the
+//! documented status. If the end of the request is uncertain, the connection must close. The origin
+//! must never receive a smuggled request. `bodies` tests request bodies.
 
 use crate::support::proxy::Proxy;
 use crate::support::requests::{SMUGGLED, plain_origin, sent};
@@ -8,8 +8,8 @@ use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 
-/// Sends a request line and headers, with a smuggled request behind, and asks for one answer with
-/// this status and a closed connection. `ORIGIN` stands for the origin's authority.
+/// Sends a request line and headers, and then a smuggled request. Checks that there is one answer
+/// with this status and that the connection closes. `ORIGIN` stands for the origin's authority.
 async fn check_refused(request: &str, status: u16) {
     let request = request.to_owned();
     local(async move {

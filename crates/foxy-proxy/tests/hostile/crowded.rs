@@ -1,5 +1,5 @@
-//! More connections than there are places: who gives way, who is refused, and that one client
-//! cannot take all.
+//! Tests more connections than there are places: which connections close, which are refused, and
+//! that one client cannot take all places.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -14,9 +14,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Answered by the proxy itself; the connection stays.
+/// A request that the proxy answers itself. The connection stays open.
 const LOCAL: &str = "OPTIONS http://a.test/ HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
-/// The address of a client that floods, and of a client that does not.
+/// Addresses of a client that floods the proxy, and of a client that does not.
 const FLOOD: &str = "127.0.0.1";
 const HONEST: &str = "127.0.0.2";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -24,7 +24,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 fn proxy(places: usize, share: usize) -> Proxy {
     Proxy::start_with(|settings| {
         (settings.connections, settings.connections_per_client) = (places, share);
-        // A connection may have to give way to a connection of another worker.
+        // With several workers, a connection may have to close for a connection of another worker.
         settings.workers = 3;
     })
 }
@@ -34,7 +34,8 @@ async fn answered(client: &mut RawClient) -> u16 {
     client.response(&Method::Options).await.head.status
 }
 
-/// Connections that begin by sending this, one after the other.
+/// Opens `count` connections from one address, one after the other. Each connection sends
+/// `beginning` first.
 async fn flood(proxy: &Proxy, count: usize, beginning: &str) -> Vec<RawClient> {
     let mut clients = Vec::new();
     for _ in 0..count {
@@ -48,8 +49,8 @@ async fn flood(proxy: &Proxy, count: usize, beginning: &str) -> Vec<RawClient> {
     clients
 }
 
-/// A proxy whose places hold nothing but connections that begin with this lets others in; gives the
-/// connections.
+/// Fills all places of a proxy with connections that send `beginning`. Checks that other clients
+/// are still served. Returns all connections.
 async fn others_are_served(beginning: &str) -> Vec<RawClient> {
     let proxy = proxy(16, 12);
     let mut clients = flood(&proxy, 20, beginning).await;
@@ -80,7 +81,7 @@ async fn the_kept_connection_that_waits_longest_gives_way() {
         let mut clients = flood(&proxy, 4, "").await;
         for client in [2, 0, 3, 1] {
             assert_eq!(answered(&mut clients[client]).await, 200);
-            // Waiting times differ by more than what the proxy can tell apart.
+            // The proxy can then tell the idle times of the connections apart.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         let mut honest = RawClient::connect_from(HONEST, proxy.port).await;
@@ -123,7 +124,8 @@ async fn a_client_with_its_share_of_requests_is_refused_and_others_are_not() {
     .await;
 }
 
-/// Answers for no name that begins with `dead`; every other name is of the loopback.
+/// A resolver that never answers for names that begin with `dead`. All other names resolve to a
+/// loopback address.
 struct HalfDead;
 
 impl Resolve for HalfDead {
@@ -135,7 +137,7 @@ impl Resolve for HalfDead {
     }
 }
 
-/// A client that asks for a page of that host.
+/// Connects from the address `from`, and sends a GET for a page of `host`.
 async fn asking(from: &str, proxy: &Proxy, host: &str) -> RawClient {
     let mut client = RawClient::connect_from(from, proxy.port).await;
     client.send(format!("GET http://{host}/ HTTP/1.1\r\nHost: {host}\r\n\r\n")).await;

@@ -1,5 +1,5 @@
-//! Every scheme on a disk that fails, fills up, shortens, loses, misplaces and corrupts: clients
-//! get every byte right, from the origin if need be.
+//! Tests every store scheme on a disk that fails, fills up, and loses, misplaces or corrupts data.
+//! Clients must receive every byte right, if necessary from the origin.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -11,7 +11,7 @@ use foxy_schemes::{SCHEMES, SchemeName, SchemeSettings};
 use foxy_store::{Observer, Shard, ShardSettings, StoreSettings};
 use std::sync::Arc;
 
-/// A disk on which most things go wrong now and then.
+/// A disk on which most kinds of faults happen now and then.
 const BAD: FaultPlan = FaultPlan {
     errors: 0.02,
     no_space: 0.02,
@@ -24,13 +24,13 @@ const BAD: FaultPlan = FaultPlan {
     ..FaultPlan::NONE
 };
 
-/// A full disk.
+/// A disk that has no space left.
 const FULL: FaultPlan = FaultPlan { no_space: 1.0, ..FaultPlan::NONE };
 
-/// A disk that is gone.
+/// A disk that fails every request.
 const GONE: FaultPlan = FaultPlan { errors: 1.0, ..FaultPlan::NONE };
 
-/// The body of each path: from one byte to two and a half million.
+/// Returns the body of each path. The lengths range from one byte to two and a half million bytes.
 fn bodies() -> Vec<Vec<u8>> {
     let mut random = Random::new(7);
     let lengths = (0..20).map(|path| if path % 10 == 9 { 2_500_000 } else { 1 + path * 1777 });
@@ -43,7 +43,7 @@ fn bodies() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The script of an origin of one path.
+/// Returns the script of an origin that serves one path.
 fn script(path: usize, body: &[u8]) -> Vec<Step> {
     let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"{path}\"\r\n");
     let head = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());

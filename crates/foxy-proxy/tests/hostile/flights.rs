@@ -1,5 +1,6 @@
-//! Many clients that want the same thing at the same time, clients that leave, and a store that
-//! does not work: one request to the origin, and whole answers for everybody who stays.
+//! Tests many clients that request the same URL at the same time, clients that leave, and stores
+//! that do not work. The origin must receive one request, and every client that stays must receive
+//! the whole answer.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::{BROKEN, Broken, BrokenStore, ForgetfulStore};
@@ -77,8 +78,8 @@ async fn answers_that_may_not_be_shared_are_fetched_for_each() {
     .await;
 }
 
-/// Asks five times before the first answer comes; gives what everybody got, and how often the
-/// origin was asked.
+/// Sends five requests before the origin answers the first. Returns the five bodies, and the number
+/// of requests that the origin received.
 async fn five_at_once(fields: &str, request_field: &str) -> (Vec<String>, usize) {
     let go = Rc::new(Notify::new());
     let answer = |version: usize| {
@@ -209,13 +210,15 @@ async fn a_client_that_reads_slowly_does_not_hold_up_the_others() {
     .await;
 }
 
-/// More than the buffers of a connection on loopback take besides a window.
+/// Creates a body that is larger than the buffers of a loopback connection and a flight's window
+/// together.
 fn large() -> Vec<u8> {
     (0..16 << 20).map(|at| (at % 251) as u8).collect()
 }
 
-/// One client reads nothing until another has read the whole body of the same flight. Returns what
-/// the first client then gets, and the number of connections to the origin.
+/// One client reads nothing until another client has read the whole body of the same flight (shared
+/// fetch). Returns the answer that the first client then receives, and the number of connections to
+/// the origin.
 async fn left_behind(
     store: Option<Arc<dyn ObjectStore>>,
     answer: &[u8],

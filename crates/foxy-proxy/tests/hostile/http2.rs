@@ -1,5 +1,5 @@
-//! Requests over HTTP/2 through a whole proxy on loopback: what a client gets, and what an origin
-//! of HTTP/1.1 is asked. Clients that break rules are in `http2_clients`.
+//! Tests requests over HTTP/2 through a whole proxy on loopback: the client's answers, and the
+//! HTTP/1.1 requests that the origin receives. `http2_clients` tests clients that break rules.
 
 use crate::support::http2::{Http2Client, get, read};
 use crate::support::proxy::Proxy;
@@ -221,7 +221,8 @@ async fn an_answer_that_breaks_off_is_reset_and_never_ended() {
     .await;
 }
 
-/// A CONNECT to that port through a proxy that allows it: the answer to come, and what is sent.
+/// Sends a CONNECT to `port` through a proxy that allows this port. Returns the proxy, the future
+/// of the answer, and the sending side of the stream.
 async fn connected(port: u16) -> (Proxy, ResponseFuture, SendStream<Bytes>) {
     let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
     let client = Http2Client::connect(&proxy).await;

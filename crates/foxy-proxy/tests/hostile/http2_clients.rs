@@ -1,5 +1,5 @@
-//! HTTP/2 clients with raw frames. An origin sees only well-formed requests, the proxy holds a
-//! bounded amount, and other clients are served meanwhile.
+//! Tests HTTP/2 clients that send raw frames. An origin must receive only well-formed requests. The
+//! proxy must use a limited amount of memory, and must serve other clients meanwhile.
 
 use crate::support::http2::{Http2Client, RawHttp2, get};
 use crate::support::proxy::Proxy;
@@ -12,7 +12,7 @@ use foxy_testkit::http2::{END_HEADERS, END_STREAM, block, frame, get_block, kind
 use h2::Reason;
 use std::time::Duration;
 
-/// SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.5.2).
+/// Identifier of SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.5.2).
 const INITIAL_WINDOW: u16 = 4;
 
 async fn served(proxy: &Proxy, origin: &ScriptedOrigin) {
@@ -72,12 +72,11 @@ async fn requests_that_are_none_are_refused_and_no_origin_hears_of_them() {
             let refused = client.find(|frame| refusals.contains(&frame.kind)).await;
             let refused = refused.unwrap_or_else(|| panic!("{case:?}: not refused"));
             match refused.kind {
-                // The first field of an answer with status 400 is number 12 of HPACK's static
-                // table.
+                // This byte is the field `:status: 400`, entry 12 of HPACK's static table.
                 kind::HEADERS => {
                     assert_eq!(refused.payload.first(), Some(&0x8c), "{case:?}: {refused:?}")
                 }
-                // A malformed field may count as a fault of the compression.
+                // The library may treat a malformed field as a compression error.
                 kind::GOAWAY => {
                     assert_ne!(refused.reason(), u32::from(Reason::NO_ERROR), "{case:?}")
                 }
@@ -145,7 +144,7 @@ async fn trailers_with_a_pseudo_field_end_no_request() {
             let answers = [kind::HEADERS, kind::RST_STREAM];
             let answer =
                 client.find(|frame| answers.contains(&frame.kind)).await.expect("an answer");
-            // The status 400 is number 12 of HPACK's static table.
+            // The byte 0x8c is the field `:status: 400`, entry 12 of HPACK's static table.
             let refused = answer.kind == kind::RST_STREAM || answer.payload.first() == Some(&0x8c);
             assert!(refused, "{trailers:?}: {answer:?}");
             assert!(!origin.heard().concat().ends_with("0\r\n\r\n"), "{:?}", origin.heard());
@@ -197,7 +196,7 @@ async fn a_body_of_known_length_is_complete_at_the_origin_only_when_its_request_
                 let answers = [kind::HEADERS, kind::RST_STREAM];
                 let answer =
                     client.find(|frame| answers.contains(&frame.kind)).await.expect("an answer");
-                // The status 400 is number 12 of HPACK's static table.
+                // The byte 0x8c is the field `:status: 400`, entry 12 of HPACK's static table.
                 let refused =
                     answer.kind == kind::RST_STREAM || answer.payload.first() == Some(&0x8c);
                 assert!(refused, "{method} {length}: {answer:?}");
@@ -239,7 +238,8 @@ async fn frames_that_carry_nothing_of_a_request_end_their_connection_and_no_othe
             let end = end.unwrap_or_else(|| panic!("{name}: no farewell"));
             assert_eq!(end.reason(), u32::from(Reason::ENHANCE_YOUR_CALM), "{name}");
         }
-        // The library itself ends a connection for empty DATA.
+        // For empty DATA frames, the HTTP/2 library closes the connection itself, so that flood is
+        // not counted.
         assert_eq!(proxy.count(Counter::Http2Floods), 5);
         served(&proxy, &origin).await;
     })
@@ -278,7 +278,7 @@ async fn a_client_that_gives_up_request_after_request_is_sent_away() {
         for number in 0..1000 {
             let stream = 2 * number + 1;
             client.send(&frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &fields)).await;
-            // The answer to it proves that the proxy has seen all frames before it.
+            // The answer to the PING proves that the proxy has processed all frames before it.
             if !client.send(&frame(kind::PING, 0, 0, &[0; 8])).await
                 || client.find(|frame| frame.kind == kind::PING).await.is_none()
                 || !client.send(&frame(kind::RST_STREAM, 0, stream, &8u32.to_be_bytes())).await

@@ -1,5 +1,5 @@
-//! Polite endings of HTTP/2: a proxy that stops, and a client that expects `100 Continue` before
-//! its body.
+//! Tests two orderly cases of HTTP/2: a proxy that stops, and a client that expects `100 Continue`
+//! before its body.
 
 use crate::support::http2::{Frame, RawHttp2};
 use crate::support::proxy::Proxy;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The first byte of an answer's fields with status 200: number 8 of HPACK's static table, indexed.
+/// First byte of an answer's fields with status 200: entry 8 of HPACK's static table, indexed.
 const OK: u8 = 0x88;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright";
@@ -19,8 +19,8 @@ fn is_head(frame: &Frame) -> bool {
     frame.kind == kind::HEADERS
 }
 
-/// A client that has asked to send the origin a body, with these fields too, and waits to be told
-/// to go on.
+/// Sends a request with the additional header fields `fields` and `Expect: 100-continue`. The
+/// returned client has not sent the body yet.
 async fn expecting(proxy: &Proxy, origin: &ScriptedOrigin, fields: &[(&str, &str)]) -> RawHttp2 {
     let mut client = RawHttp2::connect(proxy, &[]).await;
     let authority = format!("127.0.0.1:{}", origin.port);

@@ -1,6 +1,6 @@
-//! Clients that ask for a large object when much of it has gone by: they read the stored parts and
-//! then what comes, of one request to the origin. Where that cannot be they get it from the origin,
-//! never a wrong byte.
+//! Tests clients that request a large object when much of it has already been sent to another
+//! client. They read the stored parts and then the rest of the same fetch. If this is impossible,
+//! they receive the object from the origin. They never receive a wrong byte.
 
 use crate::support::http2::Http2Client;
 use crate::support::proxy::Proxy;
@@ -18,10 +18,10 @@ use tokio::task::JoinHandle;
 
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// Where the origin pauses: four mebibytes and a half.
+/// Position in bytes at which the origin pauses: four and a half mebibytes.
 const PAUSE: usize = 9 << 19;
 
-/// How long the proxy waits for its store.
+/// Time for which the proxy waits for its store.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn large() -> Vec<u8> {
@@ -33,7 +33,7 @@ fn counted(lines: &str) -> Vec<u8> {
     [head.as_bytes(), &large()].concat()
 }
 
-/// An object half of which a first client has got.
+/// An object of which a first client has received about half.
 struct HalfWay {
     origin: ScriptedOrigin,
     proxy: Proxy,
@@ -70,8 +70,8 @@ impl HalfWay {
         asking(&self.proxy, &self.origin).await
     }
 
-    /// Lets the origin go on once `joined` clients have joined the fetch or opened another. Returns
-    /// what the first client got.
+    /// Waits until `joined` clients have joined the fetch, or until another connection to the
+    /// origin is open. Then lets the origin continue. Returns the answer of the first client.
     async fn goes_on(self, joined: u64) -> (Response, ScriptedOrigin, Proxy) {
         while self.proxy.count(Counter::Collapsed) < joined && self.origin.connections() == 1 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -93,8 +93,9 @@ fn is_right(answer: &Response) {
     assert!(answer.body == large(), "{} bytes", answer.body.len());
 }
 
-/// Checks that the first client and two late clients get every byte, with this number of joined
-/// fetches and of connections to the origin. Returns the answers of the late clients.
+/// Checks that the first client and two late clients receive every byte. `joined` is the number of
+/// clients that must join the fetch, and `connections` the number of connections to the origin.
+/// Returns the answers of the late clients.
 async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -> [Response; 2] {
     let [mut one, mut other] = [setting.asks().await, setting.asks().await];
     let (first, origin, _proxy) = setting.goes_on(joined).await;
@@ -105,7 +106,8 @@ async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -
     answers
 }
 
-/// A late client gets every byte while the first waits, of a request of its own to the origin.
+/// Checks that a late client receives every byte by a request of its own to the origin, while the
+/// first client waits.
 async fn a_late_one_has_its_own_fetch(setting: HalfWay) {
     let mut late = setting.asks().await;
     is_right(&late.response(&Method::Get).await);
@@ -154,7 +156,7 @@ async fn a_store_that_is_slow_is_waited_for_while_somebody_reads_it_back() {
         let mut late = setting.asks().await;
         let (first, origin, _proxy) = setting.goes_on(1).await;
         is_right(&first);
-        // Longer than nobody would be waited for.
+        // This pause is longer than the store's timeout for a body that no reader needs.
         tokio::time::sleep(2 * PATIENCE).await;
         store.speak();
         is_right(&late.response(&Method::Get).await);

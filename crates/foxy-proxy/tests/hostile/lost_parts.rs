@@ -1,5 +1,6 @@
-//! Large stored bodies of which the store has lost a part: the client gets all of it from
-//! elsewhere, or sees that it did not; the next one gets it whole.
+//! Tests large stored bodies after the store has lost a part. The client must receive the lost
+//! bytes from the origin, or see that the answer is incomplete. The next client must receive the
+//! whole body.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::ForgetfulStore;
@@ -9,20 +10,20 @@ use foxy_http::Method;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Three parts: two of a mebibyte and a short one.
+/// Length of a body in three parts: two parts of a mebibyte each, and a short part.
 const LENGTH: usize = (2 << 20) + 5000;
 
 fn body() -> Vec<u8> {
     (0..LENGTH).map(|at| (at % 251) as u8).collect()
 }
 
-/// A response with this status and these header lines.
+/// Returns the steps of an origin that sends this status, these header lines and this body.
 fn response(status: &str, lines: &str, body: &[u8]) -> Vec<Step> {
     let head = format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n", body.len());
     vec![Step::Head, send(&head), Step::Send(body.to_vec())]
 }
 
-/// How long a client waits for the beginning of what is stored.
+/// Time for which the proxy waits for the first part of a stored body.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 struct Setting {
@@ -32,19 +33,21 @@ struct Setting {
 }
 
 impl Setting {
-    /// A proxy that has fetched and stored the body, and whose store lost one part of it then.
+    /// Starts a proxy that has fetched and stored the body. Its store has then lost the part number
+    /// `lost`.
     async fn new(lines: &str, lost: usize, later: Vec<Vec<Step>>) -> Self {
         let setting = Self::whole(lines, later).await;
         setting.store.forget_part(lost);
         setting
     }
 
-    /// A setting without a lost part.
+    /// Starts a proxy that has stored the body, without a lost part.
     async fn whole(lines: &str, later: Vec<Vec<Step>>) -> Self {
         Self::with(0, lines, later).await
     }
 
-    /// A setting without a lost part, with this number of bytes of memory.
+    /// Starts a proxy that has stored the body, without a lost part. `memory` is the size of its
+    /// memory in bytes.
     async fn with(memory: u64, lines: &str, later: Vec<Vec<Step>>) -> Self {
         let first = response("200 OK", lines, &body());
         let origin = ScriptedOrigin::start([vec![first], later].concat()).await;
@@ -237,13 +240,13 @@ async fn a_follower_is_not_given_the_variant_its_leader_asked_about() {
     .await;
 }
 
-/// Bytes of memory that hold heads of responses, and no part.
+/// Bytes of memory that are enough for heads of responses, but not for a part.
 const NO_PARTS: u64 = 1 << 20;
 
-/// Header lines of an origin that serves ranges.
+/// Header lines of an origin that supports ranges.
 const IN_RANGES: &str = "Cache-Control: max-age=600\r\nETag: \"one\"\r\nAccept-Ranges: bytes\r\n";
 
-/// The answer of an origin to a request for one of the three parts.
+/// Returns the steps of an origin that answers a request for the part `number` of the three parts.
 fn slice(number: usize) -> Vec<Step> {
     let (first, end) = (number << 20, LENGTH.min((number + 1) << 20));
     let lines = format!("{IN_RANGES}Content-Range: bytes {first}-{}/{LENGTH}\r\n", end - 1);

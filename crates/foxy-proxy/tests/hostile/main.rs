@@ -1,5 +1,5 @@
-//! Hostile clients and origins, over real sockets on loopback. One program, so that its parts share
-//! the scripted origins and the raw client in `support`.
+//! Tests hostile clients and origins over real sockets on loopback. All these tests are one
+//! program, so that they share the scripted origins and the raw client in `support`.
 
 mod bodies;
 mod clients;

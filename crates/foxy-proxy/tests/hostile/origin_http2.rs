@@ -1,4 +1,5 @@
-//! Exchanges over HTTP/2 with origins that behave: what is sent, and what is read.
+//! Tests exchanges over HTTP/2 with origins that obey the protocol: the bytes sent, and the
+//! responses read.
 
 use crate::support::http2_origin::{Asked, Http2Origin};
 use crate::support::local;
@@ -13,7 +14,7 @@ use futures_util::future::FutureExt;
 use http::HeaderMap;
 use std::time::Duration;
 
-/// A client that speaks HTTP/2 with plain origins.
+/// Creates a client that speaks HTTP/2 with origins without TLS.
 pub fn http2_client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {
     client_with(|settings| {
         settings.http2 = OriginHttp2::PriorKnowledge;

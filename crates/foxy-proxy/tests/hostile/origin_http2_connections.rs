@@ -1,4 +1,5 @@
-//! HTTP/2 connections to origins: who shares one, how many there are, and how they end.
+//! Tests HTTP/2 connections to origins: which requests share a connection, how many connections
+//! there are, and how they end.
 
 use crate::origin_http2::{get, http2_client, http2_client_with, request};
 use crate::support::http2_origin::{Asked, Http2Origin};
@@ -15,7 +16,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{Barrier, Notify};
 
-/// An origin that answers only once this number of requests is open at the same time.
+/// Starts an origin that answers only once `count` requests are open at the same time.
 async fn meeting(count: usize) -> Http2Origin {
     let barrier = Rc::new(Barrier::new(count));
     Http2Origin::plain(move |mut asked| {
@@ -206,7 +207,7 @@ async fn an_exchange_that_is_dropped_takes_only_its_stream_along() {
     .await;
 }
 
-/// Sends as much as it may, and counts it.
+/// Sends as many bytes as flow control permits, for ever, and counts them in `sent`.
 async fn pour(mut asked: Asked, sent: Rc<Cell<usize>>) {
     let mut stream = asked.head(200, &[], false);
     loop {

@@ -1,4 +1,5 @@
-//! Every way an origin can misbehave over HTTP/2, frame by frame, and what is named for it.
+//! Tests origins that break the rules of HTTP/2, frame by frame, and the error that the proxy
+//! reports for each.
 
 use crate::origin_http2::{get, http2_client, http2_client_with, request};
 use crate::support::http2_frames::{
@@ -20,7 +21,7 @@ const INTERNAL_ERROR: [u8; 4] = [0, 0, 0, 2];
 const HTTP_1_1_REQUIRED: [u8; 4] = [0, 0, 0, 13];
 const WINDOW_UPDATE: u8 = 8;
 
-/// A whole answer on a stream.
+/// Creates the frames of a complete answer on a stream.
 fn fine(stream: u32) -> Vec<u8> {
     [head(stream, 0, &[]), frame(DATA, END_STREAM, stream, b"fine")].concat()
 }
@@ -29,7 +30,8 @@ fn goaway(last: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
 
-/// An origin that sends settings and, for every request, what `to_request` gives.
+/// Starts an origin that sends settings at first. It answers every request with the result of
+/// `to_request`.
 async fn answering(to_request: impl Fn(Frame) -> React + 'static) -> FrameOrigin {
     FrameOrigin::start(move |frame| match frame.kind {
         OPENED => React::Send(settings()),
@@ -39,7 +41,7 @@ async fn answering(to_request: impl Fn(Frame) -> React + 'static) -> FrameOrigin
     .await
 }
 
-/// The outcome of a GET that is answered with these bytes.
+/// Sends a GET, lets the origin answer with `bytes`, and checks the outcome.
 async fn check(bytes: impl Fn(u32) -> Vec<u8> + 'static, expected: Result<Answer, UpstreamError>) {
     let origin = answering(move |frame| React::Send(bytes(frame.stream))).await;
     let client = http2_client_with(|settings| {
@@ -311,7 +313,7 @@ async fn heads_beyond_the_limits_are_no_answer() {
     .await;
 }
 
-/// Why a GET fails whose origin sends this again and again.
+/// Sends a GET to an origin that repeats the bytes of `again` for ever. Returns the error.
 async fn flooded(again: impl Fn(u32) -> Vec<u8> + 'static) -> UpstreamError {
     let origin = answering(move |asked| React::Forever(again(asked.stream))).await;
     answer(&mut get(&http2_client(), origin.port, "/")).await.expect_err("no whole answer")
@@ -375,7 +377,8 @@ async fn an_origin_that_ignores_windows_is_cut_off() {
         let client = http2_client();
         let mut exchange = get(&client, origin.port, "/");
         assert!(matches!(exchange.head().await, Ok(HeadEvent::Final(..))));
-        // Reads nothing until all of it must have come.
+        // The client reads the first response only after the second head. By then, the origin has
+        // sent all frames of the first response.
         let mut other = get(&client, origin.port, "/other");
         assert!(matches!(other.head().await, Ok(HeadEvent::Final(..))));
         let error = loop {

@@ -1,5 +1,5 @@
-//! HTTP/2 to origins through the whole proxy: which version is spoken, what is kept, what clients
-//! are told.
+//! Tests HTTP/2 to origins through the whole proxy: the protocol version that is used, the
+//! responses that are stored, and the answers to clients.
 
 use crate::support::http2_frames::{FrameOrigin, OPENED, React, head, settings};
 use crate::support::http2_origin::Http2Origin;
@@ -17,7 +17,8 @@ use futures_util::future::FutureExt;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
-/// An origin behind TLS that chooses HTTP/2 when it may, and a proxy that trusts it.
+/// Starts an origin behind TLS that chooses HTTP/2 if the proxy offers it. Also starts a proxy that
+/// trusts the origin.
 async fn behind_tls(http2: OriginHttp2) -> (Http2Origin, Proxy) {
     let authority = TestAuthority::new();
     let mut server = Arc::unwrap_or_clone(authority.sign(&["127.0.0.1"]).server());
@@ -127,7 +128,7 @@ async fn a_body_goes_up_in_chunks_and_comes_back() {
     .await;
 }
 
-/// A proxy that speaks HTTP/2 with plain origins.
+/// Starts a proxy that speaks HTTP/2 with origins without TLS.
 fn knowing() -> Proxy {
     Proxy::start_with(|settings| settings.upstream.http2 = OriginHttp2::PriorKnowledge)
 }

@@ -1,5 +1,6 @@
-//! Clients that ask for large stored objects and do not read them: together they hold no more than
-//! the budget of parts, each in time nothing, and they keep nobody else waiting.
+//! Tests clients that request large stored objects and do not read them. Together they must use no
+//! more memory than the budget for parts, and after some time none. They must not delay other
+//! clients.
 
 use crate::support::http2::RawHttp2;
 use crate::support::proxy::Proxy;
@@ -12,10 +13,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// More than a connection on loopback takes in its buffers.
+/// Length in bytes of a body that is larger than the buffers of a loopback connection.
 const LENGTH: usize = 16 << 20;
 
-/// Bytes that all parts may take with the least memory.
+/// Number of bytes that all parts may use if the memory has its smallest size.
 const BUDGET: usize = 8 << 20;
 
 const GET: &str = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n";
@@ -26,7 +27,7 @@ async fn asking(proxy: &Proxy, origin: &ScriptedOrigin) -> RawClient {
     client
 }
 
-/// Waits until nothing of what a store gave is held.
+/// Waits until the proxy has dropped all bodies that the store returned.
 async fn let_go(store: &CountingStore) {
     let let_go = async {
         while store.held() > 0 {
@@ -76,10 +77,10 @@ async fn clients_that_do_not_read_hold_a_bounded_part_of_the_store_and_in_time_n
     .await;
 }
 
-/// SETTINGS_INITIAL_WINDOW_SIZE and kind::WINDOW_UPDATE (RFC 9113 §6.5.2, §6.9).
+/// Identifier of SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.5.2).
 const INITIAL_WINDOW: u16 = 4;
 
-/// Bytes of a body that is stored as one record.
+/// Length in bytes of a body that is stored as one record.
 const SMALLER: usize = 900_000;
 
 #[tokio::test]
@@ -118,7 +119,8 @@ async fn streams_without_a_window_stay_within_the_budget_and_get_all_once_they_h
         for _ in 0..STREAMS {
             client.find(|frame| frame.kind == kind::HEADERS).await.expect("a head");
         }
-        // As much again may be read at a time.
+        // The budget limits the bodies that wait. Reads in progress may use the same number of
+        // bytes again.
         assert!(store.most_held() <= 2 * BUDGET, "{} bytes were held", store.most_held());
         let_go(&store).await;
 

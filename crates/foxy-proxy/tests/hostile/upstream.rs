@@ -1,5 +1,5 @@
-//! Exchanges with an origin that behaves, and with origins that misbehave in every way. The origins
-//! are scripts of raw bytes.
+//! Tests exchanges with an origin that obeys the protocol, and with origins that misbehave in many
+//! ways. The origins follow scripts of raw bytes.
 
 use crate::support::{ScriptedOrigin, Step, local, send};
 use bytes::Bytes;
@@ -21,7 +21,8 @@ impl Resolve for NoNames {
     }
 }
 
-/// Long enough for a slow machine to answer, short enough to wait for.
+/// A timeout that is long enough for a slow machine to answer, and short enough for a test to wait
+/// for.
 const SOON: Duration = Duration::from_millis(150);
 
 pub fn client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {
@@ -52,7 +53,7 @@ fn get(client: &UpstreamClient, origin: &ScriptedOrigin) -> UpstreamExchange {
     client.exchange(request(origin, Method::Get, RequestBody::none()))
 }
 
-/// Everything of a response but interim heads.
+/// A response without its interim heads.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
@@ -80,7 +81,7 @@ pub fn whole(status: u16, body: &str) -> Result<Answer, UpstreamError> {
     Ok(Answer { status, body: body.into(), trailers: 0 })
 }
 
-/// The outcome of a GET to an origin that follows `script`.
+/// Sends a GET to an origin that follows `script`, and checks the outcome.
 async fn check_get(script: Vec<Step>, expected: Result<Answer, UpstreamError>) {
     let name = format!("{script:?}");
     local(async {
@@ -263,7 +264,7 @@ async fn interim_responses_are_given_before_the_final_one() {
     .await;
 }
 
-/// Two answers on one connection.
+/// Returns a script that answers two requests on one connection.
 fn twice() -> Vec<Step> {
     let ok = send(&format!("{OK}Content-Length: 2\r\n\r\nok"));
     vec![Step::Head, ok.clone(), Step::Head, ok]
@@ -322,8 +323,8 @@ async fn an_exchange_left_before_its_end_closes_its_connection() {
     .await;
 }
 
-/// First connection: one answer, then it dies when the second request comes. Second connection:
-/// answers.
+/// Starts an origin with two connections. The first answers one request, and resets when the second
+/// request arrives. The second connection answers its request.
 async fn origin_whose_kept_connection_dies() -> ScriptedOrigin {
     let ok = send(&format!("{OK}Content-Length: 2\r\n\r\nok"));
     ScriptedOrigin::start(vec![

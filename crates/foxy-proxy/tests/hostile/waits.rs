@@ -1,4 +1,5 @@
-//! Events that a client need not wait for, and a broken body that must not look complete.
+//! Tests events that a client need not wait for. Also tests that a broken body never looks
+//! complete.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::{Broken, BrokenStore};
@@ -7,12 +8,12 @@ use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 use std::time::Duration;
 
-/// A head whose body never comes.
+/// A head whose body never arrives.
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"v1\"\r\nContent-Length: 5\r\n\r\n";
 
-/// Starts a proxy, sends a request in which `ORIGIN` stands for the origin's authority, and reads
-/// the head.
+/// Starts a proxy, sends a request, and reads the head of the answer. In the request, `ORIGIN`
+/// stands for the origin's authority.
 async fn head_of(request: &str) -> String {
     let origin = ScriptedOrigin::with(vec![Step::Head, send(HEAD), Step::Hang]).await;
     let proxy = Proxy::start();
@@ -107,7 +108,7 @@ async fn a_large_response_does_not_wait_for_a_store_that_hangs() {
         );
         let script = vec![Step::Head, send(&head), Step::Send(body.clone()), Step::AwaitClose];
         let origin = ScriptedOrigin::with(script).await;
-        // A proxy that waited for its store would outlast the client's patience.
+        // A proxy that waited for its store would need longer than the client's timeout.
         let proxy = Proxy::start_on(Some(BrokenStore::new(Broken::HangsOnPuts)), |settings| {
             settings.store_patience = Duration::from_secs(60);
         });

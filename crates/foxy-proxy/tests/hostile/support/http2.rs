@@ -1,4 +1,4 @@
-//! Clients that speak HTTP/2: a polite one, and one that sends raw frames.
+//! Clients that speak HTTP/2: one that obeys the protocol, and one that sends raw frames.
 
 use crate::support::proxy::Proxy;
 use bytes::Bytes;
@@ -10,23 +10,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Time limit of an answer.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A connection that does as it should.
+/// A client connection that obeys the protocol.
 #[derive(Clone)]
 pub struct Http2Client {
     pub requests: SendRequest<Bytes>,
 }
 
-/// An answer as a client sees it.
+/// An answer in the form in which the client received it.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub trailers: Option<HeaderMap>,
-    /// Why it did not come to its end.
+    /// The error that ended the answer early, if there was one.
     pub broken: Option<h2::Error>,
 }
 
@@ -49,7 +49,7 @@ impl Http2Client {
         Self { requests }
     }
 
-    /// Sends a request and reads its answer as far as it comes.
+    /// Sends a request. Reads the answer until it ends or breaks off.
     pub async fn ask(&self, request: Request<()>, body: &[&str]) -> Result<Answer, h2::Error> {
         let mut requests = self.requests.clone().ready().await?;
         let (answer, mut sending) = requests.send_request(request, body.is_empty())?;
@@ -64,7 +64,7 @@ impl Http2Client {
     }
 }
 
-/// A GET with further fields.
+/// Creates a GET with the additional header fields `fields`.
 pub fn get(url: &str, fields: &[(&str, &str)]) -> Request<()> {
     let request = Request::builder().uri(url);
     fields
@@ -74,7 +74,7 @@ pub fn get(url: &str, fields: &[(&str, &str)]) -> Request<()> {
         .expect("valid")
 }
 
-/// Reads an answer as far as it comes.
+/// Reads an answer until it ends or breaks off.
 pub async fn read(answer: h2::client::ResponseFuture) -> Result<Answer, h2::Error> {
     let (head, mut body) =
         timeout(PATIENCE, answer).await.expect("an answer in time")?.into_parts();
@@ -104,7 +104,7 @@ pub async fn read(answer: h2::client::ResponseFuture) -> Result<Answer, h2::Erro
     Ok(read)
 }
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Debug)]
 pub struct Frame {
     pub kind: u8,
@@ -113,20 +113,20 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The error code of a RST_STREAM or a GOAWAY.
+    /// Returns the error code of a RST_STREAM or GOAWAY frame.
     pub fn reason(&self) -> u32 {
         let at = if self.kind == kind::GOAWAY { 4 } else { 0 };
         u32::from_be_bytes(self.payload[at..at + 4].try_into().expect("four bytes"))
     }
 }
 
-/// A connection that sends any frames.
+/// A client connection on which the test can send any frames.
 pub struct RawHttp2 {
     pub stream: TcpStream,
 }
 
 impl RawHttp2 {
-    /// Connects, and says nothing but the preface and these settings.
+    /// Connects, and sends only the preface and a SETTINGS frame with these settings.
     pub async fn connect(proxy: &Proxy, settings: &[(u16, u32)]) -> Self {
         let mut stream =
             TcpStream::connect(("127.0.0.1", proxy.port)).await.expect("the proxy accepts");
@@ -140,7 +140,7 @@ impl RawHttp2 {
         client
     }
 
-    /// Sends bytes; whether they were taken.
+    /// Sends bytes. Returns false if the connection is closed.
     pub async fn send(&mut self, bytes: &[u8]) -> bool {
         timeout(PATIENCE, self.stream.write_all(bytes))
             .await
@@ -148,7 +148,7 @@ impl RawHttp2 {
             .is_ok()
     }
 
-    /// The next frame; `None` at the end of the connection.
+    /// Returns the next frame, or `None` at the end of the connection.
     pub async fn frame(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         timeout(PATIENCE, self.stream.read_exact(&mut head))
@@ -162,7 +162,7 @@ impl RawHttp2 {
         Some(Frame { kind: head[3], stream, payload })
     }
 
-    /// The next frame for which that holds; `None` at the end of the connection.
+    /// Returns the next frame that `wanted` accepts, or `None` at the end of the connection.
     pub async fn find(&mut self, wanted: impl Fn(&Frame) -> bool) -> Option<Frame> {
         loop {
             let frame = self.frame().await?;

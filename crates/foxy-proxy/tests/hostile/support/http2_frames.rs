@@ -1,4 +1,4 @@
-//! An origin that speaks HTTP/2 frame by frame, so that it can break every rule.
+//! An origin that speaks HTTP/2 frame by frame. A test can make it break every rule.
 
 use foxy_testkit::http2::{END_HEADERS, field, frame, kind};
 use std::cell::Cell;
@@ -6,45 +6,45 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The opening of a connection, as if it were a frame.
+/// Frame type that stands for the opening of a connection. Real frames never have this type here.
 pub const OPENED: u8 = 255;
 
-/// The beginning of a request over HTTP/1.1, as if it were a frame.
+/// Frame type that stands for the beginning of a request over HTTP/1.1.
 pub const HTTP1: u8 = 254;
 
-/// `:status: 200` (RFC 7541, appendix A).
+/// The encoded field `:status: 200` (RFC 7541, appendix A).
 pub const STATUS_200: u8 = 0x88;
 
 /// The reaction of the origin to a frame.
 pub enum React {
-    /// Sends these bytes, perhaps none.
+    /// The origin sends these bytes. There may be none.
     Send(Vec<u8>),
-    /// Sends them again and again.
+    /// The origin sends these bytes again and again.
     Forever(Vec<u8>),
-    /// Sends them and closes.
+    /// The origin sends these bytes and closes the connection.
     Close(Vec<u8>),
 }
 
-/// A frame that came.
+/// A received frame.
 pub struct Frame {
     pub connection: usize,
     pub kind: u8,
     pub stream: u32,
 }
 
-/// No settings.
+/// Returns an empty SETTINGS frame.
 pub fn settings() -> Vec<u8> {
     frame(kind::SETTINGS, 0, 0, &[])
 }
 
-/// The head of a 200 with these lines.
+/// Returns a HEADERS frame with status 200 and the header fields `lines`.
 pub fn head(stream: u32, flags: u8, lines: &[(&str, &str)]) -> Vec<u8> {
     let mut block = vec![STATUS_200];
     block.extend(lines.iter().flat_map(|(name, value)| field(name, value)));
     frame(kind::HEADERS, END_HEADERS | flags, stream, &block)
 }
 
-/// The origin.
+/// An origin that reacts to each frame in the way that the test chooses.
 pub struct FrameOrigin {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -52,7 +52,7 @@ pub struct FrameOrigin {
 }
 
 impl FrameOrigin {
-    /// Starts an origin on the current `LocalSet`. It reacts to every frame as `react` says.
+    /// Starts an origin on the current `LocalSet`. `react` decides the reaction to each frame.
     pub async fn start(react: impl Fn(Frame) -> React + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
         let port = listener.local_addr().expect("bound").port();
@@ -74,7 +74,7 @@ impl FrameOrigin {
         origin
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.get()
     }

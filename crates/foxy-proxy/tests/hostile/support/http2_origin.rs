@@ -1,4 +1,4 @@
-//! An origin that speaks HTTP/2 by the library, over plain TCP or TLS.
+//! An origin that speaks HTTP/2 with the HTTP/2 library, over plain TCP or TLS.
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-/// A request that came.
+/// A received request.
 pub struct Asked {
     pub request: Request<RecvStream>,
     pub respond: SendResponse<Bytes>,
@@ -23,7 +23,7 @@ impl Asked {
         self.request.uri().path().to_owned()
     }
 
-    /// Answers with a head.
+    /// Sends the head of an answer. `ended` means that no body follows.
     pub fn head(&mut self, status: u16, fields: &[(&str, &str)], ended: bool) -> SendStream<Bytes> {
         let mut response = Response::builder().status(status);
         for &(name, value) in fields {
@@ -42,7 +42,7 @@ impl Asked {
 
 type Answer = Rc<dyn Fn(Asked) -> LocalBoxFuture<'static, ()>>;
 
-/// The origin.
+/// An origin that answers requests with a function of the test.
 pub struct Http2Origin {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -58,7 +58,7 @@ struct State {
 }
 
 impl Http2Origin {
-    /// Starts it on the current `LocalSet`.
+    /// Starts the origin on the current `LocalSet`.
     pub async fn start(
         builder: Builder,
         tls: Option<TlsAcceptor>,
@@ -94,27 +94,27 @@ impl Http2Origin {
         origin
     }
 
-    /// Starts an origin that speaks HTTP/2 over plain TCP, with the usual settings.
+    /// Starts an origin that speaks HTTP/2 over plain TCP, with the default settings.
     pub async fn plain(answer: impl Fn(Asked) -> LocalBoxFuture<'static, ()> + 'static) -> Self {
         Self::start(Builder::new(), None, answer).await
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.state.connections.get()
     }
 
-    /// Connections that are open.
+    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.state.open.get()
     }
 
-    /// The paths that were asked for, in order.
+    /// Returns the paths of the requests, in order.
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.borrow().clone()
     }
 
-    /// Lets one connection take no further requests (GOAWAY).
+    /// Makes one connection accept no more requests (GOAWAY).
     pub fn leave(&self) {
         self.state.leave.notify_one();
     }
@@ -144,8 +144,8 @@ async fn serve(
     }
 }
 
-/// Answers one request over HTTP/1.1: an upgrade with a word through the tunnel, any other with the
-/// same word.
+/// Answers one request over HTTP/1.1. It accepts an upgrade and sends a word through the tunnel;
+/// any other request is answered with the same word.
 async fn serve_http1(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     state: &State,

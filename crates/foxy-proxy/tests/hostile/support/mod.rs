@@ -1,4 +1,4 @@
-//! Origins on loopback that follow a script. They speak raw bytes, so they can misbehave in any way.
+//! Origins on loopback that follow a script. They send raw bytes, so they can misbehave in any way.
 
 pub mod http2;
 pub mod http2_frames;
@@ -14,42 +14,43 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A step of an origin on a connection. The origin closes after the last step.
+/// A step of an origin's script for one connection. The origin closes the connection after the last
+/// step.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Reads a request head.
     Head,
-    /// Reads this number of bytes of a body.
+    /// Reads a given number of body bytes.
     Body(usize),
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Sends these bytes again and again until the peer is gone.
+    /// Sends these bytes again and again until the peer closes the connection.
     SendForever(Vec<u8>),
-    /// Sends a byte now and then for ever.
+    /// Sends the byte for ever, with a pause of the given duration.
     Drip(u8, Duration),
-    /// Waits until the peer closes.
+    /// Waits until the peer closes the connection.
     AwaitClose,
-    /// Waits for a while.
+    /// Waits for the given duration.
     Pause(Duration),
-    /// Waits until a test says go.
+    /// Waits until the test notifies this value.
     AwaitGo(Rc<tokio::sync::Notify>),
-    /// Does nothing any more, and keeps the connection open.
+    /// Does nothing more, and keeps the connection open.
     Hang,
     /// Resets the connection.
     Reset,
 }
 
-/// Runs a test that has tasks of its own.
+/// Runs a test that starts tasks of its own.
 pub async fn local<T>(test: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().run_until(test).await
 }
 
-/// Sends text.
+/// Creates a step that sends `text`.
 pub fn send(text: &str) -> Step {
     Step::Send(text.as_bytes().to_vec())
 }
 
-/// An origin on a loopback port.
+/// An origin on a loopback port that follows scripts.
 pub struct ScriptedOrigin {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -59,8 +60,8 @@ pub struct ScriptedOrigin {
 }
 
 impl ScriptedOrigin {
-    /// Starts an origin on the current `LocalSet`. The n-th connection follows the n-th script, and
-    /// further connections follow the last.
+    /// Starts an origin on the current `LocalSet`. The n-th connection follows the n-th script. All
+    /// further connections follow the last script.
     pub async fn start(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
         let port = listener.local_addr().expect("its address").port();
@@ -83,29 +84,29 @@ impl ScriptedOrigin {
         origin
     }
 
-    /// An origin whose every connection follows one script.
+    /// Starts an origin that follows the same script on every connection.
     pub async fn with(script: Vec<Step>) -> Self {
         Self::start(vec![script]).await
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.get()
     }
 
-    /// Heads and bodies read so far, in order.
+    /// Returns the heads and bodies that the origin has read so far, in order.
     pub fn heard(&self) -> Vec<String> {
         self.heard.borrow().clone()
     }
 
-    /// Waits until a request head was read.
+    /// Waits until the origin has read a request head.
     pub async fn heard_a_head(&self) {
         while self.heard.borrow().is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// Waits until a script has come to its end.
+    /// Waits until the origin has finished a script.
     pub async fn closed(&self) {
         self.closed.notified().await;
     }

@@ -1,4 +1,4 @@
-//! A whole proxy on a loopback port, for one test.
+//! Starts a whole proxy on a loopback port, for one test.
 
 use foxy_proxy::cache::purge::Purges;
 use foxy_proxy::cache::storage::ObjectStore;
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Knows no name, so that no test asks a name server.
+/// A resolver that knows no name, so that no test contacts a name server.
 struct NoNames;
 
 impl Resolve for NoNames {
@@ -28,22 +28,22 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy with the usual settings and no store.
+    /// Starts a proxy with default settings and no store.
     pub fn start() -> Self {
         Self::start_with(|_| {})
     }
 
-    /// Starts a proxy with changed settings.
+    /// Starts a proxy with default settings, changed by `change`.
     pub fn start_with(change: impl FnOnce(&mut ProxySettings)) -> Self {
         Self::start_on(None, change)
     }
 
-    /// A counter's value.
+    /// Returns the value of a counter.
     pub fn count(&self, counter: Counter) -> u64 {
         self.running.count(counter)
     }
 
-    /// Stops it as an operator would, on a thread of its own.
+    /// Stops the proxy gracefully, on another thread.
     pub fn stop(self) -> std::thread::JoinHandle<()> {
         std::thread::spawn(move || self.running.stop())
     }
@@ -57,7 +57,7 @@ impl Proxy {
         Self::start_of((store, resolver), change)
     }
 
-    /// Starts a proxy with this resolver.
+    /// Starts a proxy that uses `resolver`.
     pub fn start_resolving(
         resolver: MakeResolver,
         change: impl FnOnce(&mut ProxySettings),

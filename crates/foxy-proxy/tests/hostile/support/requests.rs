@@ -1,4 +1,4 @@
-//! Requests of hostile clients, and the plain origin behind the proxy.
+//! Requests of hostile clients, and a simple origin behind the proxy.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -8,13 +8,13 @@ use crate::support::{ScriptedOrigin, Step, send};
 pub const SMUGGLED: &str =
     "GET http://smuggled.example/ HTTP/1.1\r\nHost: smuggled.example\r\n\r\n";
 
-/// An origin that answers any number of bodiless requests.
+/// Starts an origin that answers up to ten requests without a body on each connection.
 pub async fn plain_origin() -> ScriptedOrigin {
     let answer = send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nCache-Control: no-store\r\n\r\nok");
     ScriptedOrigin::with([Step::Head, answer].iter().cycle().take(20).cloned().collect()).await
 }
 
-/// Sends text to a proxy in front of `origin` on a new connection.
+/// Connects to `proxy` and sends `text`, in which `ORIGIN` stands for the authority of `origin`.
 pub async fn sent(proxy: &Proxy, origin: &ScriptedOrigin, text: &str) -> RawClient {
     let mut client = RawClient::connect(proxy.port).await;
     client.send(text.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port))).await;

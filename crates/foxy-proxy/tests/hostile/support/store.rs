@@ -1,5 +1,5 @@
-//! Stores that fail, each in its way; a store that forgets on demand; and a store that counts the
-//! bytes of its answers that are still held.
+//! Stores for tests: stores that fail in different ways, a store that forgets records on demand,
+//! and a store that counts the bytes of its answers that are still in memory.
 
 use bytes::Bytes;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How a store fails.
+/// The way in which a store fails.
 #[derive(Clone, Copy, Debug)]
 pub enum Broken {
-    /// Refuses all records, as with a full disk.
+    /// Refuses all records, like a store on a full disk.
     Refuses,
-    /// Drops every request.
+    /// Drops every request without an answer.
     Ends,
-    /// Never answers.
+    /// Keeps every request and never answers.
     Hangs,
-    /// Answers that it has no record, and nothing else.
+    /// Answers each read without a record, and never answers other requests.
     HangsOnPuts,
-    /// Finds bytes that were never stored.
+    /// Returns bytes that were never stored.
     FindsGarbage,
-    /// Finds the record that was stored last, whatever the key.
+    /// Returns the record that was stored last, for any key.
     MixesUp,
 }
 
@@ -44,7 +44,7 @@ pub struct BrokenStore {
 }
 
 impl BrokenStore {
-    /// A store that fails in this way.
+    /// Creates a store that fails in the way `how`.
     pub fn new(how: Broken) -> Arc<Self> {
         Arc::new(Self { how, last: Mutex::default(), unanswered: Mutex::default() })
     }
@@ -84,7 +84,7 @@ impl ObjectStore for BrokenStore {
     }
 }
 
-/// A store in memory. What it was given last, it can be made to forget.
+/// A store in memory. A test can make it forget or delay a part of a body.
 #[derive(Default)]
 pub struct ForgetfulStore {
     records: Records,
@@ -93,19 +93,19 @@ pub struct ForgetfulStore {
 }
 
 impl ForgetfulStore {
-    /// Delays all answers about the n-th part of a body from now on.
+    /// From now on, delays all answers about the n-th part that was stored.
     pub fn delay_part(&self, number: usize, by: Duration) {
         let key = self.parts.lock().expect("no test panics within")[number];
         *self.late.lock().expect("no test panics within") = Some((key, by));
     }
 
-    /// Forgets the n-th part of a body it was ever given; parts are the records without a head.
+    /// Forgets the n-th part that was stored. A record without a head is a part.
     pub fn forget_part(&self, number: usize) {
         let key = self.parts.lock().expect("no test panics within")[number];
         self.records.remove(key);
     }
 
-    /// Parts it was given so far.
+    /// Returns the number of parts that were stored so far.
     pub fn parts(&self) -> usize {
         self.parts.lock().expect("no test panics within").len()
     }
@@ -137,7 +137,7 @@ impl ObjectStore for ForgetfulStore {
     }
 }
 
-/// A store in memory that is busy for the first few times that it is given a part, each part anew.
+/// A store in memory that is busy for the first three writes of each part.
 #[derive(Default)]
 pub struct BusyStore {
     inner: ForgetfulStore,
@@ -165,7 +165,8 @@ impl ObjectStore for BusyStore {
     }
 }
 
-/// A store in memory that says nothing of any part after the second until a test lets it.
+/// A store in memory that does not answer writes of the third and later parts until the test
+/// permits it.
 #[derive(Default)]
 pub struct SilentStore {
     inner: ForgetfulStore,
@@ -173,12 +174,12 @@ pub struct SilentStore {
 }
 
 impl SilentStore {
-    /// A store that is silent.
+    /// Creates a store that does not answer.
     pub fn new() -> Arc<Self> {
         Arc::new(Self { inner: ForgetfulStore::default(), silent: Mutex::new(Some(Vec::new())) })
     }
 
-    /// Says what it has not said.
+    /// Sends the answers that were held back. From now on, answers at once.
     pub fn speak(&self) {
         let unsaid = self.silent.lock().expect("no test panics within").take();
         unsaid.into_iter().flatten().for_each(|reply| reply(Answer::Stored));
@@ -208,8 +209,8 @@ impl ObjectStore for SilentStore {
     }
 }
 
-/// A store in memory that counts the body bytes of its answers that are still held, and the most
-/// there ever were.
+/// A store in memory. It counts the body bytes of its answers that are still in memory, and the
+/// largest count so far.
 #[derive(Default)]
 pub struct CountingStore {
     inner: ForgetfulStore,
@@ -222,19 +223,19 @@ struct Held {
     most: AtomicUsize,
 }
 
-/// A body in an answer; no longer held when dropped.
+/// A body in an answer. It counts as held until it is dropped.
 struct Lent {
     body: Bytes,
     held: Arc<Held>,
 }
 
 impl CountingStore {
-    /// Body bytes held now.
+    /// Returns the number of body bytes that are held now.
     pub fn held(&self) -> usize {
         self.held.now.load(Ordering::SeqCst)
     }
 
-    /// The most that were held at a time.
+    /// Returns the largest number of body bytes that were held at the same time.
     pub fn most_held(&self) -> usize {
         self.held.most.load(Ordering::SeqCst)
     }

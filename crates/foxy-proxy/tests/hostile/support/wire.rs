@@ -1,5 +1,5 @@
-//! A client that sends raw bytes and reads answers with foxy's own decoder, so that tests can be as
-//! rude as they like.
+//! A client that sends raw bytes and reads answers with foxy's own decoder. So tests can send any
+//! malformed request.
 
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Time limit of an answer.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A connection to a proxy.
@@ -18,28 +18,28 @@ pub struct RawClient {
     decoder: ResponseDecoder,
 }
 
-/// A response as a client sees it.
+/// A response in the form in which the client received it.
 #[derive(Debug)]
 pub struct Response {
-    /// The interim heads before it.
+    /// The interim heads before the final head.
     pub interim: Vec<ResponseHead>,
     /// The final head.
     pub head: ResponseHead,
-    /// The body as far as it came.
+    /// The body bytes that arrived.
     pub body: Vec<u8>,
-    /// Names and values of trailers.
+    /// Names and values of the trailers.
     pub trailers: Vec<(String, String)>,
-    /// Whether it came to its end, or why not.
+    /// The error that ended the response early, if there was one.
     pub end: Result<(), DecodeError>,
 }
 
 impl Response {
-    /// A header's value as text, or nothing.
+    /// Returns a header's value as text, or an empty text.
     pub fn header(&self, name: &str) -> &str {
         self.head.headers.get_str(name).unwrap_or_default()
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -52,7 +52,7 @@ impl RawClient {
         Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
     }
 
-    /// Connects from this address of loopback.
+    /// Connects from the loopback address `own`.
     pub async fn connect_from(own: &str, port: u16) -> Self {
         let socket = TcpSocket::new_v4().expect("a socket");
         socket.bind(SocketAddr::new(own.parse().expect("an address"), 0)).expect("bound");
@@ -61,7 +61,7 @@ impl RawClient {
         Self { stream, buffer: BytesMut::new(), decoder: ResponseDecoder::new(Limits::default()) }
     }
 
-    /// Sends bytes; a proxy that has closed already is no failure of the test.
+    /// Sends bytes. An error is ignored, because the proxy may already have closed the connection.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.stream.write_all(bytes.as_ref()).await;
     }
@@ -71,7 +71,7 @@ impl RawClient {
         let _ = self.stream.shutdown().await;
     }
 
-    /// The next response, to a request with this method.
+    /// Reads the next response, which answers a request with `method`.
     pub async fn response(&mut self, method: &Method) -> Response {
         self.decoder.expect(method);
         tokio::time::timeout(PATIENCE, self.read_response())
@@ -123,19 +123,20 @@ impl RawClient {
         }
     }
 
-    /// Reads more; 0 for the end or a reset.
+    /// Reads more bytes. Returns 0 at the end of the connection or after a reset.
     async fn fill(&mut self) -> usize {
         self.stream.read_buf(&mut self.buffer).await.unwrap_or(0)
     }
 
-    /// Reads to the end of the connection; fails if the proxy keeps it open.
+    /// Reads to the end of the connection. Fails if the proxy keeps the connection open.
     pub async fn rest(&mut self) -> Vec<u8> {
         let read = async { while self.fill().await > 0 {} };
         tokio::time::timeout(PATIENCE, read).await.expect("the proxy closes the connection");
         self.buffer.split().to_vec()
     }
 
-    /// Reads to the end of the connection: what came, and whether the end was a reset.
+    /// Reads to the end of the connection. Returns the bytes, and true if the connection ended with
+    /// a reset.
     pub async fn end(&mut self) -> (Vec<u8>, bool) {
         let read = async {
             loop {
@@ -151,7 +152,7 @@ impl RawClient {
         (self.buffer.split().to_vec(), reset)
     }
 
-    /// Reads a head as bytes, its empty line included, and leaves what follows.
+    /// Reads the bytes of a head, including its empty line. Leaves the bytes after the head unread.
     pub async fn read_until_blank_line(&mut self) -> Vec<u8> {
         let end = |buffer: &[u8]| {
             buffer.windows(4).position(|four| four == b"\r\n\r\n").map(|start| start + 4)
