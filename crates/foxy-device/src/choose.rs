@@ -49,13 +49,13 @@ impl Default for DeviceSettings {
 /// The kind of device that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// io_uring.
+    /// The device with io_uring.
     Uring,
-    /// A pool of threads, as requested.
+    /// The device with a pool of threads, as requested.
     Threads,
-    /// Blocking calls, as requested.
+    /// The device with blocking calls, as requested.
     Blocking,
-    /// A pool of threads, because io_uring is unavailable for this reason.
+    /// The device with a pool of threads. The value says why io_uring is unavailable.
     ThreadsInstead(UringError),
 }
 

@@ -1,6 +1,6 @@
 //! A real disk that another process accesses, like Squid's diskd. The helper process receives
-//! operations as messages over a socket and performs them in order. The socket is all that both
-//! processes share.
+//! operations as messages over a socket and performs them in order. Both processes share only this
+//! socket.
 //!
 //! If a helper dies, all operations in flight fail with [`IoError::Device`]. The next operation
 //! starts another helper, which reopens the open files. If this start fails, operations fail until

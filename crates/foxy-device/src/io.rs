@@ -56,7 +56,7 @@ impl StorePath {
 pub enum IoOp {
     /// Opens an existing file for reading and writing. Returns [`IoOutput::Opened`].
     Open {
-        /// The number to give the open file.
+        /// The number that identifies the open file.
         file: FileId,
         /// The path of the file.
         path: StorePath,
@@ -65,7 +65,7 @@ pub enum IoOp {
     /// Returns [`IoOutput::Opened`]. A block device has a fixed size: a write beyond its end fails.
     /// A `Trim` of a block device does nothing.
     OpenBlockDevice {
-        /// The number to give the open device.
+        /// The number that identifies the open device.
         file: FileId,
         /// The path of the device or link.
         path: StorePath,
@@ -73,7 +73,7 @@ pub enum IoOp {
     /// Creates a file or truncates an existing file. Its `size` bytes then read as zero. A crash
     /// may lose content, name and size until a `Sync` of the file finishes.
     Create {
-        /// The number to give the open file.
+        /// The number that identifies the open file.
         file: FileId,
         /// The path of the file.
         path: StorePath,
@@ -82,12 +82,12 @@ pub enum IoOp {
     },
     /// Closes a file. Operations that are in flight on the file finish first.
     Close {
-        /// The file.
+        /// The file to close.
         file: FileId,
     },
     /// Reads `buffer.len()` bytes. A shorter result means the end of the file or a faulty device.
     Read {
-        /// The file.
+        /// The file to read.
         file: FileId,
         /// Start of the range in the file.
         offset: u64,
@@ -97,7 +97,7 @@ pub enum IoOp {
     /// Writes all bytes of `buffer`. A crash may lose the bytes until a later `Sync` of the file
     /// finishes.
     Write {
-        /// The file.
+        /// The file to write.
         file: FileId,
         /// Start of the range in the file.
         offset: u64,
@@ -107,13 +107,13 @@ pub enum IoOp {
     /// Makes the file's size and name durable (fdatasync). Also makes every write durable that
     /// finished before this `Sync` was submitted.
     Sync {
-        /// The file.
+        /// The file to sync.
         file: FileId,
     },
     /// Removes the name of a file. The file stays usable while it is open. After a crash the name
     /// may reappear with its durable content.
     Remove {
-        /// The path.
+        /// The path of the file.
         path: StorePath,
     },
     /// Creates a directory durably. Succeeds if the directory already exists.
@@ -129,7 +129,7 @@ pub enum IoOp {
     /// States that a range of the file is no longer needed. The range then reads as zero or as
     /// before.
     Trim {
-        /// The file.
+        /// The file that contains the range.
         file: FileId,
         /// Start of the range in the file.
         offset: u64,
@@ -316,27 +316,27 @@ impl From<Errno> for IoError {
 /// The kind of an operation, for counts and traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OpKind {
-    /// [`IoOp::Open`].
+    /// The kind of [`IoOp::Open`].
     Open,
-    /// [`IoOp::OpenBlockDevice`].
+    /// The kind of [`IoOp::OpenBlockDevice`].
     OpenBlockDevice,
-    /// [`IoOp::Create`].
+    /// The kind of [`IoOp::Create`].
     Create,
-    /// [`IoOp::Close`].
+    /// The kind of [`IoOp::Close`].
     Close,
-    /// [`IoOp::Read`].
+    /// The kind of [`IoOp::Read`].
     Read,
-    /// [`IoOp::Write`].
+    /// The kind of [`IoOp::Write`].
     Write,
-    /// [`IoOp::Sync`].
+    /// The kind of [`IoOp::Sync`].
     Sync,
-    /// [`IoOp::Remove`].
+    /// The kind of [`IoOp::Remove`].
     Remove,
-    /// [`IoOp::MakeDir`].
+    /// The kind of [`IoOp::MakeDir`].
     MakeDir,
-    /// [`IoOp::List`].
+    /// The kind of [`IoOp::List`].
     List,
-    /// [`IoOp::Trim`].
+    /// The kind of [`IoOp::Trim`].
     Trim,
 }
 

@@ -17,7 +17,7 @@ const PAGE: u64 = ALIGNMENT as u64;
 /// The kind of an open file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileKind {
-    /// A file.
+    /// A regular file.
     #[default]
     File,
     /// A block device.
@@ -31,7 +31,8 @@ pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
     pub(crate) kind: FileKind,
     direct: Option<OwnedFd>,
-    /// Set when the file system refuses an aligned direct transfer. No direct transfer follows.
+    /// Set when the file system refuses an aligned direct transfer. After that, all IO uses the
+    /// page cache.
     direct_refused: AtomicBool,
     /// The directory of a new file, until the file's directory entry is durable.
     new_in: Mutex<Option<StorePath>>,

@@ -27,7 +27,8 @@ pub struct ReadOnlyFile {
 impl ReadOnlyFolder {
     /// Opens an existing folder.
     ///
-    /// Returns [`RootError::InUse`] while a store has the folder open. Also returns system errors.
+    /// # Errors Returns [`RootError::InUse`] while a store has the folder open. Also returns system
+    /// errors.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let failed = |error: Errno| explain(path, error);
         let directory =
@@ -80,7 +81,7 @@ impl ReadOnlyFolder {
 }
 
 impl ReadOnlyFile {
-    /// Size in bytes when the file was opened.
+    /// Returns the size in bytes when the file was opened.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

@@ -129,7 +129,7 @@ impl Root {
         })
     }
 
-    /// The folder's path.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -1,5 +1,5 @@
-//! Performs operations on a real disk with system calls relative to the [`Root`]'s descriptor.
-//! Paths never leave this folder, and a symbolic link as the last component is never followed.
+//! Performs operations on a real disk with system calls relative to the descriptor of the store's
+//! folder. Paths never leave this folder. A symbolic link as the last component is never followed.
 
 use crate::block_device::open_block_device;
 use crate::io::{DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};

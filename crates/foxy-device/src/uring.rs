@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// User data that marks the bell's completion. No slot has this number.
+/// User data that marks the completion of a poll of the bell. No slot has this number.
 const BELL: u64 = u64::MAX;
 
 /// Maximum wait in the kernel, because the kernel rejects more than 2^63 seconds. A wait may end
@@ -44,8 +44,8 @@ pub enum UringError {
     TooOld,
     /// A harmless test operation did not complete.
     Trial,
-    /// The helper thread or the bell could not be started. The value is the error number of the
-    /// system.
+    /// The helper thread or the bell (an eventfd) could not be created. The value is the error
+    /// number of the system.
     Helper(i32),
 }
 
@@ -78,16 +78,17 @@ pub struct Uring {
     slots: Slots,
     /// Slots whose next entry is not in the ring yet.
     backlog: VecDeque<u32>,
-    /// Number of entries in the ring or in the kernel, without the bell's entry.
+    /// Number of entries in the ring or in the kernel. The entry that polls the bell does not
+    /// count.
     started: usize,
     /// Maximum value of `started`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,
     bell: Arc<Bell>,
-    /// Whether the ring contains a poll of the bell.
+    /// Whether the ring contains an entry that polls the bell.
     armed: bool,
-    /// Whether the poll of the bell completed after the last wait.
+    /// Whether a poll of the bell completed after the last wait.
     heard: bool,
 }
 
@@ -105,7 +106,7 @@ impl Uring {
     /// nothing stays open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
-        // Add one entry for the bell.
+        // Add one entry for the poll of the bell.
         let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
@@ -146,7 +147,8 @@ impl Uring {
         }
     }
 
-    /// Moves transfers from the backlog to the ring. The kernel receives them in the next `turn`.
+    /// Moves transfers from the backlog to the ring. The next call of `turn` passes them to the
+    /// kernel.
     fn fill(&mut self) {
         if !self.armed {
             let watch =
@@ -168,17 +170,18 @@ impl Uring {
 
     /// Adds an entry to the ring. Returns false if the ring is full.
     fn push(&mut self, entry: squeue::Entry) -> bool {
-        // SAFETY: the entry's memory and descriptor stay valid until the entry's completion. A
-        // transfer: its slot owns the buffer and the descriptor, and no other code reads or writes
-        // the buffer. Only `take_completions` empties the slot, after it took the completion.
-        // `fail_backlog` removes only slots whose entry is not in the ring. If the device is
-        // dropped, `drop` waits for the completion or leaks the slots. The bell: the kernel takes
-        // its own reference to the file while submitting. The bell is dropped after the ring.
+        // SAFETY: the entry's memory and descriptor stay valid until the entry's completion. For a
+        // transfer, its slot owns the buffer and the descriptor, and no other code reads or writes
+        // the buffer. `take_completions` empties the slot only after it took the completion.
+        // `fail_backlog` empties only slots whose entry is not in the ring. If the device is
+        // dropped earlier, `drop` waits for the completion or leaks the slots. For the bell, the
+        // kernel takes its own reference to the file while submitting, and the bell is dropped
+        // after the ring.
         unsafe { self.ring.submission().push(&entry).is_ok() }
     }
 
     /// Passes the entries in the ring to the kernel and collects completions. Waits for `want`
-    /// completions.
+    /// completions, at most until `timeout`.
     fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
         let nothing_new = self.ring.submission().is_empty();
         let submitter = self.ring.submitter();
@@ -193,8 +196,8 @@ impl Uring {
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the timeout, or a kernel without free memory or completion entries. Retry
-            // in a later turn.
+            // A signal, the timeout, or a kernel without free memory or completion entries. A later
+            // call retries.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
         }
@@ -333,8 +336,8 @@ impl Bell {
 
     fn ring(&self) {
         if !self.rung.swap(true, Ordering::AcqRel) {
-            // Ignore the result: the write succeeds, because each ring adds 1 to an eight-byte
-            // counter.
+            // Ignore the result: the write cannot fail, because the eight-byte counter never comes
+            // near its limit.
             let _ = rustix::io::write(&self.descriptor, &1u64.to_ne_bytes());
         }
     }
@@ -342,8 +345,8 @@ impl Bell {
     /// Resets the bell for the next ring. Work that was done before an ignored ring is visible
     /// after this call.
     fn silence(&self) {
-        // Ignore an empty eventfd. It is empty if the poll completed before the ringing thread
-        // finished. Then that ring ends one additional wait.
+        // Ignore an error, because the eventfd may still be empty. The poll can complete before the
+        // ringing thread has finished its write. Then this write ends one additional wait.
         let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         self.rung.swap(false, Ordering::AcqRel);
     }

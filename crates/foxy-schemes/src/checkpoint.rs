@@ -1,7 +1,7 @@
 //! Encodes and decodes a checkpoint: a copy of the index on disk for a fast start (requirement
 //! R38). A head page comes first, then checksummed pages of entries. The entries are only hints,
-//! because every read verifies its record. A store that closes writes a complete checkpoint. It
-//! also proves that no other record is on disk.
+//! because every read verifies its record. A store that closes writes a complete checkpoint. A
+//! complete checkpoint also proves that no other record is on disk.
 
 use foxy_store::contract::Key;
 use foxy_store::layout::PAGE;

@@ -17,9 +17,10 @@ pub enum EntryState {
     /// A record that gets may return.
     Live,
     /// A record that gets must not return but that may still be whole on disk. The record was
-    /// evicted or forgotten, or its header is damaged.
+    /// evicted or removed, or its header is damaged.
     Leftover,
-    /// A leftover that new data overwrites. The overwrite is not durable yet.
+    /// A leftover (an invalid record on disk) that new data overwrites. The overwrite is not
+    /// durable yet.
     Dying,
     /// A free place in the array of entries.
     Vacant,

@@ -1,4 +1,4 @@
-//! A least-recently-used list over the places of an array. The entries store the links. So every
+//! A least-recently-used list of array indices. The entries of the array store the links. So every
 //! operation is O(1) and allocates no memory.
 
 pub const NONE: u32 = u32::MAX;

@@ -45,7 +45,7 @@ impl Pages {
         u32::try_from(self.uses.len()).expect("made from a u32")
     }
 
-    /// Returns the number of retired pages.
+    /// Returns the number of permanently unusable pages.
     pub const fn retired(&self) -> u32 {
         self.retired
     }
@@ -84,8 +84,8 @@ impl Pages {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// Returns the next run of `least` to `most` free pages without `busy` pages. The search is
-    /// cyclic from the cursor. Returns `None` if it reaches its limit.
+    /// Returns the next run of `least` to `most` free pages that are not in `busy`. The search is
+    /// cyclic from the cursor. Returns `None` if the search reaches its limit.
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let mut at = self.cursor;
@@ -116,7 +116,7 @@ impl Pages {
         None
     }
 
-    /// Returns the part of `run` before its first busy page.
+    /// Returns the part of `run` before its first page in `busy`.
     fn cut(run: Run, busy: &[Run]) -> Run {
         let end = busy
             .iter()
@@ -126,8 +126,8 @@ impl Pages {
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// Returns the next run of exactly `length` pages without retired or `busy` pages. The search
-    /// is cyclic from the cursor. The run may contain live records.
+    /// Returns the next run of exactly `length` usable pages that are not in `busy`. The search is
+    /// cyclic from the cursor. The run may contain live records.
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);

@@ -42,7 +42,7 @@ pub enum SchemeName {
     StreamPacketizer,
     /// One file per record in two levels of directories, like Squid.
     Ufs,
-    /// A log of segments.
+    /// A log that consists of segments. Records are appended to the log.
     Webcosm,
 }
 

@@ -25,8 +25,8 @@ pub enum UfsReclaim {
     AtOnce,
     /// Every second while the store is above the low watermark, like Squid's `UFSSwapDir::maintain`
     /// (requirement R70). The fuller the store, the more records are evicted. The size stays a hard
-    /// limit: a put evicts the records that it must. Squid may exceed the limit until the next
-    /// second.
+    /// limit: a put evicts enough records to stay within it. Squid may exceed the limit until the
+    /// next second.
     EverySecond,
 }
 

@@ -1,5 +1,5 @@
-//! Tests that repeated power failures during the first opening do not prevent a store. Files from
-//! an unfinished attempt must not count as foreign.
+//! Tests that a store can be created after power failures during its first opening. Files from an
+//! unfinished attempt must not count as foreign.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;

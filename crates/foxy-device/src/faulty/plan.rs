@@ -4,9 +4,9 @@
 use foxy_base::Random;
 use std::time::Duration;
 
-/// Each rate is the probability that an operation has this fault. A rate counts only for operations
-/// that can have the fault. An operation has at most one fault. Faults are drawn in the order of
-/// the fields. The default plan has no faults and no delays.
+/// The rates of all faults. A rate is the probability that an operation has the fault, if its kind
+/// can have the fault. An operation has at most one fault. Faults are drawn in the order of the
+/// fields. The default plan has no faults and no delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
     /// Any operation except `Close` fails with EIO. A failed write may have written any number of
@@ -86,7 +86,7 @@ impl FaultKind {
     ];
 }
 
-/// The kind of operation, as far as it decides which faults are possible.
+/// A class of operations. The class decides which faults are possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A read of at least one byte.

@@ -58,7 +58,7 @@ struct Opened {
 }
 
 impl OpenFiles {
-    /// Records a submitted operation if it opens or closes a file.
+    /// Notes a submitted operation if it opens or closes a file.
     pub(super) fn note(&mut self, id: IoId, op: &IoOp) {
         let (file, path, is_block_device) = match op {
             IoOp::Open { file, path } | IoOp::Create { file, path, .. } => (file, path, false),
@@ -72,7 +72,7 @@ impl OpenFiles {
         self.under_way.insert(id, (*file, Opened { path: path.clone(), is_block_device }));
     }
 
-    /// Records the answer to an operation. `is_done` is true if the operation succeeded.
+    /// Notes the answer to an operation. `is_done` is true if the operation succeeded.
     pub(super) fn opened(&mut self, id: IoId, is_done: bool) {
         if let Some((file, opened)) = self.under_way.remove(&id).filter(|_| is_done) {
             self.open.insert(file, opened);

@@ -15,7 +15,7 @@ use std::path::Path;
 /// Maximum accepted length of a message in bytes. Real messages are far shorter.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// All errors except [`IoError::Other`]. In a message, an error is its index in this array.
+/// All errors except [`IoError::Other`]. In a message, the number of an error is its index here.
 const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NotFound),
     Some(IoError::NoSpace),

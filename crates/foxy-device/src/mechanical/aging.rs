@@ -27,7 +27,7 @@ impl Aging {
         Self { queue: VecDeque::new(), due: HashMap::new(), age }
     }
 
-    /// Records a change. A second change to the same block or file does not postpone the write.
+    /// Notes a change. A second change to the same block or file does not postpone the write.
     pub(super) fn add(&mut self, aged: Aged, now: Instant) {
         let due = now + self.age;
         self.due.entry(aged).or_insert_with(|| {

@@ -26,8 +26,8 @@ impl Bitmap {
         self.free
     }
 
-    /// Takes the first free run of `count` bits after the rotor. If none exists, searches from the
-    /// start.
+    /// Takes the first free run of `count` bits after the last taken run. If none exists, searches
+    /// from the start.
     pub(super) fn take_run(&mut self, count: u32) -> Option<u32> {
         if self.longest < count {
             return None;

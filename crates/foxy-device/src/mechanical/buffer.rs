@@ -64,7 +64,7 @@ impl DiskBuffer {
         if self.segments.iter().any(holds) { Lookup::Held } else { Lookup::Missing }
     }
 
-    /// Records that the read-ahead reached sector `end` at `now` for a request. The read-ahead
+    /// Notes that the read-ahead reached sector `end` at `now` for a request. The read-ahead
     /// continues.
     pub(super) fn came(&mut self, end: u64, now: Instant) {
         if let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.front_mut()) {
@@ -74,7 +74,7 @@ impl DiskBuffer {
         }
     }
 
-    /// Records that the head moves away after the read-ahead read up to `sectors` sectors. Returns
+    /// Notes that the head moves away after the read-ahead read up to `sectors` sectors. Returns
     /// the sector at the head.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
@@ -90,7 +90,7 @@ impl DiskBuffer {
         self.ahead
     }
 
-    /// Records a read of the disk. The read-ahead continues after the last sector of the read.
+    /// Notes a read of the disk. The read-ahead continues after the last sector of the read.
     pub(super) fn read(&mut self, address: u64, sectors: u64, now: Instant) {
         if self.limit == 0 {
             return;

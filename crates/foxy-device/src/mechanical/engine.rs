@@ -28,7 +28,7 @@ pub(super) enum Step {
     Search(Search),
     /// Writes the inode or directory block at this sector.
     WriteBlock(u64),
-    /// Passes overwritten pages to the page cache.
+    /// Puts pages `first` to `last` of a file into the page cache, after a write.
     Wrote { file: FileNumber, first: u64, last: u64 },
     /// Waits until the bytes of writes in flight to the disk are within the limit.
     Hold,
@@ -146,8 +146,8 @@ impl Mechanical {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
-    /// Finishes all requests that end at `at`. Then each disk starts its next request. Requests
-    /// that were queued meanwhile take part.
+    /// Finishes all requests that end at `at`. Then each disk starts the next request from its
+    /// queue, which may contain new requests.
     fn finish_requests(&mut self, at: Instant) {
         self.now = at;
         while let Some(operation) = self.processor.finish(at) {
@@ -191,7 +191,7 @@ impl Mechanical {
         }
     }
 
-    /// Records that an event happened for which the operation waits.
+    /// Notes that one of the events has happened for which the operation waits.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;

@@ -27,8 +27,8 @@ pub(crate) struct Geometry {
     sectors_per_track: u64,
     track_skew: u64,
     cylinder_shift: u64,
-    /// Time of one sector, as a whole number of nanoseconds. A turn is then exactly the sum of its
-    /// sectors, so consecutive sectors follow without a gap.
+    /// Time of one sector, as a whole number of nanoseconds. A rotation is then exactly the sum of
+    /// its sectors, so consecutive sectors follow without a gap.
     sector_time: u64,
     turn: u64,
     head_switch: u64,

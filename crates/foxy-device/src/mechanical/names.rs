@@ -142,8 +142,8 @@ impl Directories {
         Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
     }
 
-    /// Returns the search of a look-up. The search starts where the last look-up ended, and wraps
-    /// around.
+    /// Returns the blocks and the number of entries that a look-up examines. A look-up starts where
+    /// the last look-up ended, and wraps around.
     pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
         let Search { blocks, entries, .. } = self.search(directory);
         let place = &mut self.all[directory];

@@ -108,7 +108,7 @@ pub struct DiskProfile {
     pub heads: u32,
     /// Number of sectors of [`SECTOR`] bytes on a track.
     pub sectors_per_track: u32,
-    /// Number of turns per minute.
+    /// Number of rotations per minute.
     pub turns_per_minute: u32,
     /// Distance in sectors between the first sectors of two neighbouring tracks of a cylinder.
     pub track_skew: u32,
@@ -142,9 +142,9 @@ pub struct DiskProfile {
 }
 
 impl DiskProfile {
-    /// The Seagate ST15150W of the reference paper (requirement R3): 4 GB, 7,200 turns per minute,
-    /// 9 ms mean seek. The number of sectors per track gives the paper's 4.7 MB/s over the whole
-    /// disk. The real disk has more sectors on outer tracks than on inner tracks.
+    /// The Seagate ST15150W of the reference paper (requirement R3): 4 GB, 7,200 rotations per
+    /// minute, 9 ms mean seek. The number of sectors per track gives the paper's 4.7 MB/s over the
+    /// whole disk. The real disk has more sectors on outer tracks than on inner tracks.
     ///
     /// All other values are assumptions that are typical of such disks. The shortest seek takes 1.1
     /// ms, the longest 19 ms, and a head switch 1 ms. The buffer has 1 MB, and the bus moves 20

@@ -30,7 +30,7 @@ pub(super) struct Spindle {
 
 impl Spindle {
     /// Creates an idle disk at its first cylinder. `angle` is the start angle in nanoseconds,
-    /// modulo a turn.
+    /// modulo one rotation.
     pub(super) fn new(
         number: usize,
         profile: &DiskProfile,

@@ -152,7 +152,7 @@ impl MemoryFile {
         }
     }
 
-    /// Records a volatile change. Above the limit, the oldest changes become durable, as a kernel
+    /// Notes a volatile change. Above the limit, the oldest changes become durable, as a kernel
     /// would write them back.
     fn note(&mut self, change: Change, limit: u64) {
         self.pending_weight += change.weight();
@@ -182,7 +182,7 @@ pub struct CrashPolicy {
 impl CrashPolicy {
     /// Every change survives, as if only the process had ended.
     pub const KEEP_ALL: Self = Self { keep_write: 1.0, tear_write: 0.0, keep_name: 1.0 };
-    /// Only changes before the last sync survive.
+    /// Only changes that a sync made durable survive.
     pub const LOSE_ALL: Self = Self { keep_write: 0.0, tear_write: 0.0, keep_name: 0.0 };
     /// Some changes of each kind survive, some are torn, and some are lost.
     pub const MIXED: Self = Self { keep_write: 0.4, tear_write: 0.3, keep_name: 0.5 };

@@ -23,12 +23,12 @@ pub trait Policy: Send {
     /// depend on the entry's number. `size` is in bytes. The entry must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
-    /// Records a hit on a present entry.
+    /// Notes a hit on a present entry.
     fn touch(&mut self, entry: u32);
 
-    /// Returns the next entry to evict, or `None` without entries. The owner then removes the
-    /// entry. It calls again while it needs space. A policy may return a new entry in order to
-    /// refuse it.
+    /// Returns the next entry to evict, or `None` if no entry exists. The owner then removes the
+    /// entry. The owner calls again while it needs space. A policy may return a new entry in order
+    /// to refuse it.
     fn victim(&mut self) -> Option<u32>;
 
     /// Removes a present entry, for example after its eviction.
@@ -46,7 +46,7 @@ pub trait Policy: Send {
 /// Parameters of the policies. A policy ignores parameters that it does not need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// Capacity of the store in bytes. Queues and segments receive shares of it.
+    /// Capacity of the store in bytes. Some policies divide the capacity between several queues.
     pub capacity: u64,
     /// Maximum size in bytes of an entry that a policy with a threshold accepts (requirement R49).
     pub object_limit: u64,

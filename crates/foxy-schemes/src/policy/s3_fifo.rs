@@ -142,7 +142,7 @@ struct Gone {
 /// main queue. Their number is at most the number of cached entries, so the memory is bounded.
 struct Ghost {
     queue: VecDeque<Gone>,
-    /// The sequence number of the queue's first place.
+    /// Sequence number of the first element of `queue`.
     first: u64,
     /// Hash and sequence number of each ghost entry.
     numbers: HashTable<(u64, u64)>,

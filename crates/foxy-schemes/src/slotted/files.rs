@@ -46,7 +46,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Records that a file from an earlier run of the store exists.
+    /// Notes that a file from an earlier run of the store exists.
     pub fn adopt(&mut self, file: u64) {
         self.existing.insert(file);
     }

@@ -143,7 +143,7 @@ impl Slotted {
         }
     }
 
-    /// Drops every record that starts in a piece. Returns false while a write of one of these
+    /// Drops every record that starts in `piece`. Returns false while a write of one of these
     /// records is in flight.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
         let Piece { file, first, slots } = piece;
@@ -158,7 +158,8 @@ impl Slotted {
         self.starts.range(range).next().is_none()
     }
 
-    /// Records where a record starts. Prefetching and layouts that clear pieces need the starts.
+    /// Notes the position at which a record starts. Prefetching and layouts that clear pieces need
+    /// it.
     pub(super) fn note_start(&mut self, id: EntryId, pieces: &Pieces) {
         if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()

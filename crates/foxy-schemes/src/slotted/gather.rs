@@ -38,8 +38,8 @@ impl Gather {
     }
 
     /// Adds a piece of a record and appends full batches to `out`. Each batch lists every record
-    /// that has bytes in it. Returns how many times a batch, full or pending, newly lists the
-    /// record.
+    /// that has bytes in it. Returns the number of batches that list the record because of this
+    /// call.
     pub fn add(
         &mut self,
         piece: Piece,

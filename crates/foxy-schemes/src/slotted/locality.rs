@@ -1,5 +1,5 @@
 //! Locality buffers (requirement R28). A buffer collects the records of one origin server. The
-//! records are written together when the buffer is full, or when another server needs it
+//! records are written together when the buffer is full, or when another server needs the buffer
 //! (requirement R29).
 
 use super::entries::EntryId;

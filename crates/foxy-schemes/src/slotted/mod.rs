@@ -137,7 +137,8 @@ fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
-/// Returns the number of locality buffers: the setting, but at most a quarter of the store's size.
+/// Returns the number of locality buffers. The setting is reduced if its buffers would take more
+/// than a quarter of the store.
 pub fn locality_buffers(settings: &SchemeSettings) -> usize {
     let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
     usize::from(settings.locality_buffers).min(room).max(1)

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 const MAX_READ_BYTES: usize = 1 << 20;
 
 const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
-/// Number of attempts to claim the store on a failing device.
+/// Maximum number of attempts to make the superblocks durable during an opening.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub enum Opening {
     Removing {
         left: usize,
     },
-    /// Claims the store. `steps` are the remaining steps.
+    /// Makes the new superblocks durable. `steps` are the remaining steps.
     Claiming {
         steps: VecDeque<OpenStep>,
         attempt: u32,

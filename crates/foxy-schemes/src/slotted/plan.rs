@@ -31,7 +31,7 @@ pub enum ReadOrder {
 /// The effect of a hit on a record on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHit {
-    /// Records the use. The least recently used record is evicted first.
+    /// Notes the use. The least recently used record is evicted first.
     Touch,
     /// Writes the record again at the write position. The record that was written longest ago is
     /// evicted first (requirement R65).

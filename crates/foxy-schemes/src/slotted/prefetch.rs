@@ -10,7 +10,7 @@ use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
 use std::collections::{BTreeMap, HashMap};
 
-/// The memory has space for the prefetched bytes of this number of reads.
+/// Number of reads whose prefetched bytes fit in the memory.
 const KEPT_READS: usize = 16;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Prefetch {
         self.limit > 0
     }
 
-    /// Stores a prefetched record. Returns the number of older records that this displaced.
+    /// Stores a prefetched record. Returns the number of older records that were dropped for it.
     fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
         self.turns += 1;
         self.bytes += record.len();

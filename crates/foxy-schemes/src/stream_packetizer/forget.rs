@@ -309,7 +309,7 @@ impl Forgetting {
         self.sequences.first().copied()
     }
 
-    /// Records that a request of a key no longer waits.
+    /// Notes that a request of a key no longer waits.
     pub fn arrived(&mut self, key: Key) {
         if let Some(count) = self.waiting.get_mut(&key) {
             *count -= 1;

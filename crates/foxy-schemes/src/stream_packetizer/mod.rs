@@ -3,10 +3,10 @@
 //! run of pages, cyclically. This file contains the state and passes events on. The other files
 //! contain the operations.
 //!
-//! A get never returns wrong content. A put first makes sure that a durable tombstone covers all
-//! older records of its key on disk. Only then the scheme buffers and writes the record. The index
-//! keeps invalid records until they are durably overwritten. So it shows whether a put needs a
-//! sync. A put of a new key needs no sync.
+//! A get never returns wrong content. If older records of a key are on disk, a put waits for a
+//! durable tombstone that covers them. Then the scheme buffers and writes the new record. The index
+//! keeps invalid records until they are durably overwritten. So the index shows whether a put needs
+//! a sync. A put of a new key needs no sync.
 
 mod forget;
 mod lifecycle;

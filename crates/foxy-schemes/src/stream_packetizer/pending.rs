@@ -1,6 +1,5 @@
 //! The operations in flight with their purposes, and the function that passes results on. Also
-//! handles gets. A buffer answers a get, or one read of the record's pages and a check of the
-//! bytes.
+//! handles gets. A get is answered from the page buffer, or by one read of the record's pages.
 
 use super::StreamPacketizer;
 use super::phase::Phase;

@@ -86,9 +86,9 @@ impl StreamPacketizer {
     }
 
     /// Applies the result of a sync. After a failed sync, the system may drop written pages, and no
-    /// later sync makes them durable. Another sync in flight also counts as failed, because these
-    /// pages may have been its pages. After a failure or before the end of recovery, `durable` does
-    /// not rise.
+    /// later sync makes them durable. Another sync in flight also counts as failed, because it may
+    /// have been meant for these pages. After a failure or before the end of recovery, `durable`
+    /// does not rise.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
         let result = self.sync_failures.judge(failures_before, result);

@@ -26,10 +26,10 @@ pub struct Snapshot {
 /// The source of the entries for a checkpoint.
 #[derive(Debug)]
 enum Source {
-    /// The array of entries, from this place on. Records may change during the checkpoint, so the
+    /// The array of entries, from this index on. Records may change during the checkpoint, so the
     /// checkpoint is only a hint.
     Slab(usize),
-    /// A fixed list of entries, from this place on.
+    /// A fixed list of entries, from this index on.
     List(Vec<EntryId>, usize),
 }
 

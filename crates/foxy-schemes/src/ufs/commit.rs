@@ -37,7 +37,7 @@ struct WaitingAnswer {
 }
 
 impl Commit {
-    /// Records that a record of the key was removed. The next commit includes the removal.
+    /// Notes that a record of the key was removed. The next commit includes the removal.
     pub(super) fn unsettle(&mut self, key: Key) {
         self.unsettled.insert(key, self.round + 1);
     }

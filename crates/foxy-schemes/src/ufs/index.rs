@@ -162,7 +162,8 @@ impl FileIndex {
         self.policy.insert(number, hash, size);
     }
 
-    /// Ends a record or an incomplete file. Its number stays in use until the file is deleted.
+    /// Marks the file of a record, or an incomplete file, for deletion. The number stays in use
+    /// until the file is deleted.
     pub(super) fn mark_dying(&mut self, number: u32) {
         let Slot { record, state } = &mut self.slab[number as usize];
         if *state == State::Live {

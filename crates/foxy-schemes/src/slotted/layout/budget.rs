@@ -1,5 +1,6 @@
 //! Counts the space of layouts with many files: slots of all files, files with a single record, and
-//! abandoned files. The slots of a file become free when the file is removed.
+//! abandoned files. An abandoned file contains no record and will be removed. Its slots become free
+//! when it is removed.
 
 use super::Piece;
 use std::collections::HashMap;
@@ -68,7 +69,7 @@ impl Budget {
         Piece { file, first: 0, slots }
     }
 
-    /// Abandons the file if it has a single record. Otherwise returns false.
+    /// Abandons `file` and returns true if the file has a single record. Otherwise returns false.
     pub fn free_single(&mut self, file: u64) -> bool {
         let slots = self.singles.remove(&file);
         if let Some(slots) = slots {

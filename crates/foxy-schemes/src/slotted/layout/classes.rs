@@ -6,8 +6,8 @@ use super::budget::Budget;
 use super::{FileKind, Layout, Piece, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of low bits of a file number that contain the slots per place. The slots are 0 for a file
-/// with a single record.
+/// Number of low bits of a file number that contain the slots per place. These bits are 0 for a
+/// file with a single record.
 const SIZE_BITS: u32 = 16;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Classes {
     threshold: u32,
     budget: Budget,
     next_serial: u64,
-    /// Files by the number of slots of their places.
+    /// Files with places of equal size. The key is the number of slots per place.
     classes: BTreeMap<u32, Class>,
 }
 

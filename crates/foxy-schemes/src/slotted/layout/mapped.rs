@@ -24,7 +24,7 @@ struct Part {
 
 #[derive(Debug)]
 pub struct Mapped {
-    /// Whether records must not cross page boundaries if a page has space.
+    /// Whether a small record stays within one page as long as a page has space.
     aligned: bool,
     part_slots: u32,
     budget: Budget,
@@ -177,7 +177,8 @@ impl Layout for Mapped {
         if self.shares(slots) { self.place_small(slots) } else { self.place_alone(slots) }
     }
 
-    /// Always returns true, because a part to clear waits only for its last record.
+    /// Always returns true, so that the caller places the record again. The cleared part is dropped
+    /// with its last record.
     fn cleared(&mut self, _clear: bool) -> bool {
         true
     }

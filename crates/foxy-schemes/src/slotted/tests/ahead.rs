@@ -20,7 +20,7 @@ fn written_side_by_side() -> Memory {
     store.driver.into_device().fork()
 }
 
-/// Opens the store on this device. Returns the store and its counts so far.
+/// Opens a store on the device of `written_side_by_side`. Returns the store and its counts so far.
 fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     let store = Store::open(LAZY_READS_LOC, written_side_by_side(), &ahead());
     let mut before = [0; 3];
