@@ -62,27 +62,27 @@ pub struct ProxySettings {
     /// Time limit for a read from the store. After this time, the read counts as a miss. If the
     /// proxy has already begun to send the answer, it waits ten times as long.
     pub store_patience: Duration,
-    /// Most client connections over all workers. At the limit, a new connection replaces the
-    /// connection that has been idle longest. If none is idle, the new connection receives a 503
-    /// and is closed.
+    /// Largest number of client connections over all workers. At the limit, a new connection
+    /// replaces the connection that has been idle longest. If no connection is idle, the new
+    /// connection receives a 503 and is closed.
     pub connections: usize,
-    /// Most connections of one client over all workers. At the limit, the client's new connection
-    /// replaces the client's connection that has been idle longest. If none is idle, the new
-    /// connection is refused.
+    /// Largest number of connections of one client over all workers. At the limit, the client's new
+    /// connection replaces the client's connection that has been idle longest. If none of the
+    /// client's connections is idle, the new connection is refused.
     pub connections_per_client: usize,
     /// Number of client connections for which the process has file descriptors. If this limit is
     /// lower than `connections`, new clients wait in the listen queue instead of receiving a 503.
     pub descriptors_for_connections: usize,
     /// Limits for the head, trailers and chunks of a request.
     pub limits: foxy_http::Limits,
-    /// Most bytes of an unneeded request body that are read and dropped so that the connection can
-    /// stay open.
+    /// Number of bytes of an unneeded request body that the proxy reads and drops, so that the
+    /// connection can stay open. If the body is longer, the connection closes.
     pub drain_limit: u64,
-    /// The proxy's name in Via. It must be unique to the process, so that loops are detected.
+    /// The proxy's name in Via. Each process needs a unique name, so that the proxy detects loops.
     pub via_name: String,
     /// Longest time for which a graceful stop waits for requests in progress.
     pub stop_after: Duration,
-    /// The seed of all random choices.
+    /// The seed of the cache's random numbers.
     pub seed: u64,
     /// Function that returns a worker's freed memory to the operating system. The function returns
     /// the time until its next call.

@@ -22,8 +22,8 @@ impl Epoch {
     }
 }
 
-/// Number of remembered writes per URL. When the cache forgets a write, fetches that began before
-/// this write may no longer write.
+/// Number of remembered writes per URL. Once the cache has forgotten a write, fetches that began
+/// before this write may no longer write.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) enum WritePlace {
     Whole,
     /// Stored under the URL's key for partial content, to answer range requests.
     Part,
-    /// Stored under the key of a variant. The current Vary list of the URL leads to it.
+    /// Stored under the key of a variant. The current Vary list of the URL leads to this key.
     Variant,
     /// Stored under the key of a variant. A new Vary list is stored under the URL.
     NewList,
@@ -58,8 +58,8 @@ impl CacheWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
     Fetched,
-    /// The response that the look-up found. The origin has confirmed it, or it is written under
-    /// another key.
+    /// The response is the response that the look-up found. The origin has confirmed it, or it is
+    /// written under another key.
     Found,
     /// Like `Found`, but other writes may have happened between the look-up and the start of the
     /// watch.
@@ -84,9 +84,9 @@ pub(crate) enum WriteVerdict {
     /// Do not write. A newer response is known. The response under the key may be older than both
     /// responses, so remove it.
     OutdatedAndGone,
-    /// No request would find the response. Either an older fetch replaced the Vary list that leads
-    /// to it, or a newer fetch wrote another variant of the current list. The current list may lead
-    /// to an older response, so remove the list.
+    /// Do not write, because no request would find the response. Either an older fetch replaced the
+    /// Vary list that leads to it, or a newer fetch wrote another variant of the current list. The
+    /// current list may lead to an older response, so remove the list.
     Astray,
 }
 
@@ -107,8 +107,8 @@ impl Written {
             || self.place == WritePlace::Whole
     }
 
-    /// Returns true if one of the two writes is a whole response, the other is a part of the same
-    /// representation, and both are equally fresh.
+    /// Returns true if one write is a whole response and the other write is a part of it. Both must
+    /// belong to the same representation and be equally fresh.
     fn is_other_part_of(&self, write: &CacheWrite, response: Option<&Stored>) -> bool {
         let both = [WritePlace::Whole, WritePlace::Part];
         let (LeftUnderKey::Response(left), Some(response)) = (&self.left, response) else {

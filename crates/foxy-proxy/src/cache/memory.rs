@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// Bytes of memory that a part uses in addition to its body: the pages with the ends of its record,
-/// and its entry in this table.
+/// Bytes of memory that a part uses in addition to its body. They are the memory pages at both ends
+/// of its record, and its entry in this table.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;

@@ -89,7 +89,8 @@ impl Cache {
         self.storage.as_ref()
     }
 
-    /// Draws a random number for a fill or a Vary list. A repetition is practically impossible.
+    /// Draws a random number for a fetch or a Vary list. The number has 64 bits, so that a
+    /// repetition is practically impossible.
     pub(crate) fn draw(&self) -> u64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
@@ -300,7 +301,7 @@ impl Cache {
             group.note(base.hash, &write, || LeftUnderKey::Nothing);
             storage.remove(key.hash, Scope::url_of(key))
         };
-        // After a timeout the removal may not be durable, but the answer is still sent.
+        // After a timeout, the removal may not be durable, but the proxy still sends the answer.
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
@@ -402,7 +403,8 @@ impl Cache {
                 group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
                 self.forget(base);
             }
-            // A later fetch replaces the response too, but its own response is not complete yet.
+            // A later fetch also replaces this response, but the response of the later fetch is not
+            // complete yet.
             WriteVerdict::OutdatedAndGone => self.forget(key),
             WriteVerdict::Outdated => {}
         }

@@ -9,7 +9,7 @@ use foxy_store::Key;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Number of remembered refusals. They use 48 KiB of memory in all.
+/// Number of places for refusals. All places together use 48 KiB of memory.
 const MAX_REFUSALS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,7 +86,8 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Remembers a refusal. Overwrites the refusal of another URL that uses the same place.
+    /// Remembers a refusal. If another URL uses the same place in the table, overwrites that URL's
+    /// refusal.
     pub(crate) fn remember(&self, url: &CacheKey, refused: Refused) {
         self.with(url, |place| *place = Some((url.hash, refused)));
     }

@@ -76,7 +76,8 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
     names
 };
 
-/// The end of the year 9999, in seconds since 1970.
+/// The last second of the year 9999, in seconds since 1970. A date header cannot express later
+/// times.
 const LAST_DATE_SECONDS: u64 = 253_402_300_799;
 
 /// Number of text bytes to reserve for each byte of the record. The text is longer than the record,

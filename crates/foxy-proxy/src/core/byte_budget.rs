@@ -1,5 +1,5 @@
-//! A memory budget that many users share, across all workers. A user whose bytes do not fit drops
-//! them and reads them again later, or refuses them. No user ever waits for the budget.
+//! A memory budget in bytes that all workers share. If there is no space for a user's bytes, the
+//! user drops them and reads them again later, or refuses them. No user ever waits for the budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,7 +18,7 @@ struct Budget {
     taken: AtomicUsize,
 }
 
-/// Bytes that are reserved in the budget until this value is dropped.
+/// A reservation of bytes in the budget. Dropping this value frees the bytes.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     budget: Arc<Budget>,
@@ -30,15 +30,15 @@ impl ByteBudget {
         Self(Arc::new(Budget { limit, taken: AtomicUsize::new(0) }))
     }
 
-    /// Reserves `bytes`, if they are free.
+    /// Reserves `bytes` bytes. Returns `None` if not enough bytes are free.
     pub(crate) fn take(&self, bytes: usize) -> Option<HeldBytes> {
         let fits = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= self.0.limit);
         self.0.taken.fetch_update(Relaxed, Relaxed, fits).ok()?;
         Some(HeldBytes { budget: Arc::clone(&self.0), bytes })
     }
 
-    /// Reserves `bytes` for a user that already has `own` bytes, if the sum is within the user's
-    /// share of the free bytes.
+    /// Reserves `bytes` bytes for a user that already has `own` bytes. Returns `None` if the sum
+    /// exceeds the user's share of the free bytes.
     pub(crate) fn take_share(&self, own: usize, bytes: usize) -> Option<HeldBytes> {
         (own + bytes <= self.free() / HOLDER_PART).then(|| self.take(bytes)).flatten()
     }

@@ -22,7 +22,7 @@ macro_rules! counters {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// Help text for Prometheus.
+            /// Returns the help text for Prometheus.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($help,)+),)+ }
             }
@@ -132,13 +132,13 @@ impl Counters {
         self.cells[counter as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
-    /// Returns the current value of a counter.
+    /// Returns the current value of a counter of this worker.
     pub fn get(&self, counter: Counter) -> u64 {
         self.cells[counter as usize].load(Ordering::Relaxed)
     }
 }
 
-/// Sums a counter over all workers.
+/// Returns the sum of a counter over all workers.
 pub fn total(workers: &[Arc<Counters>], counter: Counter) -> u64 {
     workers.iter().map(|cells| cells.get(counter)).sum()
 }

@@ -15,7 +15,7 @@ pub enum ForwardReason {
     Partial,
     /// The stored responses of the URL do not match the request headers (Vary).
     VaryMiss,
-    /// A fresh response is stored, but the request asked for a newer one.
+    /// A fresh response is stored, but the request asked for a newer response.
     Request,
     /// The stored response is stale.
     Stale,
@@ -40,9 +40,9 @@ impl ForwardReason {
 /// parameter for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HitSource {
-    /// The memory tier.
+    /// The response came from the memory tier.
     Memory,
-    /// The store.
+    /// The response came from the disk store.
     Disk,
     /// An origin confirmed that the stored response is still valid. The reason says why the origin
     /// was asked.

@@ -22,7 +22,8 @@ const UNQUEUED: u64 = u64::MAX - 1;
 /// State of a connection that gave up its place.
 const ENDING: u64 = u64::MAX - 2;
 
-/// How long a connection must be idle before it is closed for the connection of another client.
+/// Time for which a connection must be idle before it is closed for another client's connection.
+/// The next request of the idle connection may already be on the way.
 const YIELD_GRACE: Duration = Duration::from_millis(20);
 
 /// If a client has more than this fraction (1/4) of all places, its idle connections close for
@@ -40,7 +41,7 @@ pub(crate) enum NoPlace {
     /// A connection is idle, but its next request may already be on the way. The connection closes
     /// for another client's connection only after `YIELD_GRACE`.
     Soon,
-    /// Places are free, but file descriptors are not, and each connection has a request in
+    /// Places are free, but no file descriptors are left, and each connection has a request in
     /// progress.
     Descriptors,
 }
@@ -63,7 +64,7 @@ impl From<IpAddr> for ClientBlock {
 pub(crate) struct Places {
     limit: usize,
     share: usize,
-    /// Number of connections for which there are enough file descriptors.
+    /// Number of connections for which the process has enough file descriptors.
     descriptors: usize,
     grace: Option<Duration>,
     began: Instant,

@@ -35,7 +35,7 @@ pub enum CertificateError {
     NoCertificate(String),
     /// The key file is not in PEM format, or contains no private key.
     NoKey(String),
-    /// Certificate and key do not belong together, or TLS cannot use them.
+    /// The certificate and the key do not belong together, or TLS cannot use them.
     Unusable(String),
 }
 
@@ -72,9 +72,9 @@ impl ClientCertificates {
         Ok(())
     }
 
-    /// Chooses the first certificate that matches the name in the ClientHello and that the client
-    /// can verify. If no certificate matches, chooses the first that the client can verify (RFC
-    /// 6066 §3 leaves this choice to the server).
+    /// Chooses the first certificate that matches the name in the ClientHello and has a signature
+    /// scheme that the client supports. If no certificate matches the name, chooses the first with
+    /// such a scheme (RFC 6066 §3 leaves this choice to the server).
     fn choose(&self, hello: &ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
         let named = |key: &&Arc<CertifiedKey>| name.as_ref().is_some_and(|name| is_for(key, name));

@@ -35,16 +35,17 @@ pub enum Step {
     Purged(Verdict),
     /// The result of a reuse rule for the stored response.
     Rule(RuleStep),
-    /// The outcome of the whole request.
+    /// The way in which the proxy would answer the request.
     Therefore(Outcome),
 }
 
-/// The outcome of a request.
+/// The way in which the proxy would answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer would come from the cache.
     Hit {
-        /// Seconds until the response becomes stale. Negative if it is already stale.
+        /// Number of seconds until the response becomes stale. The number is negative if the
+        /// response is already stale.
         ttl: i64,
         /// The rule that permits a stale answer.
         permit: Option<Permit>,

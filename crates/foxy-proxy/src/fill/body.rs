@@ -16,11 +16,11 @@ use std::future::pending;
 use std::sync::Arc;
 
 /// A fetch without readers continues if at most this number of bytes, or a twentieth of the body,
-/// is missing. Squid's `quick_abort` does the same.
+/// is missing. Squid has a similar rule (`quick_abort`).
 const QUICK_ABORT_BYTES: u64 = 64 << 10;
 
-/// Number of consecutive attempts to resume a body that broke off. After an attempt that delivered
-/// at least one part, the count starts again.
+/// Largest number of consecutive attempts to resume a body that broke off. After an attempt that
+/// delivered at least one part, the count starts again.
 const MAX_RESUMES: u32 = 3;
 
 enum RestOfBody {

@@ -16,7 +16,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Number of unconfirmed parts of one fetch. Beyond this number, the body waits for the store.
+/// Largest number of parts of one fetch that the store has not confirmed. Beyond this number, the
+/// body waits for the store.
 const MAX_UNCONFIRMED_PARTS: usize = 16;
 
 /// Number of bytes that are allocated at the start for a body of known length.

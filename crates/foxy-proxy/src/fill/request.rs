@@ -1,5 +1,5 @@
-//! The steps that all fetches for the cache share: the request, the final head, the decision where
-//! to store the response, and the end of the flight.
+//! Contains the steps that all fetches for the cache share. They read the final head, decide where
+//! to store the response, and end the flight.
 
 use crate::cache::{Cache, CacheKey, Placement, VaryList, Watch};
 use crate::core::View;

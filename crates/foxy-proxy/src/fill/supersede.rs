@@ -13,10 +13,10 @@ use foxy_rules::{NotStoredReason, RequestControl};
 use std::cell::Cell;
 
 /// Removes stored responses that could be served again after a crash. The caller must do this
-/// before the client sees the head of the newer response. Three kinds are removed: a fresh response
-/// that the request did not accept, a response that another fetch has stored under `key`, and
-/// slices of another representation. A stale response may stay, because it would be validated
-/// first.
+/// before the client sees the head of the newer response. It removes a fresh response that the
+/// request did not accept, and a response that another fetch has stored under `key`. It also
+/// removes slices of another representation. A stale response may stay, because it would be
+/// validated first.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,

@@ -116,8 +116,8 @@ impl Tee {
 }
 
 /// Joins a new part with the stored part. Returns the result with its key; the result may be the
-/// whole response. The header fields are those of the new part. Only bodies in memory are joined,
-/// up to `limit` bytes.
+/// whole response. The result has the header fields of the new part. Only bodies in memory are
+/// joined, up to `limit` bytes.
 fn joined(
     base: &CacheKey,
     new: &Stored,

@@ -1,4 +1,5 @@
-//! Forwards requests with their bodies to the origin, and sends the origin's answers back.
+//! Forwards requests with their bodies to the origin, and sends the origin's answers to the
+//! clients.
 
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
@@ -53,7 +54,7 @@ pub(crate) enum Forwarded {
 /// So a small body with a wrong length never reaches an origin.
 const MAX_BODY_READ_FIRST: u64 = 16 << 10;
 
-/// How far the client's body was passed on to the origin.
+/// The extent to which the client's body was passed on to the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pumped {
     Whole,
@@ -99,8 +100,8 @@ pub(crate) async fn forward(
         }
     };
     match result? {
-        // Close the connection, because the unread rest of the body would be parsed as the next
-        // request.
+        // The connection must close, because the unread rest of the body would be parsed as the
+        // next request.
         Forwarded::Answered(answered) if pumped != Some(Pumped::Whole) => {
             let connection = ConnectionFate::Close;
             Ok(Forwarded::Answered(Answered { connection, ..answered }))
@@ -295,7 +296,8 @@ async fn final_head(
     }
 }
 
-/// Forwards a 1xx response if the client accepts it. HTTP/1.0 clients do not (RFC 9110 §15.2).
+/// Forwards a 1xx response. Drops it if the client speaks HTTP/1.0, because such clients do not
+/// accept 1xx responses (RFC 9110 §15.2).
 pub(crate) async fn interim(
     sender: &mut Sender<'_>,
     options: AnswerOptions,

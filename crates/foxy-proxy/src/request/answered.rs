@@ -20,7 +20,7 @@ pub(crate) struct AnswerOptions {
     pub(crate) trailers: bool,
 }
 
-/// How the client finds the end of the body.
+/// The way in which the client finds the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),

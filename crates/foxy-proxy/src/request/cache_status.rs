@@ -14,7 +14,8 @@ pub enum CacheStatus {
     Hit {
         /// Where the response was found.
         source: HitSource,
-        /// Seconds until the response becomes stale. Negative if it was served stale.
+        /// Number of seconds until the response becomes stale. The number is negative if the
+        /// response was served stale.
         ttl: i64,
         /// The rule that permits a stale answer.
         permit: Option<Permit>,

@@ -150,9 +150,10 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
 /// The next step after a look-up in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Serve the stored response.
+    /// The proxy serves the stored response.
     Serve {
-        /// Seconds until the response becomes stale. Negative if it is already stale.
+        /// Number of seconds until the response becomes stale. The number is negative if the
+        /// response is already stale.
         ttl: i64,
         /// The rule that permits a stale answer.
         permit: Option<Permit>,

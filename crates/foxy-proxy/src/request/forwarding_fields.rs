@@ -42,7 +42,7 @@ enum Tells {
 impl Tells {
     /// Classifies a field name. Ignores case, and treats `_` like `-` as CGI does.
     fn of(name: &[u8]) -> Option<Self> {
-        // Check the first byte first, because this is fast and excludes most fields.
+        // This test of the first byte is fast and excludes most fields.
         if !matches!(name, [b'x' | b'X' | b'f' | b'F' | b't' | b'T' | b'c' | b'C', ..]) {
             return None;
         }
@@ -131,8 +131,8 @@ fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, schem
         IpAddr::V4(client) => client.to_string(),
         IpAddr::V6(client) => format!("\"[{client}]\""),
     };
-    // A host is a token (RFC 7239 §4) unless it has a port or brackets. It never contains a quote
-    // or a backslash, so no escaping is needed.
+    // Without a port and brackets, a host is a token and needs no quotes (RFC 7239 §4). A host
+    // never contains a quote or a backslash, so it needs no escaping.
     let quote = if host.contains(':') { "\"" } else { "" };
     let element = format!("for={node};host={quote}{host}{quote};proto={}", scheme.as_str());
     let port = Authority::parse(host.as_bytes()).and_then(|authority| authority.port);

@@ -95,7 +95,7 @@ async fn serve_requests(
 enum ClientProtocol {
     Http1,
     Http2,
-    /// The client closed the connection, or sent nothing for too long.
+    /// The client closed the connection, or sent nothing within the time limit.
     Nothing,
 }
 
@@ -146,7 +146,8 @@ pub(crate) async fn turn_away(
     connection.linger().await;
 }
 
-/// The options for the answer to a request that cannot be parsed.
+/// The options for an answer after which the connection closes, because the request cannot be
+/// parsed or is not served.
 const CLOSING: AnswerOptions =
     AnswerOptions { head_only: false, version: Version::Http11, keep: false, trailers: false };
 

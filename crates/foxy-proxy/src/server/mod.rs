@@ -94,8 +94,7 @@ pub struct Parts {
     pub resolver: MakeResolver,
 }
 
-/// A running proxy. Dropping this value stops the proxy at once; [`Proxy::stop`] stops it
-/// gracefully.
+/// A running proxy. Dropping this value stops the proxy gracefully, like [`Proxy::stop`].
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,

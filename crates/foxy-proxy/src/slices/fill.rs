@@ -259,8 +259,8 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Passes a body of `expected` bytes to the readers of the flight. Returns the body if it is to be
-/// stored. A slice that is to be stored is fetched to its end even without readers.
+/// Passes a body of `expected` bytes to the readers of the flight. With `held`, also collects and
+/// returns the body for the store. Such a slice is fetched to its end even without readers.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

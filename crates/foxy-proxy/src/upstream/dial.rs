@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout_at};
 /// §5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Number of addresses of one name that are tried.
+/// Largest number of addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 16;
 
 /// An origin: scheme, host, port, and the party that chose it. Two origins are equal only if all

@@ -195,7 +195,7 @@ impl From<&io::Error> for ConnectError {
 }
 
 reasons! {
-    /// Failure of an origin that speaks HTTP/2.
+    /// The reason for which an exchange over HTTP/2 failed.
     Http2Error {
         /// The origin violated HTTP/2 (RFC 9113) or does not speak it. The error concerns frames,
         /// compression or windows, or a message is malformed or too large.
@@ -223,7 +223,7 @@ pub enum UpstreamError {
     NoResponse,
     /// The origin did not send a final head in time, or did not read the request.
     HeadTimeout,
-    /// The origin sent no more of the body in time.
+    /// The origin sent no more bytes of the body in time.
     BodyTimeout,
     /// The response is not acceptable, or ended too early.
     BadResponse(DecodeError),
@@ -231,7 +231,7 @@ pub enum UpstreamError {
     Reset,
     /// The client's request body ended too early, or did not match its length.
     RequestBodyBroken,
-    /// A failure that only HTTP/2 has.
+    /// HTTP/2 with the origin failed.
     Http2(Http2Error),
 }
 

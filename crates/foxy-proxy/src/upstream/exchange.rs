@@ -16,7 +16,7 @@ use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
-/// Number of times that a request is repeated over HTTP/2 before it fails.
+/// Largest number of times that a request is repeated over HTTP/2.
 const MAX_REPEATS: usize = 3;
 
 /// Events before the body of a response.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// Number of body pieces that may wait between a client and an origin.
 const MAX_WAITING_PIECES: usize = 2;
 
-/// Number of slices in one vectored write.
+/// Largest number of slices in one vectored write.
 const MAX_SLICES: usize = 8;
 
 /// A part of a request body. The order is any number of `Data`, and `End`.

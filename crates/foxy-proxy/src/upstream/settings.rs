@@ -11,7 +11,7 @@ pub struct UpstreamSettings {
     pub resolve_timeout: Duration,
     /// TLS settings and trusted certificate authorities.
     pub tls: OriginTls,
-    /// Whether to use HTTP/2.
+    /// Tells when the proxy uses HTTP/2 with origins.
     pub http2: OriginHttp2,
     /// Time limit for connecting, over all addresses of the origin, including TLS.
     pub connect_timeout: Duration,
@@ -25,15 +25,15 @@ pub struct UpstreamSettings {
     pub continue_timeout: Duration,
     /// Time for which an idle connection is kept.
     pub idle_timeout: Duration,
-    /// Most idle HTTP/1.1 connections per origin.
+    /// Largest number of idle HTTP/1.1 connections per origin.
     pub idle_per_origin: usize,
-    /// Most idle connections over all origins. HTTP/1.1 and HTTP/2 connections are counted
-    /// separately.
+    /// Largest number of idle connections over all origins. HTTP/1.1 and HTTP/2 connections are
+    /// counted separately.
     pub idle_total: usize,
-    /// Most look-ups of names at a time. When another look-up starts, the oldest look-up is
+    /// Largest number of name look-ups at a time. If another look-up starts, the oldest look-up is
     /// abandoned.
     pub lookups: usize,
-    /// Most look-ups of names at a time for one client. More look-ups are refused.
+    /// Largest number of name look-ups at a time for one client. More look-ups are refused.
     pub lookups_per_client: usize,
     /// Limits for a response's head, trailers and interim responses.
     pub limits: foxy_http::Limits,
@@ -62,10 +62,10 @@ impl Default for UpstreamSettings {
 /// Tells when the proxy uses HTTP/2 with origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OriginHttp2 {
-    /// With origins over TLS that choose HTTP/2 (ALPN, RFC 7301).
+    /// The proxy uses HTTP/2 with origins behind TLS that choose it (ALPN, RFC 7301).
     #[default]
     Auto,
-    /// Never.
+    /// The proxy never uses HTTP/2 with origins.
     Off,
     /// Like `Auto`, and also for origins without TLS. Without TLS, the proxy starts with HTTP/2
     /// immediately (RFC 9113 §3.3).

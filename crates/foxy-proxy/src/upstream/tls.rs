@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Protocol names in ALPN.
+/// Names of the HTTP versions in ALPN (RFC 7301), for TLS handshakes.
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Number of bytes of one read. A direction has a buffer only while bytes wait to be written.
+/// Largest number of bytes of one read. A direction has a buffer only while bytes wait for the
+/// receiving side.
 const BUFFER_BYTES: usize = 16 << 10;
 
 /// The two ends of a tunnel, and the bytes that were read before it opened.

@@ -14,7 +14,7 @@ const PART: usize = 1 << 20;
 const LENGTH: usize = 4 * PART + 5;
 const PARTS: usize = 5;
 
-/// Bytes of memory, so many that memory can keep every part of a body.
+/// Bytes of memory. The number is large enough that memory can keep every part of a body.
 const MEMORY: u64 = 256 << 20;
 
 /// Returns the body of one version. Every byte differs from the byte at the same place in another

@@ -8,7 +8,7 @@ use foxy_testkit::origin::TestOrigin;
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
 /// Starts an origin whose answers contain the forwarding fields of the request. Applications that
-/// create links do the same.
+/// create links from these fields give similar answers.
 fn echoing() -> TestOrigin {
     TestOrigin::start(|head, _| {
         let told =

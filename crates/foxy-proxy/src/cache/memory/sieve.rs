@@ -3,7 +3,7 @@
 
 use foxy_store::{Key, KeyMap};
 
-/// Values by key, in order of insertion.
+/// Values, found by key and linked in order of insertion.
 pub(super) struct Sieve<Value> {
     used: u64,
     index: KeyMap<usize>,

@@ -12,11 +12,11 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 const PAGE_BYTES: usize = 4096;
 /// Size in bytes of a block with both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
-/// Layout, with sizes in bytes: checksum 8, magic 8, era 8, latest 8, number 4, count 4, set 8,
-/// place 8.
+/// Size in bytes of a block's header. Its fields and their sizes are: checksum 8, magic 8, era 8,
+/// latest 8, number 4, count 4, set 8, place 8.
 const HEADER_BYTES: usize = 56;
-/// Layout, with sizes in bytes: scope 1, strength 1, length 2, unused 4, moment 8, at 8, name 16,
-/// site 8.
+/// Size in bytes of a rule. Its fields and their sizes are: scope 1, strength 1, length 2, unused
+/// 4, moment 8, at 8, name 16, site 8.
 const ENTRY_BYTES: usize = 48;
 const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
@@ -32,11 +32,12 @@ pub struct Series {
     /// The random number of a set of stores that are used together. The number changes if one store
     /// of the set is replaced.
     pub set: u64,
-    /// The store's place in the set, from [`place`].
+    /// Identifies the store within the set. [`place`] computes this number.
     pub place: u64,
 }
 
-/// Returns a store's place: the hash of its description.
+/// Returns the number that identifies a store within its set. It is the hash of the store's
+/// description.
 pub fn place(description: &str) -> u64 {
     xxh3_64(description.as_bytes())
 }

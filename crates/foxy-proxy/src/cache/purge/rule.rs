@@ -16,7 +16,7 @@ pub const MAX_NAME_BYTES: usize = 4096;
 /// The stored responses to which a purge applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// One URL with all its variants.
+    /// The responses of one URL, with all its variants.
     Url {
         /// The URL's cache key.
         key: Key,
@@ -25,7 +25,7 @@ pub enum Scope {
     },
     /// Responses with a certain tag in `Surrogate-Key` or `Cache-Tag`.
     Tag(u128),
-    /// URLs that begin with a prefix.
+    /// Responses of URLs that begin with a certain prefix.
     Prefix {
         /// The prefix's length in bytes.
         length: u16,
@@ -34,7 +34,7 @@ pub enum Scope {
         /// The prefix's site.
         site: Site,
     },
-    /// Every URL with a certain scheme, host and port.
+    /// Responses of URLs with a certain scheme, host and port.
     Site(Site),
     /// Every response.
     All,
@@ -172,7 +172,8 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
-/// Returns the URL in a key's text, without the part that tells variants apart.
+/// Returns the URL in the text of a key. The text of a variant's key continues after the URL; this
+/// rest is left out.
 pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }

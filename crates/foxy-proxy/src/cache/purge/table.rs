@@ -21,7 +21,7 @@ pub enum Verdict {
     Gone,
 }
 
-/// Number of rules of each kind before the oldest rules are widened.
+/// Largest number of rules of each kind. If a limit is exceeded, the oldest rules are widened.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub urls: usize,

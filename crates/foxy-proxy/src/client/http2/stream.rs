@@ -40,8 +40,8 @@ impl Http2Stream<'_> {
     }
 }
 
-/// A request body that arrives through a stream. When the proxy takes the next piece, flow control
-/// permits the client to send more.
+/// A request body that arrives through a stream. Flow control permits the client to send more once
+/// the proxy takes the next piece.
 pub(crate) struct Http2Body {
     stream: RecvStream,
     limits: Limits,

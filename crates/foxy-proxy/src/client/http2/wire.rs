@@ -19,8 +19,8 @@ const MAX_UNSENT_BYTES: usize = 64 << 10;
 /// streams.
 const SETTINGS_COST: u64 = 16;
 
-/// Number of streams with malformed trailers that the proxy has not read yet. The connection closes
-/// if there are more. A correct client has none.
+/// Number of streams whose malformed trailers may wait until the proxy reads them. If there are
+/// more, the connection closes. A correct client sends no such trailers.
 const MAX_MALFORMED_STREAMS: usize = 256;
 
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 //! pseudo-field silently. The library refuses a block in which a pseudo-field follows a regular
 //! field. So this code checks only the first field.
 //!
-//! Of the HPACK state (RFC 7541), this code tracks only which entries of the dynamic table are
-//! pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter. The
-//! library closes the connection on an invalid index.
+//! This code tracks only one part of the HPACK state (RFC 7541): which entries of the dynamic table
+//! are pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter.
+//! The library closes the connection on an invalid index.
 
 use crate::core::frames::{Frame, flag};
 use std::collections::VecDeque;
@@ -15,10 +15,12 @@ use std::collections::VecDeque;
 const LAST_PSEUDO: usize = 14;
 const LAST_STATIC: usize = 61;
 
-/// Most entries in a dynamic table of the default 4,096 bytes (RFC 7541 §4.1).
+/// Largest number of entries in a dynamic table. The table has 4,096 bytes by default, and each
+/// entry counts as at least 32 bytes (RFC 7541 §4.1).
 const MAX_TABLE_ENTRIES: usize = 4096 / 32;
 
-/// `:` in Huffman coding (RFC 7541, appendix B). The bit after it is not part of the code.
+/// The seven-bit Huffman code of `:` (RFC 7541, appendix B). In the first byte of a name, one more
+/// bit follows the code.
 const HUFFMAN_COLON: u8 = 0b101_1100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub(crate) enum FirstField {
     Regular,
 }
 
-/// How a field is encoded (RFC 7541 §6).
+/// The encoding of a field (RFC 7541 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Indexed,
@@ -60,11 +62,12 @@ enum BlockStep {
 /// Decoder state for the field blocks in one direction of a connection.
 #[derive(Debug)]
 pub(crate) struct FieldBlocks {
-    /// For each entry of the dynamic table, newest first: whether the entry is a pseudo-field.
+    /// Has an element for each entry of the dynamic table, newest first. The element is true if the
+    /// entry is a pseudo-field.
     recent: VecDeque<bool>,
     step: BlockStep,
     form: Form,
-    /// The number that is being read, or the remaining bytes of a string.
+    /// The number that is being decoded, or the number of unread bytes of the current string.
     number: usize,
     shift: u32,
     huffman: bool,
@@ -96,7 +99,7 @@ impl FieldBlocks {
         }
     }
 
-    /// Begins a HEADERS or CONTINUATION frame.
+    /// Notes that a HEADERS frame begins, or a CONTINUATION frame if `is_continued` is true.
     pub(crate) fn frame(&mut self, frame: Frame, is_continued: bool) {
         if is_continued {
             (self.padded, self.skip) = (false, 0);

@@ -6,8 +6,8 @@ use crate::core::frames::kind;
 const PSEUDO: FirstField = FirstField::Pseudo;
 const REGULAR: FirstField = FirstField::Regular;
 
-/// Returns the first fields of consecutive blocks on one connection, read in pieces of `size`
-/// bytes.
+/// Returns the kind of the first field of each block. The blocks follow each other on one
+/// connection, and arrive in pieces of `size` bytes.
 fn first_of(blocks: &[&[u8]], size: usize) -> Vec<FirstField> {
     let mut all = FieldBlocks::new();
     let first = blocks.iter().map(|block| {

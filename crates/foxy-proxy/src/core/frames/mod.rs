@@ -134,12 +134,12 @@ impl Allowance {
         self.earn(bytes as u64);
     }
 
-    /// Permits `frames` more frames, because a request arrived.
+    /// Permits `frames` more frames, because the client sent a request.
     pub(crate) fn pays_for(&mut self, frames: u64) {
         self.earn(frames * FRAME_PRICE);
     }
 
-    /// Subtracts `frames` frames. Fails if too few are left.
+    /// Subtracts `frames` frames from the allowance. Fails if fewer frames are left.
     pub(crate) fn take(&mut self, frames: u64, now: Instant) -> Result<(), TooMany> {
         let since = now
             .saturating_duration_since(self.counted)

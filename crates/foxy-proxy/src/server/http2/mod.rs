@@ -48,7 +48,7 @@ const STREAM_WINDOW: u32 = 128 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Number of resets by the client that the proxy has not read yet. One more reset closes the
+/// Number of resets that may wait until the proxy processes them. One more reset closes the
 /// connection (CVE-2023-44487).
 const MAX_WAITING_RESETS: usize = 20;
 
@@ -61,7 +61,7 @@ const MAX_BROKEN_STREAMS: usize = 100;
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 enum ConnectionEnd {
-    /// Both sides know that the connection ends.
+    /// The connection has ended, and both sides know that.
     Closed,
     /// The client violated the protocol. The proxy has told the client so.
     Broken,

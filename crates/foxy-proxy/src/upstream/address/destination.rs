@@ -46,7 +46,7 @@ pub enum DestinationRefusal {
     /// The proxy's own listening address. With such a destination, the proxy would send the request
     /// to itself.
     OwnAddress,
-    /// A CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
+    /// The client sent a CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
     ConnectPort,
     /// Port 0, on which no server can listen.
     PortZero,

@@ -29,7 +29,7 @@ const MAX_ANSWERS: usize = 4096;
 const MAX_TTL: Duration = Duration::from_secs(3600);
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
-/// Resolves names by DNS.
+/// A resolver that uses DNS.
 pub struct NameResolver {
     /// One resolver for each server. If one resolver used several servers, the failure of one
     /// server would count as a failure of all servers.

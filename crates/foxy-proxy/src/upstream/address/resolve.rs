@@ -17,7 +17,8 @@ use tokio::time::Instant;
 /// tries them.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
-/// Resolves names. [`crate::upstream::NameResolver`] uses DNS; tests have their own resolvers.
+/// Resolves host names to addresses. [`crate::upstream::NameResolver`] uses DNS; tests have their
+/// own resolvers.
 pub trait Resolve {
     /// Returns the addresses of `name`, which must not be an IP address. The future does not borrow
     /// the resolver.
@@ -35,9 +36,10 @@ type Lookup = LocalBoxFuture<'static, Addresses>;
 pub(crate) struct LookupLimits {
     /// Time limit for resolving one name.
     pub(crate) timeout: Duration,
-    /// Number of look-ups at a time. When another look-up starts, the oldest look-up is abandoned.
+    /// Largest number of look-ups at a time. If another look-up starts, the oldest look-up is
+    /// abandoned.
     pub(crate) most: usize,
-    /// Number of look-ups at a time for one client. More look-ups are refused.
+    /// Largest number of look-ups at a time for one client. More look-ups are refused.
     pub(crate) of_client: usize,
 }
 

@@ -16,8 +16,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Number of response heads of one stream that the proxy has not read yet. Flow control does not
-/// limit heads.
+/// Largest number of response heads of one stream that may wait until the proxy reads them. Flow
+/// control does not limit heads.
 const MAX_UNREAD_HEADS: u32 = 12;
 
 /// The kind of message of which an origin sent too many.

@@ -13,14 +13,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Number of connections to one origin. Another connection is opened only if the existing
+/// Largest number of connections to one origin. Another connection is opened only if the existing
 /// connections permit no more requests.
 const MAX_CONNECTIONS: usize = 8;
 
 /// Number of exchanges that may wait until a connection to one origin permits another request.
 const MAX_WAITING_EXCHANGES: usize = 8192;
 
-/// Number of remembered origins. If there are more, the pool drops origins without a connection.
+/// Largest number of remembered origins. If there are more, the pool drops origins without a
+/// connection.
 const MAX_ORIGINS: usize = 4096;
 
 /// The result of an attempt to connect. All exchanges that wait for the attempt use it.

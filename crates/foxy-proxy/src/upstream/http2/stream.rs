@@ -53,9 +53,9 @@ struct Withheld {
 }
 
 enum RequestEnd {
-    /// The client will send more of the body.
+    /// The client has more bytes of the body to send.
     Open,
-    /// The request ends with the data that is being sent.
+    /// The request ends with the bytes that are being sent.
     Data,
     Trailers(HeaderMap),
     /// The request was sent, or the origin accepts no more bytes of it.

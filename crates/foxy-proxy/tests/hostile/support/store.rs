@@ -1,5 +1,5 @@
-//! Stores for tests: stores that fail in different ways, a store that forgets records on demand,
-//! and a store that counts the bytes of its answers that are still in memory.
+//! Stores for tests. Some fail in different ways, and another forgets records on demand. A further
+//! store counts the bytes of its answers that are still in memory.
 
 use bytes::Bytes;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
