@@ -150,8 +150,8 @@ const PAUSE_FACTOR: u32 = 500;
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();
-    // SAFETY: the function takes no pointer, and any thread may call it at any time. It changes
-    // only free memory of mimalloc; blocks in use stay in place.
+    // SAFETY: the function takes no pointer, and any thread may call it at any time. The call
+    // changes only free memory of mimalloc; blocks in use stay in place.
     unsafe { libmimalloc_sys::mi_collect(true) };
     (clock::monotonic().since(begun) * PAUSE_FACTOR).clamp(PAUSE.0, PAUSE.1)
 }

@@ -30,8 +30,8 @@ use wire::Answer;
 /// A function that waits for the end of a helper.
 pub type Ending = Box<dyn FnOnce() + Send>;
 
-/// A function that starts a helper on a socket. It returns the function that waits for the helper's
-/// end.
+/// A function that starts a helper on a socket. The result is a function that waits for the
+/// helper's end.
 pub type Starter = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
 
 /// A device whose operations run in another process.

@@ -1,11 +1,12 @@
 //! A model of mechanical disks in simulated time. File content is exactly that of [`Memory`]. Each
-//! operation takes the time of its requests on a disk arm, with an FFS-like file system and a page
-//! cache (requirements R3, R24, R85–R88).
+//! operation takes the time of its disk requests. The model includes an FFS-like file system and a
+//! page cache (requirements R3, R24, R85–R88).
 //!
 //! - The owner passes the time as `now`; the model reads no clock. A seed and a sequence of calls
-//!   determine all times. [`Device::next_completion`] is never later than the next result. It may
-//!   be earlier, because a step of an operation or a background write finishes first. Then `reap`
-//!   returns nothing, and the next call of `next_completion` returns a later time.
+//!   determine all times. [`Device::next_completion`] is never later than the next result. The
+//!   returned time may be earlier, because a step of an operation or a background write finishes
+//!   first. Then `reap` returns nothing, and the next call of `next_completion` returns a later
+//!   time.
 //! - Only the disks and the search for a name in a directory ([`SystemProfile::search_rate`]) take
 //!   time. As in Solaris, `Create` searches the whole directory twice: for the name and for a free
 //!   entry. `Open` searches from the end of the last search. `Remove` searches like `Open`, then
@@ -13,13 +14,12 @@
 //!   are in blocks that may have to be read.
 //! - Several disks work in parallel. Root directories and root files are assigned to the disks in
 //!   turn. The content of a directory is on the directory's disk.
-//! - If a write covers only a part of a page, the page has data and is not cached, the write waits
-//!   until the page was read. Otherwise a write waits only for space in the queue
-//!   ([`SystemProfile::write_behind`]). `Create` with a size places its pages without cost, as if
-//!   the file had been written long ago. `Trim` costs and frees nothing. A `Sync` waits for its
-//!   file's requests in flight.
-//! - A full disk returns [`IoError::NoSpace`]. A `Create` that does not fit leaves no file. All
-//!   other errors are those of [`Memory`].
+//! - A write of a part of a page waits until the page was read, if the page has data and is not
+//!   cached. Otherwise a write waits only for space in the queue ([`SystemProfile::write_behind`]).
+//!   `Create` with a size places its pages without cost, as if the file had been written long ago.
+//!   `Trim` costs and frees nothing. A `Sync` waits for its file's requests in flight.
+//! - A full disk returns [`IoError::NoSpace`]. A `Create` that does not fit leaves no file.
+//!   [`Memory`] causes all other errors.
 
 mod aging;
 mod bitmap;

@@ -52,7 +52,8 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Creates an empty device whose changes are volatile until a sync. It needs twice the memory.
+    /// Creates an empty device whose changes are volatile until a sync. A volatile device needs
+    /// twice the memory of a durable device.
     #[must_use]
     pub fn volatile() -> Self {
         Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
@@ -65,8 +66,9 @@ impl Memory {
         Self { is_null: true, ..Self::default() }
     }
 
-    /// Returns a copy with the same files. The copy is volatile or durable like the original. It
-    /// has no open files and no operations in flight. Both share content until one of them writes.
+    /// Returns a copy with equal files. The copy is volatile or durable like the original. The copy
+    /// has no open files and no operations in flight. Both devices share content until one of them
+    /// writes.
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut tree = self.tree.clone();

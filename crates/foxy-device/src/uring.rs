@@ -3,8 +3,8 @@
 //! lists the reasons why io_uring may not run.
 //!
 //! Memory safety: a slot owns the buffer and the descriptor of each transfer. The ownership begins
-//! before the kernel receives the transfer. It ends after the transfer's completion was taken from
-//! the ring, even if the device is dropped.
+//! before the kernel receives the transfer. The ownership ends after the transfer's completion was
+//! taken from the ring, even if the device is dropped.
 
 mod slots;
 

@@ -1,6 +1,6 @@
-//! An index of the records on disk. It contains live records in the order of use. It also contains
-//! leftovers: invalid records that a scan after a crash could still find. Other modules decide
-//! about space and durability.
+//! An index of the records on disk. The index contains live records in the order of use. The index
+//! also contains leftovers: invalid records that a scan after a crash could still find. Other
+//! modules decide about space and durability.
 
 use crate::pages::Run;
 use crate::policy::Policy;

@@ -1,5 +1,5 @@
-//! Storage schemes besides foxy's own engine, and their replacement policies. The schemes are those
-//! of Squid (ufs, aufs, diskd, coss), of the WebCoSM paper and of Squid-M. [`SCHEMES`] lists all
+//! Storage schemes besides foxy's own engine, and their replacement policies. The schemes come from
+//! Squid (ufs, aufs, diskd, coss), from the WebCoSM paper and from Squid-M. [`SCHEMES`] lists all
 //! schemes, including the default scheme of [`foxy_store`].
 
 mod checkpoint;

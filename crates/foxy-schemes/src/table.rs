@@ -214,8 +214,9 @@ impl SchemeRow {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Returns whether the store takes more disk space as it fills, so that its size can change
-    /// freely. Of the other schemes, only webcosm keeps its records when the size changes.
+    /// Returns whether the store takes more disk space as it fills. The size of such a store can
+    /// change freely. Except for webcosm, every other scheme loses its records when the size
+    /// changes.
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }

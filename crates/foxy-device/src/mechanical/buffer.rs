@@ -1,5 +1,5 @@
-//! The disk's own buffer. It contains sectors that the disk has read, and sectors of the
-//! read-ahead. After a read, the read-ahead continues until the head moves away.
+//! The disk's own buffer: sectors that the disk has read, and sectors of the read-ahead. After a
+//! read, the read-ahead continues until the head moves away.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
@@ -11,7 +11,8 @@ struct Segment {
     to: u64,
 }
 
-/// The state of the read-ahead: at time `since` it was at sector `next`. It ends at sector `until`.
+/// The state of the read-ahead. At time `since`, the read-ahead was at sector `next`. The
+/// read-ahead ends at sector `until`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) since: Instant,

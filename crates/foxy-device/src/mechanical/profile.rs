@@ -76,7 +76,7 @@ pub struct SystemProfile {
 impl SystemProfile {
     /// Solaris 2.6 with UFS on a Sun Ultra 1 with 384 MB, as in the reference paper (requirement
     /// R3). The machine reads memory at 129 MB/s (McVoy and Staelin, lmbench, USENIX 1996, table
-    /// 2). It caches 17 names per megabyte of memory plus 90 (`ncsize`, Sun's NFS Server
+    /// 2). The name cache has 17 names per megabyte of memory plus 90 (`ncsize`, Sun's NFS Server
     /// Performance and Tuning Guide, table 4-5).
     #[must_use]
     pub const fn solaris() -> Self {

@@ -1,4 +1,4 @@
-//! A simulated device in simulated time. It runs one operation after another.
+//! A simulated device that runs one operation after another, in simulated time.
 
 use foxy_base::Instant;
 use foxy_device::{

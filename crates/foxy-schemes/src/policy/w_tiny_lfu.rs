@@ -2,10 +2,10 @@
 //! window with a hundredth of the space. The rest is a segmented LRU, which protects four fifths of
 //! its bytes.
 //!
-//! An entry that leaves the window is a candidate. It stays only if the sketch counts more uses for
-//! it than for the next victim of the segmented LRU. Otherwise the candidate is evicted first. A
-//! candidate also stays if no victim is needed until the next insertion. So an owner that evicts in
-//! batches compares fewer candidates.
+//! An entry that leaves the window is a candidate. The sketch counts the uses of the candidate and
+//! of the next victim of the segmented LRU. The candidate stays only if it has more uses than the
+//! victim. Otherwise the candidate is evicted first. A candidate also stays if no victim is needed
+//! until the next insertion. So an owner that evicts in batches compares fewer candidates.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};
@@ -227,8 +227,8 @@ impl Sketch {
         }
     }
 
-    /// Returns the estimated number of uses, from 0 to 15. Without collisions, the estimate is
-    /// exact.
+    /// Returns the estimated number of recent uses, from 0 to 15. Hash collisions can only raise
+    /// the estimate.
     pub(super) fn frequency(&self, key_hash: u64) -> u8 {
         let halves = spread(key_hash);
         let counters = self.rows.iter().enumerate().map(|(row, words)| {

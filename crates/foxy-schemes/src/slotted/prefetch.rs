@@ -1,5 +1,5 @@
-//! Prefetching (requirement R36). A read also fetches the following records of the same origin
-//! server. They stay in a small memory until a get needs them. The module `hits` performs the
+//! Prefetching (requirement R36). A read also fetches the following records of its origin server. A
+//! small memory keeps the prefetched records until a get needs them. The module `hits` performs the
 //! reads.
 
 use super::entries::EntryId;
@@ -77,8 +77,8 @@ pub struct Neighbour {
 }
 
 impl Slotted {
-    /// Returns the records to prefetch: records of the same server that follow without a gap,
-    /// within the limit.
+    /// Returns the records to prefetch. They belong to the server of record `id` and follow that
+    /// record on disk without a gap, within the limit.
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
         let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };

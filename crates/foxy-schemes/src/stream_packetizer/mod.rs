@@ -1,7 +1,7 @@
-//! The scheme STREAM-PACKETIZER (requirements R22, R25). It uses one preallocated file with records
-//! in 512-byte slots. A page buffer collects records. One write puts the buffer into the next free
-//! run of pages, cyclically. This file contains the state and passes events on. The other files
-//! contain the operations.
+//! The scheme STREAM-PACKETIZER (requirements R22, R25). The store is one preallocated file with
+//! records in 512-byte slots. A page buffer collects records. One write puts the buffer into the
+//! next free run of pages, cyclically. This file contains the state and passes events on. The other
+//! files contain the operations.
 //!
 //! A get never returns wrong content. If older records of a key are on disk, a put waits for a
 //! durable tombstone that covers them. Then the scheme buffers and writes the new record. The index

@@ -223,9 +223,10 @@ pub(crate) const UFS: UfsPlan = UfsPlan::new(Mapping::Levels(UfsMapping::Consecu
 pub(crate) const MULTIPLE_DIRS: UfsPlan = UfsPlan::new(Mapping::Sites);
 /// Two levels of directories. Files of one origin server share a directory (requirement R37).
 pub(crate) const SQUIDL: UfsPlan = UfsPlan::new(Mapping::HashedSites);
-/// Squid's aufs. It needs a device with threads (requirements R59, R63).
+/// Squid's aufs. The scheme is designed for a device with threads (requirements R59, R63).
 pub(crate) const AUFS: UfsPlan = UfsPlan { max_operations: |settings| settings.aufs_queue, ..UFS };
-/// Squid's diskd. It needs a device in a separate process (requirements R60, R64).
+/// Squid's diskd. The scheme is designed for a device in a separate process (requirements R60,
+/// R64).
 pub(crate) const DISKD: UfsPlan = UfsPlan { max_operations: |settings| settings.diskd_q1, ..UFS };
 
 #[cfg(test)]

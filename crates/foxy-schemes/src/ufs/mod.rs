@@ -6,8 +6,8 @@
 //! Every file starts with a header (requirement R39). If the store has a ledger, an opening scans
 //! the headers, and only removals must be durable. So a removal, and a put of a key with an old
 //! record, is answered after a sync of the ledger. A put of a new key needs no sync. Without a
-//! ledger ([`Recovery::AfterCleanStop`]), the store never syncs while it serves. It then recovers
-//! only from a clean stop.
+//! ledger ([`Recovery::AfterCleanStop`]), the store never syncs while it serves. Such a store
+//! recovers only from a clean stop.
 
 mod change;
 mod close;

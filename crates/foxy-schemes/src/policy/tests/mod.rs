@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const CAPACITY: u64 = 4000;
 const SETTINGS: PolicySettings = PolicySettings { capacity: CAPACITY, object_limit: 150 };
 
-/// The owner of a policy, as in a cache. It contains the entries by key, the policy, and an
+/// The owner of a policy, as in a cache. The owner contains the entries by key, the policy, and an
 /// optional model to compare with.
 struct Owner {
     policy: Box<dyn Policy>,

@@ -101,7 +101,7 @@ impl Model for Ranked {
 }
 
 /// A model of SIEVE: entries from oldest to newest, each with its bit. The hand points at an entry.
-/// It visits all entries except the newest.
+/// The hand visits all entries except the newest.
 #[derive(Default)]
 struct Sieve {
     items: Vec<(u32, bool)>,

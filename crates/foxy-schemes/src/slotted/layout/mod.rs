@@ -1,4 +1,5 @@
-//! The layouts. A layout decides which slots of which files store a record. It performs no IO.
+//! The layouts. A layout decides which slots of which files store a record. A layout performs no
+//! IO.
 
 mod budget;
 mod classes;
@@ -37,7 +38,7 @@ pub enum FileKind {
     /// A file that stays open. The value is its preallocated size in bytes, or 0 for a file that
     /// grows.
     Shared(u64),
-    /// A file with a single record. It is created and removed together with the record.
+    /// A file with a single record. The file is created and removed together with the record.
     Single,
 }
 
