@@ -1,5 +1,5 @@
-//! A certificate authority: created, read from PEM, checked, and used to sign. It reads and writes
-//! no file.
+//! The certificate authority: creates it, reads it from PEM, checks it, and signs host certificates
+//! with it. The caller reads and writes the files.
 
 use super::constraints::Constraints;
 use super::hosts::{HostName, HostPattern};
@@ -18,29 +18,31 @@ use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::parse_x509_certificate;
 
-/// Certificates become valid this much earlier, because a client's clock may be behind.
+/// Every certificate becomes valid this long before the current time, because a client's clock may
+/// be slow.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// How long a host's certificate is valid.
+/// A host's certificate is valid for this long. Stored certificates are replaced before they
+/// expire.
 pub(super) const LEAF_VALIDITY: Duration = Duration::from_secs(7 * 86_400);
 
 /// Longest common name in bytes (RFC 5280, ub-common-name).
 const COMMON_NAME: usize = 64;
 
-/// Parameters of a new authority.
+/// Parameters of a new certificate authority.
 #[derive(Clone, Debug)]
 pub struct NewAuthority<'a> {
     /// Common name. Only the first 64 bytes are used.
     pub name: &'a str,
-    /// Hosts for which the authority may sign.
+    /// Hosts for which the authority may sign certificates.
     pub hosts: &'a [HostPattern],
-    /// The current time. The validity starts an hour earlier.
+    /// The current time. The authority becomes valid one hour earlier.
     pub now: WallTime,
-    /// How long the authority is valid.
+    /// Time from `now` until the authority expires.
     pub validity: Duration,
 }
 
-/// A new authority, as the contents of its two files.
+/// A new certificate authority: the contents of its certificate file and its key file.
 pub struct MadeAuthority {
     /// Certificate in PEM.
     pub certificate: String,
@@ -48,7 +50,7 @@ pub struct MadeAuthority {
     pub key: String,
 }
 
-/// A server's certificate, as the contents of its two files.
+/// A host's certificate: the contents of its certificate file and its key file.
 #[derive(Clone)]
 pub struct MadeCertificate {
     /// Certificate in PEM.
@@ -57,26 +59,26 @@ pub struct MadeCertificate {
     pub key: String,
 }
 
-/// Why an authority cannot be created or used.
+/// Reason why a certificate authority cannot be created or used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorityError {
-    /// The certificate is not in PEM or cannot be read.
+    /// The certificate is not valid PEM.
     NoCertificate,
-    /// The key is not in PEM or cannot sign.
+    /// The key is not valid PEM, or its algorithm cannot sign.
     NoKey,
-    /// The key does not belong to the certificate.
+    /// The private key and the certificate do not match.
     WrongKey,
-    /// The certificate is not an authority's certificate (basicConstraints, keyUsage).
+    /// The certificate may not sign other certificates (basicConstraints, keyUsage).
     NoAuthority,
-    /// The name constraints cannot be read.
+    /// The name constraints of the authority cannot be read.
     Constraints,
     /// The authority is not valid yet.
     NotYetValid,
     /// The authority has expired.
     Expired,
-    /// The authority may not sign for the host, or has expired.
+    /// The authority may not sign for the host, or the authority has expired.
     NotPermitted,
-    /// The authority cannot sign. Contains the library's text.
+    /// Signing failed. Contains the error text of the library.
     Signing(String),
 }
 
@@ -98,12 +100,12 @@ impl fmt::Display for AuthorityError {
 
 impl std::error::Error for AuthorityError {}
 
-/// Creates an authority with an ECDSA key on P-256. It signs only for servers, allows no
-/// intermediate authorities, and is limited to its hosts.
+/// Creates an authority with an ECDSA key on P-256. The authority signs certificates for servers
+/// only, and only for its hosts. It cannot sign intermediate authorities.
 ///
 /// # Errors
 ///
-/// [`AuthorityError::Signing`] if the system gives no random bytes, or a name cannot be encoded.
+/// [`AuthorityError::Signing`] if the system provides no random bytes, or a name cannot be encoded.
 pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
     let key = KeyPair::generate().map_err(signing)?;
     let mut parameters =
@@ -119,25 +121,26 @@ pub fn make(new: &NewAuthority<'_>) -> Result<MadeAuthority, AuthorityError> {
     Ok(MadeAuthority { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// What an authority's certificate contains.
+/// The checked contents of an authority's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorityFacts {
     /// The certificate in DER.
     pub certificate: CertificateDer<'static>,
-    /// The subject's name.
+    /// The subject name of the certificate.
     pub subject: String,
     /// The hosts for which the authority may sign.
     pub constraints: Constraints,
-    /// Start of validity.
+    /// Time at which the certificate becomes valid.
     pub not_before: WallTime,
-    /// End of validity.
+    /// Time at which the certificate expires.
     pub not_after: WallTime,
     /// SHA-256 digest of the certificate.
     pub fingerprint: [u8; 32],
 }
 
 impl AuthorityFacts {
-    /// Reads an authority's certificate in PEM. Does not check whether it has expired.
+    /// Reads an authority's certificate in PEM. The caller must check whether the certificate has
+    /// expired.
     pub fn read(pem: &[u8]) -> Result<Self, AuthorityError> {
         let certificate =
             CertificateDer::from_pem_slice(pem).map_err(|_| AuthorityError::NoCertificate)?;
@@ -176,7 +179,7 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
     hash.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// An authority with its key.
+/// A certificate authority with its private key.
 pub struct Authority {
     facts: AuthorityFacts,
     issuer: Issuer<'static, KeyPair>,
@@ -189,7 +192,8 @@ impl fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Reads certificate and key in PEM, for use at the time `now`.
+    /// Reads the certificate and the key in PEM. Fails if the authority is not valid at the time
+    /// `now`.
     pub fn read(certificate: &[u8], key: &str, now: WallTime) -> Result<Self, AuthorityError> {
         let facts = AuthorityFacts::read(certificate)?;
         let key = KeyPair::from_pem(key).map_err(|_| AuthorityError::NoKey)?;
@@ -208,7 +212,7 @@ impl Authority {
         Ok(Self { facts, issuer })
     }
 
-    /// The contents of the authority's certificate.
+    /// Returns the contents of the authority's certificate.
     pub const fn facts(&self) -> &AuthorityFacts {
         &self.facts
     }
@@ -217,7 +221,8 @@ impl Authority {
         now < self.facts.not_after && self.facts.constraints.permit(host)
     }
 
-    /// Signs a certificate for `host` and `key`. Also returns when the certificate expires.
+    /// Signs a certificate for `host` and `key`. Returns the certificate and the time at which it
+    /// expires.
     pub(super) fn sign(
         &self,
         host: HostName<'_>,
@@ -233,8 +238,8 @@ impl Authority {
             HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
         };
         parameters.subject_alt_names.push(name);
-        // OpenSSL checks name constraints for a common name that could be a host, so the text must
-        // not look like one.
+        // OpenSSL applies name constraints to a common name that looks like a host. The substitute
+        // text must not look like a host, so it contains spaces.
         let is_name = matches!(host, HostName::Name(_));
         let common =
             if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };
@@ -246,13 +251,14 @@ impl Authority {
     }
 }
 
-/// Parameters of every certificate: a random serial number, use by servers, and validity until
-/// `end`.
+/// Returns the settings that all certificates share: a random serial number, use by servers, and
+/// validity until `end` (seconds since the Unix epoch).
 fn parameters(now: WallTime, end: u64) -> Result<CertificateParams, AuthorityError> {
     let mut serial = [0; 16];
     let random = provider().secure_random.fill(&mut serial);
     random.map_err(|_| AuthorityError::Signing("no randomness".into()))?;
-    // Makes the serial number positive, without a leading zero byte (RFC 5280 §4.1.2.2).
+    // RFC 5280 §4.1.2.2 requires a positive serial number. This line clears the sign bit, and sets
+    // the next bit so that the first byte is not zero.
     serial[0] = serial[0] & 0x7f | 0x40;
     let moment = |seconds: u64| {
         let timestamp = i64::try_from(seconds).unwrap_or(i64::MAX);

@@ -1,4 +1,5 @@
-//! Tests that verifiers accept the created certificates, and that unusable input is reported.
+//! Tests that TLS verifiers accept the created certificates, and that the crate refuses unusable
+//! input.
 
 use super::*;
 use rustls::RootCertStore;
@@ -20,7 +21,7 @@ fn read(made: &MadeAuthority) -> Result<Authority, AuthorityError> {
     Authority::read(made.certificate.as_bytes(), &made.key, NOW)
 }
 
-/// Whether a client that trusts the authority accepts its certificate for this host.
+/// Whether a client that trusts `authority` accepts its certificate for `host`.
 fn is_taken(authority: &Authority, host: &str) -> bool {
     let key = KeyPair::generate().expect("a key");
     let name = HostName::parse(host).expect("a host");

@@ -1,5 +1,6 @@
-//! Creates and stores an authority's certificates for hosts, each on first use. All share one key,
-//! which is created at start-up and never saved. Interception and the lab use them.
+//! Signs an authority's certificates for hosts on first use, and stores them in memory. All host
+//! certificates share one key, which is created at start-up and never saved. TLS interception and
+//! the lab use this module.
 
 use crate::authority::{Authority, AuthorityError, MadeCertificate};
 use crate::hosts::HostName;
@@ -16,16 +17,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Largest number of stored certificates. A new certificate replaces the one that expires first.
+/// Largest number of stored certificates. Beyond this number, a new certificate replaces the
+/// certificate that expires first.
 const MAX_KEPT: usize = 1024;
 
-/// A stored certificate is used only if it is valid for at least this long.
+/// A stored certificate is reused only if it stays valid for at least this long.
 const MIN_VALIDITY_LEFT: Duration = Duration::from_secs(86_400);
 
-/// ALPN protocols offered to an intercepted client (RFC 7301), best first.
+/// ALPN protocols that foxy offers to an intercepted client (RFC 7301), in order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// An authority with the certificates that it signed for hosts.
+/// A certificate authority and the host certificates that it has signed.
 pub struct Certificates {
     authority: Authority,
     key: KeyPair,
@@ -48,23 +50,23 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Creates the key. Certificates are created on first use.
+    /// Creates the common key. Certificates are signed on first use.
     ///
     /// # Errors
     ///
-    /// [`AuthorityError::Signing`] if the system gives no random bytes for a key.
+    /// [`AuthorityError::Signing`] if the system provides no random bytes for a key.
     pub fn new(authority: Authority) -> Result<Self, AuthorityError> {
         let key =
             KeyPair::generate().map_err(|error| AuthorityError::Signing(error.to_string()))?;
         Ok(Self { authority, key, ticketer: Ticketer::new().ok(), kept: Mutex::default() })
     }
 
-    /// Whether the authority may sign for this host `now`.
+    /// Whether the authority may sign for `host` at the time `now`.
     pub fn vouch_for(&self, host: HostName<'_>, now: WallTime) -> bool {
         self.authority.vouches_for(host, now)
     }
 
-    /// TLS settings for clients of `host`, with HTTP/2 or HTTP/1.1 inside.
+    /// Returns the TLS settings for clients that connect to `host`. They offer HTTP/2 and HTTP/1.1.
     ///
     /// # Errors
     ///
@@ -72,8 +74,8 @@ impl Certificates {
     pub fn server(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
         let name = self.permitted(host, now)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // An authority that is about to expire signs no certificate that is valid longer than
-        // itself.
+        // No host certificate outlives the authority. If the authority expires within a day, a
+        // stored certificate that lasts as long as the authority is reused.
         let enough = (now.seconds() + MIN_VALIDITY_LEFT.as_secs())
             .min(self.authority.facts().not_after.seconds());
         if let Some(leaf) = kept.get(host).filter(|leaf| leaf.until.seconds() >= enough) {
@@ -94,7 +96,8 @@ impl Certificates {
         Ok(config)
     }
 
-    /// Certificate files for another program that serves `host`.
+    /// Signs a certificate for `host`, and returns it with the common key, so that another program
+    /// can serve `host`.
     ///
     /// # Errors
     ///

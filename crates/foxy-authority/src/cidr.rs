@@ -1,4 +1,4 @@
-//! Blocks of IP addresses such as `10.0.0.0/8` or `::1`: reading, writing and comparing.
+//! Blocks of IP addresses such as `10.0.0.0/8` or `::1`: parses, prints and compares them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,23 +11,23 @@ pub struct Cidr {
     prefix: u8,
 }
 
-/// Why a text is not a block of addresses.
+/// Reason why a text is not a block of IP addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CidrError {
     /// The text before the slash is not an IP address.
     NoAddress(String),
-    /// The text after the slash is not a valid number of bits.
+    /// The text after the slash is not a valid prefix length.
     BadPrefix {
-        /// The text.
+        /// The text after the slash.
         text: String,
         /// Longest prefix for this IP version, in bits.
         longest: u8,
     },
-    /// Bits after the prefix are set, so the user may have meant another block.
+    /// Bits after the prefix are not zero, so the user may have meant another block.
     HostBits {
-        /// The text that was read.
+        /// The whole text.
         text: String,
-        /// The block without the bits after the prefix.
+        /// The block with these bits set to zero.
         meant: Cidr,
     },
 }
@@ -58,24 +58,25 @@ impl fmt::Display for CidrError {
 impl std::error::Error for CidrError {}
 
 impl Cidr {
-    /// The block with a prefix of `prefix` bits that contains `address`. A prefix longer than the
-    /// address is shortened.
+    /// Returns the block of `prefix` bits that contains `address`. A prefix longer than the address
+    /// is reduced to the length of the address.
     pub fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
         Self { network: masked(address, prefix), prefix }
     }
 
-    /// First address.
+    /// Returns the first address of the block.
     pub const fn network(&self) -> IpAddr {
         self.network
     }
 
-    /// Number of leading bits that all addresses of the block share.
+    /// Returns the prefix length: the number of leading bits that all addresses of the block share.
     pub const fn prefix(&self) -> u8 {
         self.prefix
     }
 
-    /// Whether the block contains `address`. IPv4 and IPv6 never match each other.
+    /// Whether the block contains `address`. A block of IPv4 addresses contains no IPv6 address,
+    /// and vice versa.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.network, address) {
             (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
@@ -122,7 +123,7 @@ fn plain_number(digits: &str) -> Option<u8> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// The address with all bits after the first `prefix` bits set to zero.
+/// Returns `address` with all bits after the first `prefix` bits set to zero.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {

@@ -1,6 +1,6 @@
-//! Name constraints of a certificate authority (RFC 5280 §4.2.1.10). Reads them from its
-//! certificate, writes them for `rcgen`, and applies them to hosts. Only DNS names and IP addresses
-//! are considered.
+//! Name constraints of a certificate authority (RFC 5280 §4.2.1.10). This module reads them from a
+//! certificate, writes them for `rcgen`, and applies them to hosts. It ignores all constraints
+//! except those on DNS names and IP addresses.
 
 use super::hosts::{HostName, HostPattern};
 use crate::cidr::Cidr;
@@ -8,7 +8,7 @@ use rcgen::CidrSubnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::{GeneralName, GeneralSubtree, NameConstraints};
 
-/// The names for which an authority may sign.
+/// Permitted and excluded hosts of a certificate authority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     permitted: Vec<HostPattern>,
@@ -19,8 +19,9 @@ const EVERY_ADDRESS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 impl Constraints {
-    /// Permits these hosts and nothing else. If no host is a name, excludes all names. Does the
-    /// same for IPv4 and for IPv6 addresses.
+    /// Permits only `hosts`. If `hosts` contains no DNS name, all DNS names are excluded, because a
+    /// missing constraint would permit all of them. IPv4 and IPv6 addresses are treated in the same
+    /// way.
     pub fn only(hosts: &[HostPattern]) -> Self {
         let mut excluded = Vec::new();
         if !hosts.iter().any(is_name) {
@@ -35,7 +36,8 @@ impl Constraints {
         Self { permitted: hosts.to_vec(), excluded }
     }
 
-    /// Reads constraints from a certificate. Returns `None` if a relevant part cannot be read.
+    /// Reads constraints from a certificate. Returns `None` if a constraint on DNS names or
+    /// addresses cannot be parsed.
     pub(super) fn read(found: &NameConstraints<'_>) -> Option<Self> {
         let subtrees = |subtrees: &Option<Vec<GeneralSubtree<'_>>>| {
             subtrees.iter().flatten().filter_map(subtree).collect::<Option<Vec<_>>>()
@@ -54,12 +56,12 @@ impl Constraints {
         }
     }
 
-    /// The permitted hosts. Empty if there are no constraints.
+    /// Returns the permitted hosts. The list is empty if the certificate has no such constraint.
     pub fn permitted(&self) -> &[HostPattern] {
         &self.permitted
     }
 
-    /// Whether the authority may sign for this host.
+    /// Whether the authority may sign for `host`.
     pub fn permit(&self, host: HostName<'_>) -> bool {
         let same_kind =
             |pattern: &&HostPattern| is_name(pattern) == matches!(host, HostName::Name(_));
@@ -82,8 +84,8 @@ fn is_name(pattern: &HostPattern) -> bool {
     !matches!(pattern, HostPattern::Addresses(_))
 }
 
-/// Reads one subtree. Returns `None` for a kind of name that is ignored, and `Some(None)` for an
-/// unreadable name.
+/// Parses one entry of the constraints. Returns `None` for a kind of name that foxy ignores, and
+/// `Some(None)` for an entry that cannot be parsed.
 #[expect(clippy::option_option, reason = "not for us, and not readable, are two things")]
 fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     match &subtree.base {
@@ -95,7 +97,7 @@ fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     }
 }
 
-/// Reads an address and its mask. The mask must be a prefix.
+/// Parses an IP address followed by its mask. Returns `None` if the mask is not a prefix.
 fn block(bytes: &[u8]) -> Option<Cidr> {
     let (address, mask) = bytes.split_at(bytes.len() / 2);
     let (address, bits, ones): (IpAddr, u128, u32) = match bytes.len() {

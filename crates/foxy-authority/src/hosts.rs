@@ -1,26 +1,27 @@
-//! Lists of hosts: reading their entries, and matching hosts against them. Looks up no names.
+//! Lists of hosts in settings and certificates: parses their entries, and matches hosts against
+//! them. Makes no DNS queries.
 
 use crate::cidr::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Longest name and longest label in bytes (RFC 1035 §2.3.4).
+/// Longest DNS name in bytes. [`LABEL`] is the longest label in bytes (RFC 1035 §2.3.4).
 const NAME: usize = 253;
 const LABEL: usize = 63;
 
-/// A host in a URL or a `Host` field: a name or an address.
+/// A host in a URL or a `Host` field: a DNS name or an IP address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostName<'a> {
-    /// A DNS name without the dot at its end.
+    /// A DNS name without the final dot.
     Name(&'a str),
-    /// An address.
+    /// An IP address.
     Address(IpAddr),
 }
 
 impl<'a> HostName<'a> {
-    /// Reads a host. An IPv6 address is in brackets. Returns `None` for text that is neither name
-    /// nor address.
+    /// Parses a host. An IPv6 address must be in brackets. Returns `None` if the text is neither a
+    /// DNS name nor an address.
     pub fn parse(host: &'a str) -> Option<Self> {
         if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return inner.parse::<Ipv6Addr>().ok().map(|address| Self::Address(address.into()));
@@ -33,8 +34,8 @@ impl<'a> HostName<'a> {
     }
 }
 
-/// Whether a certificate can contain the name. Labels have letters, digits, `-` and `_`, and the
-/// last label is no number.
+/// Whether a certificate can contain the name. Labels consist of letters, digits, `-` and `_`. The
+/// last label must not be a number.
 fn is_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let bytes = label.bytes();
@@ -47,19 +48,19 @@ fn is_name(name: &str) -> bool {
         && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// An entry in a list of hosts. Names are in lower case.
+/// An entry in a list of hosts. DNS names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
-    /// `example.org`: matches this name and all names below it, as in a name constraint (RFC 5280
+    /// `example.org`: matches this name and all names below it, as name constraints do (RFC 5280
     /// §4.2.1.10).
     Within(Box<str>),
-    /// `*.example.org` or `.example.org`: matches only the names below this name.
+    /// `*.example.org` or `.example.org`: matches only names below this name.
     Below(Box<str>),
     /// `192.0.2.1` or `192.0.2.0/24`: matches these addresses.
     Addresses(Cidr),
 }
 
-/// Error for a text that is not a valid entry in a list of hosts.
+/// Error for a text that is not an entry of a host list. Contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPatternError(String);
 
@@ -108,7 +109,7 @@ impl fmt::Display for HostPattern {
 }
 
 impl HostPattern {
-    /// Whether the entry matches this host.
+    /// Whether the entry matches `host`.
     pub fn matches(&self, host: HostName<'_>) -> bool {
         match (self, host) {
             (Self::Within(base), HostName::Name(name)) => is_within(name, base),
@@ -134,7 +135,7 @@ impl HostPattern {
     }
 }
 
-/// Whether a name is `base` or is below `base`. The case of letters does not matter.
+/// Whether `name` equals `base` or is below `base`. Ignores the case of letters.
 fn is_within(name: &str, base: &str) -> bool {
     let (name, base) = (name.as_bytes(), base.as_bytes());
     let Some(start) = name.len().checked_sub(base.len()) else { return false };

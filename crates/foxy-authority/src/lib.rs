@@ -1,5 +1,5 @@
-//! A certificate authority: creation, reading from PEM, checks, and certificates for hosts. It
-//! reads and writes no file.
+//! A certificate authority: creates it, reads it from PEM, checks it, and signs certificates for
+//! hosts. The crate reads and writes no files.
 
 mod authority;
 mod certificates;
@@ -18,7 +18,7 @@ pub use hosts::{HostName, HostPattern, HostPatternError};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use std::sync::Arc;
 
-/// The cryptography that all TLS code uses.
+/// Returns the cryptography library that all TLS code of foxy uses.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }

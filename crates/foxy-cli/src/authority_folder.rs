@@ -1,5 +1,5 @@
-//! A certificate authority on disk: a folder with `ca.pem` and `ca.key` that only its owner may
-//! read.
+//! Stores a certificate authority in a folder. The folder holds `ca.pem` and `ca.key`, and only its
+//! owner may read it.
 
 use crate::failure::Failure;
 use foxy_authority::{Authority, AuthorityError, AuthorityFacts, MadeAuthority};
@@ -9,21 +9,21 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The path of the certificate.
+/// Returns the path of the certificate in `folder`.
 pub fn certificate(folder: &Path) -> PathBuf {
     folder.join("ca.pem")
 }
 
-/// The path of the private key.
+/// Returns the path of the private key in `folder`.
 pub fn key(folder: &Path) -> PathBuf {
     folder.join("ca.key")
 }
 
-/// Writes a new authority into a folder, and makes the folder if it is missing.
+/// Writes a new authority into `folder`. Creates the folder if it is missing.
 ///
 /// # Errors
-/// The folder lets other users in or cannot be written, or holds an authority and `replace` is
-/// false.
+/// Other users may read the folder, the folder cannot be written, or it holds an authority and
+/// `replace` is false.
 pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), Failure> {
     let cannot = |path: &Path, error: &std::io::Error| {
         let path = path.display();
@@ -76,10 +76,10 @@ fn taken(folder: &Path) -> String {
     )
 }
 
-/// Reads the certificate in a folder.
+/// Reads the authority's certificate in `folder`.
 ///
 /// # Errors
-/// No certificate can be read.
+/// The certificate is missing or invalid.
 pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     let path = certificate(folder);
     let unusable = |what: String| {
@@ -92,10 +92,11 @@ pub fn facts(folder: &Path) -> Result<AuthorityFacts, Failure> {
     AuthorityFacts::read(&pem).map_err(|error| unusable(error.to_string()))
 }
 
-/// Opens the authority in a folder that `setting` names, to sign with it.
+/// Opens the authority in `folder` to sign with it. `setting` is the name of the setting that gave
+/// the folder; errors mention it.
 ///
 /// # Errors
-/// A file is missing or unsound, or other users may read or replace the key.
+/// A file is missing or invalid, or other users may read or replace the key.
 pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Failure> {
     let (certificate, key) = (certificate(folder), key(folder));
     let unusable = |path: &Path, what: &dyn std::fmt::Display, right: &str| {

@@ -1,5 +1,6 @@
-//! `foxy disk-helper`: carries out the disk work of another foxy process, as Squid's diskd does.
-//! Standard input is a socket; standard output holds the folder's lock.
+//! `foxy disk-helper`: performs disk operations for another foxy process, as Squid's diskd does.
+//! Standard input is a socket to that process. Standard output is the locked lock file of the store
+//! folder, so that the lock lasts as long as the helper.
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -10,31 +11,31 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-/// Threads of a device for aufs: Squid starts as many for each directory.
+/// Number of disk threads in the scheme `aufs`. Squid starts 16 threads for each cache directory.
 pub const AUFS_THREADS: usize = 16;
 
-/// This program, even when another file has taken its place: the two processes talk without a
-/// version.
+/// Path of the program that this process runs. It stays correct after an upgrade replaces the file
+/// on disk. Both processes must be the same program, because their protocol has no version number.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 const NAME: &str = "disk-helper";
 
-/// The hidden command.
+/// Defines the hidden command `disk-helper`.
 pub fn command() -> Command {
     Command::new(NAME)
         .about("Perform the disk operations of another foxy process, which starts this command")
         .hide(true)
 }
 
-/// Serves in the current folder until the other process ends.
+/// Serves requests for the current folder until the other process closes the socket.
 pub fn run(_: &ArgMatches) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("disk-helper: {error}"));
     let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     serve(UnixStream::from(socket), Path::new("."), DirectIo::Off).map_err(failed)
 }
 
-/// Starts a helper process. It holds the folder's lock while it runs, and gets no signal meant for
-/// foxy.
+/// Starts a helper process for the store folder `root`. The helper holds the folder's lock while it
+/// runs. It has its own process group, so signals from the terminal do not reach it.
 pub fn helper(root: &Root, block_at: usize) -> std::io::Result<Helper> {
     let (folder, lock) = (root.path().to_owned(), root.share_lock()?);
     Helper::new(block_at, move |socket: UnixStream| -> std::io::Result<Ending> {
@@ -47,7 +48,7 @@ pub fn helper(root: &Root, block_at: usize) -> std::io::Result<Helper> {
             .process_group(0)
             .spawn()?;
         Ok(Box::new(move || {
-            // Waits so that no zombie stays.
+            // Waits for the helper process, so that no zombie process remains.
             let _ = child.wait();
         }))
     })

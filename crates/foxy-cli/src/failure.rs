@@ -1,25 +1,27 @@
-//! Failures of commands, and their exit codes.
+//! Ways in which a command can fail, with the exit code of each.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why a command failed.
+/// Reason why a command failed. Determines the exit code of foxy.
 #[derive(Debug)]
 pub enum Failure {
-    /// A bar of `--fail-if` was missed, or damage was found: exit code 1.
+    /// A bound of `--fail-if` was violated, or a check found damage. Exit code 1.
     Missed(String),
-    /// Arguments, configuration or files are unusable: exit code 2.
+    /// Arguments, settings or files are invalid. Exit code 2.
     Unusable(String),
-    /// The run itself failed: exit code 3.
+    /// The operation itself failed. Exit code 3.
     Failed(String),
-    /// A child command ended with this exit code and has reported the reason itself.
+    /// The program that foxy started has ended with this exit code. That program has reported the
+    /// reason itself.
     Ended(u8),
-    /// A child command could not run: the reason and the shell's exit code for it.
+    /// The program could not be started. Contains the reason and the exit code that a shell would
+    /// return.
     NotRun(String, u8),
 }
 
 impl Failure {
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Missed(_) => ExitCode::from(1),

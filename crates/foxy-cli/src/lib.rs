@@ -1,5 +1,5 @@
-//! Code that all commands share: exit codes, terminal, progress, signals, temporary folders,
-//! processes, and facts about the machine.
+//! Code that all foxy commands share: exit codes, terminal output, progress, signals, temporary
+//! folders, processes, and facts about the machine.
 
 pub mod authority_folder;
 pub mod disk_helper;
@@ -17,9 +17,9 @@ pub mod units;
 use clap::{ArgMatches, Command};
 use failure::Failure;
 
-/// A command of the program.
+/// A command of the program `foxy`.
 pub struct Entry {
-    /// Name and arguments.
+    /// Builds the parser for the command's name and arguments.
     pub command: fn() -> Command,
     /// Runs the command.
     pub run: fn(&ArgMatches) -> Result<(), Failure>,

@@ -1,26 +1,28 @@
-//! Facts about the machine that defaults depend on: memory, cores, and the user's folders.
+//! Facts about the machine that determine default settings: memory, cores, and the user's folders.
 
 use foxy_base::ByteSize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The machine and environment at start-up.
+/// The machine and the environment variables at start-up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Memory the process may use, by machine and control group. `None` if unknown.
+    /// Memory in bytes that this process may use: the smaller of the machine's memory and the
+    /// control-group limit. `None` if unknown.
     pub memory: Option<ByteSize>,
-    /// Cores the process may use, by affinity and control-group quota.
+    /// Number of cores that this process may use, limited by CPU affinity and the control-group
+    /// quota.
     pub cores: usize,
-    /// The folder for caches of this user.
+    /// This user's folder for caches.
     pub cache_folder: PathBuf,
-    /// The folder for data of this user.
+    /// This user's folder for data.
     pub data_folder: PathBuf,
-    /// Configuration files to try, best first.
+    /// Paths at which foxy looks for a configuration file, in order of preference.
     pub config_files: Vec<PathBuf>,
 }
 
 impl Machine {
-    /// Reads the machine and the environment.
+    /// Reads the facts from the system and the environment variables.
     pub fn look() -> Self {
         Self {
             memory: memory(Path::new("/")),
@@ -73,8 +75,9 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The tightest memory limit from a control group up to its root. `line` is a line of
-/// `/proc/self/cgroup`: `0::/path` for version 2, `N:memory:/path` for version 1 (cgroups(7)).
+/// Returns the smallest memory limit in bytes of a control group and all its parents. `line` is a
+/// line of `/proc/self/cgroup`: `0::/path` for version 2, `N:memory:/path` for version 1
+/// (cgroups(7)).
 fn group_limit(root: &Path, line: &str) -> Option<u64> {
     let mut fields = line.splitn(3, ':');
     let (_, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);

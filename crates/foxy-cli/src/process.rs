@@ -1,29 +1,29 @@
-//! CPU time, memory and the limit on open files of this process.
+//! CPU time, memory, and the limit on open files of this process.
 
 use crate::process_table::Process;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Raises the limit on open files to the maximum of this user. Returns the limit in force; `None`
-/// means unlimited.
+/// Raises the limit on open files as far as this user may. Returns the new limit; `None` means
+/// unlimited.
 pub fn raise_open_files() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if setrlimit(Resource::Nofile, wanted).is_ok() { limit.maximum } else { limit.current }
 }
 
-/// Resident memory of this process in bytes; 0 if unknown.
+/// Returns the resident memory of this process in bytes, or 0 if unknown.
 pub fn resident_bytes() -> u64 {
     Process::own().map_or(0, |own| own.resident())
 }
 
-/// CPU time of this process; zero if unknown.
+/// Returns the CPU time that this process has used, or zero if unknown.
 pub fn own_cpu_time() -> Duration {
     Process::own().map_or(Duration::ZERO, |own| own.processor_time())
 }
 
-/// CPU time of this thread.
+/// Returns the CPU time that this thread has used.
 pub fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

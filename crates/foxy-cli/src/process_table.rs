@@ -1,32 +1,34 @@
-//! Processes as `/proc/PID/stat` shows them, and their descendants.
+//! Reads the processes of the machine from `/proc/PID/stat`, and finds the descendants of a
+//! process.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// A snapshot of a process.
+/// State of a process at the time of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     /// The process id.
     pub id: u32,
-    /// Whether the process is a zombie.
+    /// Whether the process has ended but its parent has not waited for it (zombie).
     pub ended: bool,
     parent: u32,
     group: u32,
-    /// User and system time in clock ticks; the children are the ended children.
+    /// User and system time in clock ticks, for the process itself and for its ended children.
     own_ticks: u64,
     children_ticks: u64,
-    /// Start time in clock ticks since boot. Tells the process from a later one with the same id.
+    /// Start time in clock ticks since boot. It distinguishes the process from a later process with
+    /// the same id.
     started: u64,
     resident_pages: u64,
 }
 
 impl Process {
-    /// Finds the process with this id.
+    /// Reads the process with the id `id`. Returns `None` if no such process exists.
     pub fn find(id: u32) -> Option<Self> {
         Self::read(&Path::new("/proc").join(id.to_string()))
     }
 
-    /// This process.
+    /// Reads the current process.
     pub fn own() -> Option<Self> {
         Self::read(Path::new("/proc/self"))
     }
@@ -35,8 +37,8 @@ impl Process {
         Self::parse(&std::fs::read_to_string(folder.join("stat")).ok()?)
     }
 
-    /// Reads the fields of proc_pid_stat(5), which counts from 1. The second field is a name in
-    /// parentheses and may hold any character, so later fields count from its end.
+    /// Parses a line of proc_pid_stat(5). Its second field is a name in parentheses, which may
+    /// contain spaces. The other fields are therefore counted from the closing parenthesis.
     fn parse(stat: &str) -> Option<Self> {
         let id = stat.split_once(' ')?.0.parse().ok()?;
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -53,29 +55,30 @@ impl Process {
         })
     }
 
-    /// User and system time of the process without its children.
+    /// Returns the user and system time of the process, without its children.
     pub fn processor_time(&self) -> Duration {
         ticks(self.own_ticks)
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory in bytes.
     pub fn resident(&self) -> u64 {
         self.resident_pages.saturating_mul(rustix::param::page_size() as u64)
     }
 
-    /// Whether the process still runs under the same id.
+    /// Whether the process is still running. A new process with the same id does not count.
     pub fn still_runs(&self) -> bool {
         Self::find(self.id).is_some_and(|now| !now.ended && now.started == self.started)
     }
 }
 
-/// A process and its descendants, itself first; empty if there is no such process.
+/// Returns the process `id` and all its descendants. The process itself is first. The list is empty
+/// if there is no such process.
 pub fn family(id: u32) -> Vec<Process> {
     family_in(&all(), id)
 }
 
-/// The rest of the group of a process that has ended and was waited for. Empty if a new process has
-/// the id.
+/// Returns the remaining members of the process group `id` after its leader has ended. The list is
+/// empty if a process `id` exists, because the group could then be a new group.
 pub fn left_of_group(id: u32) -> Vec<Process> {
     left_of_group_in(&all(), id)
 }
@@ -100,14 +103,15 @@ fn family_in(all: &[Process], id: u32) -> Vec<Process> {
     while let Some(&Process { id: parent, .. }) = found.get(next) {
         next += 1;
         let children = all.iter().filter(|process| process.parent == parent);
-        // Ids are reused while the table is read, so a parent may come after its child.
+        // The kernel can reuse an id while this code reads the table, so parents can form a loop. A
+        // process that was already found is skipped.
         let new: Vec<Process> = children.filter(|child| !found.contains(child)).copied().collect();
         found.extend(new);
     }
     found
 }
 
-/// User and system time of a family, ended children included.
+/// Returns the user and system time of all processes in `family`, including their ended children.
 pub fn processor_time(family: &[Process]) -> Duration {
     ticks(
         family.iter().map(|process| process.own_ticks.saturating_add(process.children_ticks)).sum(),

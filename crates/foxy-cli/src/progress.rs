@@ -1,4 +1,5 @@
-//! A progress line on stderr, redrawn four times a second, only on a terminal.
+//! A progress line on stderr. It appears only on a terminal, and is redrawn at most four times per
+//! second.
 
 use foxy_base::{Instant, clock};
 use std::io::{IsTerminal, Write};
@@ -11,7 +12,7 @@ enum End {
     After(Duration),
 }
 
-/// A progress line.
+/// A progress line on stderr. Drop erases it.
 pub struct Progress {
     label: String,
     end: End,
@@ -21,12 +22,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A line that starts with `label`. A `total` adds an estimate of the time left.
+    /// Creates a line that starts with `label`. With a `total`, the line estimates the remaining
+    /// time.
     pub fn new(label: &str, total: Option<u64>) -> Self {
         Self::begun(label, total.map_or(End::Open, End::Count))
     }
 
-    /// A line for work that ends after `time`.
+    /// Creates a line for work that ends after the duration `time`.
     pub fn lasting(label: &str, time: Duration) -> Self {
         Self::begun(label, End::After(time))
     }
@@ -37,20 +39,20 @@ impl Progress {
         Self { label: label.into(), end, started: now, drawn: now, shown }
     }
 
-    /// Shows `done` of a `total` that has changed.
+    /// Sets the total to `total`, and shows that `done` units are complete.
     pub fn update_of(&mut self, done: u64, total: u64) {
         self.end = End::Count(total);
         self.update(done);
     }
 
-    /// Shows `done`.
+    /// Shows that `done` units of work are complete.
     pub fn update(&mut self, done: u64) {
         let now = clock::monotonic();
         if self.shown && now.since(self.drawn) >= Duration::from_millis(250) {
             self.drawn = now;
             let line = line(&self.label, done, self.end, now.since(self.started));
             let mut out = std::io::stderr().lock();
-            // Ignores a terminal that has gone away.
+            // Ignores the error if the terminal was closed.
             let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
         }
     }

@@ -1,64 +1,66 @@
-//! Signals that commands handle.
+//! Handles the Unix signals that foxy commands react to.
 
 use crate::failure::Failure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A request of the operator.
+/// The action that an operator requests with a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalWish {
-    /// SIGTERM or SIGINT: stop.
+    /// SIGTERM or SIGINT: stop the command.
     Stop,
-    /// SIGHUP: reopen log files and reread certificates.
+    /// SIGHUP: reopen log files and read certificates again.
     Reopen,
     /// SIGUSR1: reopen log files.
     ReopenLogs,
 }
 
-/// SIGXFSZ: a write beyond the file size limit of the process.
+/// Number of the signal SIGXFSZ. The kernel sends it for a write beyond the process's file size
+/// limit.
 const FILE_TOO_LARGE: i32 = 25;
 
-/// Makes a write beyond the file size limit fail, as on a full disk, instead of ending the process.
-/// Child processes do not inherit this.
+/// Lets a write beyond the file size limit fail with an error. Without this call, the kernel ends
+/// the process. Child processes do not inherit the setting.
 ///
 /// # Errors
-/// The system gives no handler.
+/// The system refuses the signal handler.
 pub fn outlive_file_limit() -> std::io::Result<()> {
     outlive(&[SignalKind::from_raw(FILE_TOO_LARGE)])
 }
 
-/// Keeps signals for log rotation and self-replacement from ending the process while stores are
-/// opened.
+/// Prevents SIGHUP, SIGUSR1 and SIGUSR2 from ending the process before [`Signals::listen`] is
+/// called. Log rotation may send these signals while foxy opens its stores.
 ///
 /// # Errors
-/// The system gives no handler.
+/// The system refuses a signal handler.
 pub fn outlive_log_rotation() -> std::io::Result<()> {
     outlive(&[SignalKind::hangup(), SignalKind::user_defined1(), SignalKind::user_defined2()])
 }
 
-/// A handler outlives the runtime that installed it.
+/// Installs handlers for `kinds`. The handlers remain installed after this short-lived runtime
+/// ends.
 fn outlive(kinds: &[SignalKind]) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { kinds.iter().try_for_each(|&kind| signal(kind).map(drop)) })
 }
 
-/// The signals of an operator, as a stream.
+/// The operator's signals, one at a time.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
     user_1: Signal,
-    /// SIGUSR2 asks other servers to replace themselves: ignored.
+    /// Receives SIGUSR2, which foxy ignores. Other servers use it to replace themselves.
     user_2: Signal,
 }
 
 impl Signals {
-    /// Starts to listen. Call it inside a runtime.
+    /// Starts to receive signals. Must be called inside a Tokio runtime.
     ///
     /// # Errors
-    /// The system gives no handler.
+    /// The system refuses a signal handler.
     pub fn listen() -> std::io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -69,7 +71,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next signal, and returns its meaning.
     pub async fn next(&mut self) -> SignalWish {
         loop {
             tokio::select! {
@@ -83,10 +85,10 @@ impl Signals {
     }
 }
 
-/// Waits for SIGTERM or SIGINT. Call it outside a runtime.
+/// Waits for SIGTERM or SIGINT. Must be called outside a Tokio runtime.
 ///
 /// # Errors
-/// The system gives no runtime or handler.
+/// The system provides no runtime or refuses the signal handler.
 pub fn wait_for_stop() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -96,10 +98,11 @@ pub fn wait_for_stop() -> std::io::Result<()> {
     })
 }
 
-/// Returns a flag that the first signal sets, so that results are kept and temporary files removed.
+/// Returns a flag that the first SIGTERM, SIGINT or SIGHUP sets. The command polls the flag, so
+/// that it can save results and remove temporary files before it ends.
 ///
 /// # Errors
-/// The system gives no runtime, handler or thread.
+/// The system provides no runtime or thread, or refuses the signal handler.
 pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let failed =
         |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
@@ -109,7 +112,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     let listen = move || {
-        // A hang-up ends the run too.
+        // SIGHUP also ends the run: only the signal to reopen logs is ignored.
         runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
     };

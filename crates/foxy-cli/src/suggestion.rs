@@ -1,6 +1,6 @@
-//! Suggestions for mistyped names.
+//! Suggests the correct name for a mistyped setting or measure.
 
-/// The known name nearest to a mistyped name, if one is near.
+/// Returns the known name that is most similar to `mistyped`. Returns `None` if no name is similar.
 pub fn nearest<'a>(mistyped: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::jaro_winkler(mistyped, name), name))

@@ -1,5 +1,5 @@
-//! A folder that is removed with its content on drop, and a file without a name that vanishes on
-//! close.
+//! A temporary folder that Drop removes with its contents, and a temporary file without a name that
+//! vanishes on close.
 
 use crate::terminal::{self, Level};
 use foxy_base::clock;
@@ -8,16 +8,16 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// A temporary folder.
+/// A temporary folder. Drop removes it with its contents.
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Removes `path` on drop. Creates nothing.
+    /// Marks `path` for removal on drop. The caller creates the folder.
     pub const fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// The path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -35,10 +35,11 @@ impl Drop for Temporary {
     }
 }
 
-/// Creates a file in `folder` that no other process can open. Its space is free after close.
+/// Creates a file without a name in `folder`. No other process can open the file. The system frees
+/// its space when it is closed.
 ///
 /// # Errors
-/// The file cannot be created.
+/// The system cannot create the file.
 pub fn file_without_name(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!(".foxy-{}-{}", std::process::id(), clock::monotonic().0));
     let file =

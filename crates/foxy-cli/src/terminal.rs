@@ -1,23 +1,23 @@
-//! Output to the terminal: the only place that writes to stdout and stderr. A closed pipe is no
-//! error; the first other error of stdout is kept until the end.
+//! The only module that writes to stdout and stderr. It ignores errors of a closed pipe, and
+//! remembers the first other error of stdout until the command ends.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The importance of a message.
+/// The severity of a message to the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Stops foxy.
+    /// A problem that stops foxy.
     Error,
-    /// Costs hits or log lines.
+    /// A problem that reduces the hit ratio or loses log lines.
     Warning,
-    /// Start, stop and actions of the operator.
+    /// Start, stop, and actions that the operator requested.
     Info,
 }
 
 impl Level {
-    /// The level with this name in the settings.
+    /// Parses the name of a level in the settings.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "error" => Some(Self::Error),
@@ -30,14 +30,14 @@ impl Level {
 
 static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
 
-/// Suppresses messages below `level`.
+/// Suppresses all messages less severe than `level`.
 pub fn set_level(level: Level) {
     LEAST.store(level as u8, Ordering::Relaxed);
 }
 
 static FAILED: OnceLock<String> = OnceLock::new();
 
-/// Writes a line to stdout.
+/// Writes `text` and a line break to stdout.
 pub fn print(text: &str) {
     if let Err(error) = write_line(&mut std::io::stdout().lock(), text)
         && error.kind() != ErrorKind::BrokenPipe
@@ -46,12 +46,12 @@ pub fn print(text: &str) {
     }
 }
 
-/// The first error of stdout, except a closed pipe.
+/// Returns the first write error of stdout. A closed pipe is not an error.
 pub fn failure() -> Option<&'static str> {
     FAILED.get().map(String::as_str)
 }
 
-/// Writes a message about foxy to stderr, if its level is enabled.
+/// Writes a message to stderr if messages of this level are enabled.
 pub fn report(level: Level, text: &str) {
     if level as u8 <= LEAST.load(Ordering::Relaxed) {
         let _nobody_to_tell = write_line(&mut std::io::stderr().lock(), text);

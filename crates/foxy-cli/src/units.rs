@@ -1,11 +1,11 @@
-//! Durations as text: `500ms`, `30s`, `5m`, `2h`, `1d`.
+//! Parses and prints durations such as `500ms`, `30s`, `5m`, `2h` or `1d`.
 
 use std::time::Duration;
 
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// Parses a whole number with a unit.
+/// Parses a whole number followed by a unit (`ms`, `s`, `m`, `h` or `d`).
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let trimmed = text.trim();
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
@@ -22,14 +22,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("duration {text:?} is more than can be counted"))
 }
 
-/// Parses a duration above zero.
+/// Parses a duration that must be longer than zero.
 pub fn parse_positive_duration(text: &str) -> Result<Duration, String> {
     let refuse =
         || format!("duration {text:?} is none at all; write one such as 500ms, 30s, 5m, 2h or 1d");
     parse_duration(text).and_then(|time| if time.is_zero() { Err(refuse()) } else { Ok(time) })
 }
 
-/// Formats a duration in its largest whole unit.
+/// Prints a duration in the largest unit that divides it exactly.
 pub fn show_duration(duration: Duration) -> String {
     let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let fits = UNITS
