@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and helpers that build arguments.
+//! Command-line arguments that several lab commands share, and functions that build arguments.
 
 use clap::builder::{PathBufValueParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, value_parser};
@@ -18,7 +18,8 @@ pub fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg 
     option(name, value, help).value_parser(value_parser!(PathBuf))
 }
 
-/// `--NAME FILE`, written after the run. The parser checks that the file can be written.
+/// Builds the argument `--NAME FILE` for a file that the command writes after the run. The parser
+/// checks that the file can be written.
 pub fn output(name: &'static str, help: &'static str) -> Arg {
     option(name, "FILE", help).value_parser(PathBufValueParser::new().try_map(writable))
 }
@@ -38,7 +39,7 @@ fn writable(path: PathBuf) -> Result<PathBuf, String> {
     }
 }
 
-/// Parses a number of at least 0.001.
+/// Parses a number that must be at least 0.001.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
     number.ok_or_else(|| format!("{text:?} is not a number of at least 0.001"))

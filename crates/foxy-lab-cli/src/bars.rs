@@ -1,6 +1,6 @@
-//! Bars of `--fail-if`. The bar `hit_ratio<0.9` is missed when the hit ratio is below 0.9.
-//! `foxy/hit_ratio<0.9` names a subject, `fill/foxy/hit_ratio<0.9` a workload too. A bar on a
-//! measure that the run cannot produce is refused before the run.
+//! Bounds of `--fail-if`, called bars. The bar `hit_ratio<0.9` is missed if the hit ratio is below
+//! 0.9. `foxy/hit_ratio<0.9` also names the proxy, and `fill/foxy/hit_ratio<0.9` also names the
+//! workload. The command refuses a bar on a measure that the run cannot produce.
 
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -40,7 +40,8 @@ impl fmt::Display for Bar {
 }
 
 impl Bar {
-    /// The name of a bar is the end of the full name of a measure.
+    /// Whether the bar applies to `measure`. The name of the bar must equal the last parts of the
+    /// measure's full name `WORKLOAD/SUBJECT/NAME`.
     fn is_on(&self, measure: &Measure) -> bool {
         self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
     }
@@ -57,13 +58,14 @@ impl Bar {
 
     fn may_be_on(&self, measurable: &Measurable) -> bool {
         let (of, name) = self.parts();
-        // An unknown subject matches any name.
+        // A measure whose subject is not known yet matches a bar on any subject.
         let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
         let subject = measurable.subject.as_deref().unwrap_or(any);
         self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
     }
 
-    /// Absent error causes count as 0.
+    /// Whether the bar is on an error count such as `errors_reset`. A report without this count
+    /// means zero errors.
     fn is_on_a_cause(&self) -> bool {
         self.parts().1.starts_with(CAUSE)
     }
@@ -93,10 +95,10 @@ impl<'a> Bars<'a> {
         }
     }
 
-    /// Lists the missed bars.
+    /// Returns a text for each missed bar.
     ///
     /// # Errors
-    /// A bar is on a measure that was possible and is absent.
+    /// The run could have produced the measure of a bar, but did not.
     pub fn missed(&self, records: &[Record]) -> Result<Vec<String>, Failure> {
         for record in records {
             if let Record::Measure(measure) = record {
@@ -170,10 +172,10 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Lists the missed bars. An absent error cause counts as 0.
+/// Returns a text for each missed bar. A missing error count counts as 0.
 ///
 /// # Errors
-/// A bar is on an absent measure.
+/// The records do not contain the measure of a bar.
 pub fn missed<'a>(
     bars: impl IntoIterator<Item = &'a Bar>,
     records: &[Record],

@@ -1,4 +1,4 @@
-//! What bars hold and refuse.
+//! Tests which bars of `--fail-if` hold, are missed, or are refused.
 
 use super::*;
 use crate::experiment::{Flag, flags};

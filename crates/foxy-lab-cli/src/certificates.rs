@@ -1,4 +1,5 @@
-//! The certificate authority of a lab command: from `--ca-dir`, or made for this run.
+//! The certificate authority of a lab command. It comes from the folder `--ca-dir`, or is created
+//! for this run.
 
 use super::arguments::path;
 use clap::{Arg, ArgMatches};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NEAR: [&str; 2] = ["127.0.0.0/8", "localhost"];
-/// Longer than any run.
+/// Validity of an authority that is created for one run: longer than any run.
 const VALIDITY: Duration = Duration::from_secs(30 * 86_400);
 
 pub fn argument() -> Arg {
@@ -28,7 +29,7 @@ pub fn of(matches: &ArgMatches) -> Result<Option<Certificates>, Failure> {
     Ok(Authority::given(matches)?.map(|authority| authority.certificates()))
 }
 
-/// An authority with its key. Clones share it.
+/// A certificate authority with its private key. Clones share the key.
 #[derive(Clone)]
 pub struct Authority {
     pem: Arc<str>,
@@ -52,7 +53,8 @@ impl Authority {
         Ok(Some(Self { pem: pem.into(), made: Arc::new(made) }))
     }
 
-    /// An authority for the addresses of this machine. Its key exists in memory only.
+    /// Creates an authority that may sign only for addresses of this machine. Its key is only in
+    /// memory.
     pub fn of_this_run() -> Result<Self, Failure> {
         let make = || -> Result<Self, AuthorityError> {
             let hosts = NEAR.map(|host| host.parse().expect("a block and a name"));

@@ -1,4 +1,5 @@
-//! The spool file of a Collector, and its counts as text.
+//! The Collector of LEAP, a parent that several proxies share: its temporary file, and its counters
+//! as text.
 
 use foxy_base::ByteSize;
 use foxy_cli::temporary;

@@ -1,5 +1,6 @@
-//! An experiment: the shape that measuring commands share. It offers the common flags, checks bars
-//! before the run, and ends by printing the table, writing page and records, and judging the bars.
+//! The common frame of all measuring commands. It defines the shared flags, and checks the bars of
+//! `--fail-if` before the run. After the run, it prints the table, writes page and records, and
+//! compares the results with the bars.
 
 use crate::arguments::{option, output};
 use crate::bars::{Bar, Bars};
@@ -15,13 +16,13 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// A flag that several experiments have.
+/// A flag that several measuring commands have.
 #[derive(Clone, Copy)]
 pub enum Flag {
     Seed,
     Json,
     Html,
-    /// `--fail-if`, with an example of a bar.
+    /// `--fail-if`. The text is an example of a bar in the help.
     FailIf(&'static str),
 }
 
@@ -43,19 +44,20 @@ pub fn flags<const N: usize>(wanted: [Flag; N]) -> [Arg; N] {
     })
 }
 
-/// The value of [`Flag::Seed`].
+/// Returns the value of the flag `--seed`.
 pub fn seed(matches: &ArgMatches) -> u64 {
     *matches.get_one("seed").expect("has a default")
 }
 
 static STARTED: OnceLock<WallTime> = OnceLock::new();
 
-/// Notes the start of the program for the setup record, which is written after the run.
+/// Stores the start time of the program. The setup record, written after the run, contains this
+/// time.
 pub fn note_start() {
     STARTED.get_or_init(clock::wall);
 }
 
-/// The setup record of a run at full scale. Commands without a seed record 0.
+/// Builds the setup record of a run at full scale. The seed is 0 for commands without `--seed`.
 pub fn setup(matches: &ArgMatches) -> Setup {
     let command: Vec<String> =
         std::env::args_os().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
@@ -71,18 +73,18 @@ pub fn setup(matches: &ArgMatches) -> Setup {
     }
 }
 
-/// What a run found.
+/// Results of a run.
 #[derive(Default)]
 pub struct Conclusion {
-    /// The tables for the terminal.
+    /// Tables for the terminal.
     pub text: String,
     pub warnings: Vec<String>,
     pub records: Vec<Record>,
-    /// Why the run failed. A failed run is not judged by its bars.
+    /// Reason why the run failed. Bars are not checked for a failed run.
     pub failed: Option<String>,
 }
 
-/// A command between the check of its arguments and its end.
+/// A measuring command whose arguments are valid.
 pub struct Experiment<'a> {
     command: &'static str,
     matches: &'a ArgMatches,
@@ -91,12 +93,12 @@ pub struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    /// An experiment without bars. Warnings and failures start with the name of the command.
+    /// Starts without bars. The name of the command precedes all warnings and failures.
     pub fn new(command: &'static str, matches: &'a ArgMatches) -> Self {
         Self { command, matches, bars: None, scale: 1.0 }
     }
 
-    /// Checks the bars of `--fail-if` against the measures that the run can produce.
+    /// Adds the bars of `--fail-if`. Fails if a bar is on a measure that the run cannot produce.
     pub fn with_bars(mut self, measurable: Vec<Measurable>) -> Result<Self, Failure> {
         self.bars = Some(Bars::of(self.matches, measurable)?);
         Ok(self)
@@ -111,7 +113,7 @@ impl<'a> Experiment<'a> {
         self.finish_with_page(conclusion, |_| String::new())
     }
 
-    /// Prints and writes what was found. `page` is called if `--html` is given.
+    /// Prints and writes the results. Calls `page` only if `--html` is given.
     pub fn finish_with_page(
         self,
         conclusion: Conclusion,
@@ -145,7 +147,7 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// Writes the run records to the file of `--json`: setup first, end last.
+/// Writes all records to the file of `--json`: the setup record first, the end record last.
 pub fn write(
     matches: &ArgMatches,
     setup: Setup,

@@ -1,4 +1,5 @@
-//! Deliberate faults in the middle third of a load: origin down, origin slow, disk full.
+//! Causes a fault in the middle third of a load: the origin is down, the origin is slow, or the
+//! disk is full.
 
 use foxy_base::Instant;
 use foxy_lab::load::fault::{Fault, Phase};
@@ -25,7 +26,7 @@ pub const FAULTS: [(&str, FaultKind); 3] = [
     ("disk-full", FaultKind::DiskFull),
 ];
 
-/// A fault that starts and ends with the time of a run. Dropped, it ends.
+/// A fault that lasts for the middle third of a run. Drop ends the fault.
 pub struct Staged<'a> {
     kind: FaultKind,
     origin: &'a Origin,
@@ -79,7 +80,7 @@ impl<'a> Staged<'a> {
     fn mend(&self) {
         match self.kind {
             FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_health(Health::Well),
-            // The file is missing if the disk was not filled.
+            // The file is missing if the fault has not begun.
             FaultKind::DiskFull => drop(std::fs::remove_file(&self.ballast)),
         }
     }

@@ -1,5 +1,6 @@
-//! Folders of measurements: locks, checks, and removal of the mounts and folders that killed runs left.
-//! Folder names hold the process id, so those of running processes stay.
+//! Folders of measurements: locks and checks them, and removes mounts and folders that killed runs
+//! left. The name of each folder contains the process id, so that folders of running processes
+//! stay.
 
 use crate::mounts::call;
 use foxy_cli::failure::Failure;
@@ -11,14 +12,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Locks a folder that was a store's, so that no foxy opens it meanwhile. Other folders stay
-/// unlocked.
+/// If `folder` is a foxy store, locks it so that no other foxy opens it during the measurement.
+/// Returns `None` for any other folder.
 pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
     let is_store = folder.join("foxy.lock").exists();
     is_store.then(|| Root::open(folder)).transpose()
 }
 
-/// Refuses a missing folder: a mistyped path could be on another disk.
+/// Fails if the folder does not exist. The command does not create it, because a mistyped path
+/// could be on another disk.
 pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
     if folder.is_dir() {
         return Ok(());
@@ -29,7 +31,8 @@ pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Locks the folder itself, so that no file stays in it. `None` where the file system has no locks.
+/// Locks the folder without creating a lock file. Returns `None` if the file system does not
+/// support locks.
 pub fn claim(option: &str, folder: &Path) -> Result<Option<File>, Failure> {
     let Ok(file) = File::open(folder) else { return Ok(None) };
     match file.try_lock() {
@@ -65,7 +68,7 @@ pub const SIM_PREFIX: &str = "foxy-sim-";
 
 pub const COMPARE_PREFIX: &str = "foxy-compare-";
 
-/// Call it before this process creates anything in the folder.
+/// Removes files of killed runs. Must be called before this process creates anything in the folder.
 pub fn remove_leftovers(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
@@ -89,7 +92,7 @@ pub fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// A folder and its sub-folders, which may be mount points of a comparison's disks.
+/// Lists a folder and its sub-folders. A sub-folder can be the mount point of a comparison's disk.
 fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_disk = |entry: &DirEntry| {
@@ -111,7 +114,7 @@ fn still_mounted(folder: &Path) -> Option<PathBuf> {
     is_mounted(&mounted).then_some(mounted)
 }
 
-/// Detaches the loop devices of an image that was never mounted.
+/// Detaches loop devices of an image file that a killed run did not mount.
 fn detach(image: &Path) {
     let Ok(devices) = call(
         Command::new("losetup").args(["--noheadings", "--output", "NAME", "-j"]).arg(image),
@@ -148,14 +151,15 @@ fn process(name: &str, prefix: &str) -> Option<u32> {
     (!what.is_empty()).then(|| process.parse().ok()).flatten()
 }
 
-/// Ids are reused soon in containers, so the program's name must be foxy too.
+/// Whether the process is a running foxy. The name is checked because containers soon reuse process
+/// ids.
 fn runs(process: u32) -> bool {
     let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     let (of_it, own) = (name(process), std::process::id());
     process != own && !of_it.is_empty() && (of_it.starts_with(b"foxy") || of_it == name(own))
 }
 
-/// A mount point is on another device than its parent.
+/// Whether `path` is a mount point: it is on another device than its parent folder.
 fn is_mounted(path: &Path) -> bool {
     let device = |path: &Path| path.symlink_metadata().map(|metadata| metadata.dev()).ok();
     let (here, above) = (device(path), path.parent().and_then(device));
@@ -215,7 +219,8 @@ mod tests {
         let other = base.path().join("foxy-other");
         std::os::unix::fs::symlink("/bin/sleep", &other).expect("linked");
         let mut runs = Command::new(&other).arg0("sleep").arg("60").spawn().expect("started");
-        // The system gives it its name a moment after it has started.
+        // The system sets the name of the process shortly after its start, so this loop waits for
+        // the name.
         let name = format!("/proc/{}/comm", runs.id());
         while std::fs::read(&name).is_ok_and(|name| name != b"foxy-other\n") {
             std::thread::yield_now();

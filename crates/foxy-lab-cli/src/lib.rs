@@ -1,5 +1,5 @@
-//! The lab's commands, and their shared parts. This crate reads arguments, workloads and logs,
-//! starts proxies, and writes records and pages; crate `foxy-lab` measures.
+//! The lab's commands and their shared code. This crate parses arguments, reads workloads and logs,
+//! starts proxies, and writes records and pages. The crate `foxy-lab` performs the measurements.
 
 mod arguments;
 mod bars;

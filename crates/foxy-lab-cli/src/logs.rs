@@ -1,4 +1,5 @@
-//! Log files as input, with a summary of their lines, and as output of Multiplier and Collector.
+//! Log files of lab commands: reads request logs and summarizes their lines, and writes the logs of
+//! Multiplier and Collector (parts of LEAP).
 
 use super::arguments::{option, path, positive};
 use clap::{Arg, ArgMatches, value_parser};
@@ -65,8 +66,8 @@ pub fn format() -> Arg {
     .value_parser(value_parser!(Format))
 }
 
-/// Reads a log; `-` is standard input. Refuses a log without gets. `option` precedes the name in
-/// errors.
+/// Reads a log file, or standard input for `-`. Fails if the log contains no GET request. Errors
+/// start with `option`, the name of the argument.
 pub fn read_log(
     matches: &ArgMatches,
     option: &str,
@@ -157,13 +158,13 @@ impl LineLog {
         Ok(Self { path: path.cloned().unwrap_or_default(), file: file.map(writer) })
     }
 
-    /// Returns the error that stops the log.
+    /// Writes a line. After the first error, closes the log and returns the error as text.
     pub fn write(&mut self, line: &impl Display) -> Option<String> {
         let written = writeln!(self.file.as_mut()?, "{line}");
         written.err().map(|error| self.stop(&error))
     }
 
-    /// Flushes. Returns the error that truncates the log.
+    /// Flushes the log. Returns the error as text if the end of the log is lost.
     pub fn finish(&mut self) -> Option<String> {
         let written = self.file.as_mut()?.flush();
         written.err().map(|error| self.stop(&error))

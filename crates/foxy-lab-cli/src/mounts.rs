@@ -1,5 +1,5 @@
-//! File systems with chosen options in an image file, mounted through a loop device for one
-//! measurement. The image is unlinked once it is mounted, so no file stays behind.
+//! Creates a file system with chosen options in an image file, and mounts it through a loop device
+//! for one measurement. The image is unlinked after the mount, so that no file remains.
 
 use crate::folder::PREFIX;
 use foxy_base::ByteSize;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileSystem {
     Ext2,
-    /// Run by the code of ext4 in current kernels.
+    /// Current kernels mount ext3 with the code of ext4.
     Ext3,
     Ext4,
     Xfs,
@@ -77,13 +77,13 @@ impl std::error::Error for MountReason {}
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 pub struct LoopMount {
-    /// The parent of the mount point; removed last.
+    /// Parent folder of the mount point. It is removed last.
     _base: Temporary,
     mounted: PathBuf,
 }
 
 impl LoopMount {
-    /// Nothing is left behind on an error.
+    /// Creates and mounts the file system. Removes everything again if a step fails.
     pub fn new(
         base: &Path,
         kind: FileSystem,
@@ -113,7 +113,8 @@ impl LoopMount {
         let mut mount = Command::new("mount");
         mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
         let tried = call(&mut mount, "mount");
-        // A busy device is detached on unmount, any other at once.
+        // `losetup -d` detaches a mounted device when it is unmounted, and any other device at
+        // once.
         let detached = call(Command::new("losetup").args(["-d", &device]), "losetup");
         tried.map_err(|reason| match reason {
             MountReason::Failed(_, words) if words.contains("unknown filesystem type") => {
@@ -142,7 +143,7 @@ impl Drop for LoopMount {
     }
 }
 
-/// Runs a system program in its own process group, and returns its output.
+/// Runs a system program in its own process group, and returns its standard output.
 #[expect(clippy::disallowed_methods, reason = "this binary looks where the system's programs are")]
 pub fn call(command: &mut Command, name: &str) -> Result<String, MountReason> {
     let path = std::env::var("PATH").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The origin that a command starts on this machine, and the name server of `--dns` for its names.
+//! The origin that a command starts on this machine, and the name server of `--dns` for the
+//! origin's names.
 
 use crate::arguments::option;
 use clap::{Arg, ArgMatches, value_parser};
@@ -38,7 +39,7 @@ fn failed(command: &str, servers: u32, error: &io::Error) -> Failure {
     Failure::Failed(format!("{command}: the origin cannot start: {why}"))
 }
 
-/// Default zone. Names in `.test` are reserved (RFC 6761).
+/// Default zone of the name server. Names in `.test` are reserved for tests (RFC 6761).
 pub const ZONE: &str = "origin.test";
 const NAME_LIFETIME: Duration = Duration::from_secs(3600);
 

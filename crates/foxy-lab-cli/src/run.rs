@@ -1,4 +1,4 @@
-//! Runs a load with its fault, makes records of its phases, and provides its file descriptors.
+//! Runs a load with its fault, builds records of its phases, and raises the limit on open files.
 
 use super::fault::Staged;
 use foxy_base::clock;
@@ -83,10 +83,11 @@ fn phases(
     Ok((all, records))
 }
 
-/// Descriptors of files, runtimes and terminals, beside connections.
+/// File descriptors that the program needs in addition to its connections.
 const OWN_DESCRIPTORS: u64 = 64;
 
-/// Raises the limit on open files for `connections`. `what` names the argument that asks for them.
+/// Raises the limit on open files for `connections`. If that is not possible, the error names
+/// `what`, the argument that needs the connections.
 pub fn allow_connections(connections: u64, what: &str) -> Result<(), Failure> {
     refuse(connections, what, raise_open_files())
 }

@@ -1,5 +1,5 @@
-//! Certificates that the lab's clients trust: `--ca`, the system's, and those of the origin started
-//! here.
+//! Certificates that the lab's clients trust: `--ca`, the system's certificates, and the
+//! certificate of an origin in this process.
 
 use super::arguments::path;
 use clap::{Arg, ArgMatches};

@@ -1,4 +1,4 @@
-//! Workloads by name or from a file.
+//! Finds a workload by its name, or reads it from a file.
 
 use super::arguments::option;
 use clap::{Arg, ArgMatches};

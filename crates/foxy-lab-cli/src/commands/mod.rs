@@ -1,4 +1,4 @@
-//! Commands of the lab, a file or folder for each.
+//! The commands of the lab. Each command has its own file or folder.
 
 pub mod collector;
 pub mod compare;
@@ -16,7 +16,7 @@ pub mod wpb;
 
 use foxy_cli::Entry;
 
-/// The lab's commands, in the order of `foxy --help`.
+/// The lab's commands, in the order in which `foxy --help` lists them.
 pub const COMMANDS: &[Entry] = &[
     Entry { command: figure::command, run: figure::run },
     Entry { command: leap::command, run: leap::run },

@@ -1,4 +1,5 @@
-//! `foxy origin`: the verifying origin as a process of its own.
+//! `foxy origin`: runs the lab's origin server in its own process. Its answers let clients verify
+//! every byte.
 
 use crate::arguments::{option, path};
 use crate::origin;
@@ -101,7 +102,7 @@ fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
     ))
 }
 
-/// Serves until a signal. Reports once if clients wait because of the limit on open files.
+/// Serves until a signal arrives. Warns once if the limit on open files makes clients wait.
 fn serve(origin: &Origin) -> Result<(), Failure> {
     let stop = signals::interrupted()?;
     let mut said = false;

@@ -1,4 +1,4 @@
-//! `foxy passthrough`: a proxy without a cache, as a baseline.
+//! `foxy passthrough`: runs a proxy without a cache, as a baseline for comparisons.
 
 use crate::arguments::option;
 use crate::experiment::{Conclusion, Experiment, Flag, flags};

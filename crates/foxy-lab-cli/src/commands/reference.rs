@@ -1,5 +1,5 @@
-//! `foxy reference`: a small caching proxy with the architecture of a proxy that the Wisconsin
-//! Proxy Benchmark measured.
+//! `foxy reference`: runs a small caching proxy. Its architecture is that of a proxy which the
+//! Wisconsin Proxy Benchmark measured.
 
 use crate::arguments::{option, path, switch};
 use crate::reference::{self, Architecture, Options};

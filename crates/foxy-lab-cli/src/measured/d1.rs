@@ -1,5 +1,5 @@
-//! Table D-1 of seed 000: schemes on real file systems with mount options, in loop devices (R4,
-//! R81-R84).
+//! Measures Table D-1 of paper 000: storage schemes on real file systems with several mount
+//! options, in loop devices (R4, R81-R84).
 
 use super::run::{Measured, Run};
 use super::{Context, Missing, judged, row};
@@ -87,8 +87,8 @@ impl CellOutcome {
     }
 }
 
-/// Table D-1 by URL-gets of the paper's stream instead of a proxy's peak: ratios are quoted, rates
-/// are not.
+/// Measures Table D-1 with the paper's stream of requests, not with a proxy at its peak. Therefore
+/// only ratios are comparable with the paper, not rates.
 pub fn table_d1(context: &Context) -> Figure {
     let extent = context.extent();
     let scale = extent.scale;
@@ -118,7 +118,8 @@ pub fn table_d1(context: &Context) -> Figure {
     Figure { rows, pictures }
 }
 
-/// The mounts exist at the same time and take turns, so that disturbances meet all of them.
+/// All file systems are mounted at the same time and measured in turn, so that a disturbance
+/// affects all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<CellOutcome> {
     let seeds = &lab.extent().seeds;
     let disk =

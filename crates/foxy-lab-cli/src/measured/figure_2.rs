@@ -1,5 +1,5 @@
-//! Figure 2 of seed 001 on real file systems in loop devices, with and without synchronous
-//! directories (R16).
+//! Measures Figure 2 of paper 001 on real file systems in loop devices, with and without
+//! synchronous directory updates (R16).
 
 use super::{Context, row};
 use crate::mounts::{FileSystem, LoopMount};
@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// At this scale and above, files are made four times, in all sizes from 0 to 10 KB instead of
-/// three sizes.
+/// At this scale or more, the measurement creates files four times, in all sizes from 0 to 10 KB.
+/// At a smaller scale, it uses three sizes.
 const FULL: f64 = 0.5;
 const SIZE: u64 = 512 << 20;
 

@@ -1,4 +1,5 @@
-//! Figures measured on real file systems and real proxies: the table of them, and shared parts.
+//! Figures that are measured on real file systems and real proxies: the list of these figures, and
+//! their shared code.
 
 mod d1;
 mod figure_2;
@@ -14,7 +15,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Scale of a measured run relative to a modelled run, whose time is virtual.
+/// Scale of a measured run, divided by the scale of a modelled run. Measured runs are smaller
+/// because they take real time.
 const SHARE: f64 = 0.05;
 const LARGEST: f64 = 0.05;
 
@@ -35,7 +37,8 @@ impl Context<'_> {
 pub struct MeasuredEntry {
     pub name: &'static str,
     pub title: &'static str,
-    /// Puts load on servers for a long time, so only its name selects it.
+    /// Whether the figure loads servers for a long time. Such a figure runs only if the user names
+    /// it.
     pub loads_servers: bool,
     make: fn(&Context) -> Figure,
 }
@@ -121,11 +124,11 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-/// Ratios of fewer runs never count as reproduced.
+/// Fewest runs for the verdict "reproduced".
 const RUNS: u32 = 3;
 
-/// Reproduced if enough runs are all within the band. The shape is reproduced if all are on the
-/// quoted side of one.
+/// The verdict is "reproduced" if at least [`RUNS`] runs are all within the band. The verdict is
+/// "shape only" if all runs are on the same side of 1 as the quoted value.
 fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
     let row = row.against(quoted, band.clone());
     let (Some(low), Some(high)) = (row.low, row.high) else { return row };

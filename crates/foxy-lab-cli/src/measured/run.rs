@@ -1,5 +1,5 @@
-//! A measured run: a scheme in a folder of a real file system until all writes are on disk, and a
-//! second read without the page cache.
+//! Runs a storage scheme in a folder of a real file system until all writes are on disk. A second
+//! pass reads all records without the page cache.
 
 use super::Missing;
 use crate::folder::PREFIX;
@@ -18,24 +18,25 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Squid's Q2: pending operations from which foxy waits for the helper.
+/// foxy waits for the helper process when this many operations are pending. Squid's diskd calls
+/// this limit Q2.
 const HELPER_LIMIT: usize = 72;
 
 pub struct Measured {
     pub gets: u64,
     pub rate: f64,
-    /// Without creations that failed for a missing directory and were retried.
+    /// Number of created files. Excludes attempts that failed because a directory was missing.
     pub creates: u64,
     pub counts: DeviceCounts,
     pub syncs: u64,
     pub lost: u64,
-    /// The actual number of locality buffers, if fewer fit than were requested.
+    /// Set if fewer locality buffers fit than were requested.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
 pub struct ReadAgain {
     pub rate: f64,
-    /// URL-reads without a result: at a small scale a large record evicts others.
+    /// Reads that found no record. At a small scale, a large record evicts several others.
     pub lost: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Table 2 of seed 001 on the real disk of this machine, and on the model at the same scale.
+//! Measures Table 2 of paper 001 on the real disk of this machine, and on the disk model at the
+//! same scale.
 
 use super::run::Run;
 use super::{Context, Missing, judged, row};
@@ -88,7 +89,7 @@ fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
     model + &fewer.unwrap_or_default()
 }
 
-/// Techniques take turns, so that disturbances meet all of them.
+/// The techniques run in turn for each seed, so that a disturbance affects all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<TechniqueOutcome> {
     let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| TechniqueOutcome {
         scheme,

@@ -1,5 +1,5 @@
-//! Figures 18, 19 and 20 of seed 001: the load of Table 3 at increasing rates on foxy with several
-//! schemes and on Squid (R52–R55).
+//! Measures Figures 18, 19 and 20 of paper 001. foxy with several schemes, and Squid, serve the
+//! load of Table 3 at increasing rates (R52–R55).
 
 mod rows;
 
@@ -22,17 +22,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// At this scale and above, all rates are measured, each for [`TIME`]; below, the rates of the seed
-/// for a quarter of it.
+/// At this scale or more, each rate in [`RATES`] is measured for [`TIME`]. At a smaller scale, only
+/// the paper's rates are measured, for a quarter of this time.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
-/// Requests per second. The seed goes to 350, and names 50, 90, 110 and 340.
+/// Request rates per second. The paper ends at 350 and discusses 50, 90, 110 and 340.
 const RATES: [u32; 11] = [50, 90, 110, 200, 340, 500, 700, 1000, 1400, 2000, 2800];
 const SPOKEN_OF: [u32; 2] = [110, 340];
 const MEMORY: ByteSize = ByteSize(32 << 20);
 const DISK: ByteSize = ByteSize(256 << 20);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// Share of requests answered, and of the rate reached, at which a proxy sustains the rate.
+/// A proxy sustains a rate if it answers this share of the requests and reaches this share of the
+/// rate.
 const GOOD: f64 = 0.95;
 
 struct Subject {
@@ -69,9 +70,9 @@ struct RatePoint {
     answered: f64,
     good: bool,
     response: f64,
-    /// Bytes sent by the origin per byte requested.
+    /// Bytes that the origin sent, per byte that clients requested.
     fetched: f64,
-    /// Share of the offered hits that were not given.
+    /// Share of the possible hits that the proxy did not deliver.
     shed: f64,
 }
 
@@ -107,8 +108,8 @@ fn measure(
                 return Err("stopped".into());
             }
             points.push(point(context, subject, &peer, &program, f64::from(rate), time, seed)?);
-            // The first rate beyond the limit shows how the proxy fails; further rates teach
-            // nothing.
+            // The first rate above the limit shows how the proxy fails. Higher rates give no new
+            // information.
             if points.iter().filter(|point| !point.good).count() > 1 {
                 break;
             }
@@ -188,7 +189,8 @@ fn point(
 impl RatePoint {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
-        // If the proxy kept up, the last request began `think` before the last answer ended.
+        // The origin waits `think` before it answers. If the proxy kept up, the last request
+        // started `think` before the last answer ended.
         let sending = report.elapsed.saturating_sub(think).as_secs_f64();
         let share = |part: u64, of: u64| part as f64 / of as f64;
         let answered = report.answers as f64 / sending;

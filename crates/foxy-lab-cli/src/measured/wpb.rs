@@ -1,6 +1,6 @@
-//! Figures 2, 5, 7, 9 and 11 of seed 003: the Wisconsin Proxy Benchmark on the reference
-//! architectures, with and without the cause that the seed names (R92–R97). Servers wait a
-//! thirtieth of the original time.
+//! Measures Figures 2, 5, 7, 9 and 11 of paper 003: the Wisconsin Proxy Benchmark on the reference
+//! architectures. Each architecture runs with and without the cause that the paper gives (R92–R97).
+//! Servers wait a thirtieth of the original time.
 
 mod rows;
 
@@ -22,7 +22,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const LATENCY: Duration = Duration::from_millis(100);
-/// At this scale and above, clients send as many requests as the benchmark; below, a tenth.
+/// At this scale or more, clients send as many requests as in the benchmark. At a smaller scale,
+/// they send a tenth.
 const FULL: f64 = 0.5;
 
 type Case = (&'static str, &'static [&'static str], &'static [u32]);

@@ -1,5 +1,5 @@
-//! Apache with `mod_cache_disk` under the event MPM: a pair of files for each object; the page
-//! cache is its memory.
+//! Sets up Apache with `mod_cache_disk` and the event MPM. Apache stores a pair of files for each
+//! object, and has no memory cache except the page cache.
 
 use super::helper::Helper;
 use super::secured::{NAME, TlsFiles};
@@ -73,7 +73,8 @@ ProxyPass / {}/ enablereuse=on
     }
 }
 
-/// Apache compares names in certificates, and no addresses.
+/// Returns the URL of the origin. Apache compares a certificate with host names but not with
+/// addresses, so the TLS origin has a name.
 fn origin(description: &Description) -> String {
     let origin = description.origin;
     match description.papers {
@@ -95,7 +96,7 @@ SSLProxyCACertificateFile {authority}
     )
 }
 
-/// `htcacheclean`, as Debian starts it, and at its highest frequency.
+/// Runs `htcacheclean` with the arguments of Debian, and at its highest frequency.
 fn cleaner(description: &Description) -> Helper {
     let number = description.folder.join("htcacheclean.pid");
     let cache = description.cache();

@@ -1,4 +1,4 @@
-//! The proxies that a command starts, and their folders.
+//! Selects the proxies that a command starts, and creates their folders.
 
 use super::{PEERS, Peer};
 use crate::arguments::path;
@@ -49,7 +49,8 @@ pub fn folder_argument() -> Arg {
     )
 }
 
-/// Other users may read the folder. Removes folders of killed runs.
+/// Creates the folder for the proxies. Other users may read it. Also removes folders of killed
+/// runs.
 pub fn folder(matches: &ArgMatches) -> Result<Temporary, Failure> {
     let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     folder_in(&base)

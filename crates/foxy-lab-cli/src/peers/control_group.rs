@@ -1,7 +1,7 @@
-//! A limit on what a proxy's processes take together: a control group of its own, of either
-//! version. Without one on memory, page cache and all, a disk cache that fits the page cache is
-//! measured as a memory cache; one on the processor makes a proxy slower than the generator that
-//! shares its machine.
+//! Limits the memory or the CPU time of a proxy's processes with a control group (version 1 or 2).
+//! A memory limit includes the page cache. Otherwise a small disk cache would fit the page cache,
+//! and the lab would measure memory. A CPU limit keeps the proxy slower than the load generator on
+//! the same machine.
 
 use foxy_base::ByteSize;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Mount point of control groups version 2.
 const UNIFIED: &str = "/sys/fs/cgroup";
-/// The kernel's shortest quota, and the default period, in µs.
+/// Shortest CPU quota that the kernel accepts, in µs. [`PERIOD`] is the default period in µs.
 const SHORTEST_SHARE: f64 = 1000.0;
 const PERIOD: f64 = 20_000.0;
 
@@ -52,7 +52,7 @@ impl Limit {
     }
 }
 
-/// A control group with a limit. Drop removes it; its processes must have ended.
+/// A control group with a limit. Drop removes the group; its processes must have ended before.
 #[derive(Debug)]
 pub struct ControlGroup {
     folder: PathBuf,
@@ -78,7 +78,8 @@ impl ControlGroup {
         std::fs::create_dir(&folder)?;
         let group = Self { folder };
         for (name, text) in files {
-            // Opens without creating: the kernel reports a missing file, and the group is removed.
+            // Opens the file without creating it. If the kernel has no such limit, this fails and
+            // the group is removed.
             std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(
                 |mut file| {
                     use std::io::Write;
@@ -96,7 +97,8 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // Processes that have just ended leave the group a moment later.
+        // The kernel refuses to remove the group until ended processes have left it, so Drop
+        // retries for two seconds.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() {
                 return;

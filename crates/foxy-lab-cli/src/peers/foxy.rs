@@ -1,4 +1,4 @@
-//! foxy with its defaults, changed only as the description says.
+//! Sets up foxy with default settings, except for the settings of the description.
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};
@@ -10,7 +10,7 @@ pub fn plan(description: &Description) -> Plan {
     match description.secured() {
         None => serve.extend(["--listen".to_owned(), listen.to_string()]),
         Some(TlsFiles { certificate, key, authority }) => {
-            // Also listens without TLS on a port that stays unused.
+            // foxy needs a listener without TLS, so it also listens on a port that no client uses.
             let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
             let own =
                 ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];

@@ -1,5 +1,5 @@
-//! The proxies that can be compared, each set up from the same neutral description: a row of
-//! [`PEERS`] and a file each.
+//! The proxies that the lab can compare. A row of [`PEERS`] and a file describe each proxy. All are
+//! configured from the same neutral description.
 
 mod apache;
 pub mod choice;
@@ -34,9 +34,9 @@ pub enum Holding {
 #[derive(Clone, Debug)]
 pub struct Description {
     pub folder: PathBuf,
-    /// Folders on other disks: each holds an equal part of the cache.
+    /// Folders on additional disks. Each disk holds an equal part of the cache.
     pub beside: Vec<PathBuf>,
-    /// The starter chooses the port.
+    /// Address at which the proxy listens. The code that starts the proxy chooses the port.
     pub listen: SocketAddr,
     pub origin: SocketAddr,
     pub papers: Option<Papers>,
@@ -86,11 +86,12 @@ impl Description {
 pub struct Plan {
     pub folders: Vec<&'static str>,
     pub files: Vec<(&'static str, String)>,
-    /// Arguments of a preparing run of the same program, which makes the cache.
+    /// Arguments of a first run of the proxy's program, which creates the cache. `None` if none is
+    /// needed.
     pub prepare: Option<Vec<String>>,
     pub serve: Vec<String>,
     pub helper: Option<Helper>,
-    /// Facts that a reader needs to judge the figures fairly.
+    /// Properties of the proxy that a reader must know to compare the results fairly.
     pub notes: Vec<&'static str>,
 }
 

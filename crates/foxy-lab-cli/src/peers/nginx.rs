@@ -1,5 +1,5 @@
-//! nginx with proxy_cache: a worker per core, a file per object; the page cache is its memory. A
-//! hash of the URL selects one of several caches.
+//! Sets up nginx with proxy_cache: one worker per core, one file per object, and no memory cache
+//! except the page cache. With several disks, a hash of the URL selects the cache.
 
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};

@@ -1,5 +1,5 @@
-//! A running proxy in its own folder and process group, ended with all that it started. Other
-//! processes are never touched.
+//! Runs a proxy in its own folder and process group. On stop, ends the proxy and all processes that
+//! it started, but no other process.
 
 use super::control_group::ControlGroup;
 use super::secured::Papers;
@@ -21,8 +21,8 @@ const GRACE: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 
-/// The user `nobody` for proxies when root runs this program. foxy itself runs as the caller: its
-/// program may be unreadable to others.
+/// The user `nobody`. If root runs this program, all proxies except foxy run as this user. foxy
+/// runs as the caller, because other users may not be able to read its program file.
 #[derive(Clone, Copy, Debug)]
 struct User {
     id: u32,
@@ -39,8 +39,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Writes the files, prepares the cache, and starts the proxy. Its output goes to a file in its
-    /// folder.
+    /// Writes the configuration files, prepares the cache, and starts the proxy. The proxy's output
+    /// goes to a file in its folder.
     pub fn start(
         peer: &Peer,
         program: &Path,
@@ -132,7 +132,7 @@ impl Running {
         if self.asked_to_end.is_some() || self.ended().is_some() {
             return;
         }
-        // The family is unknown once the proxy has ended.
+        // Lists the child processes now, because they cannot be found after the proxy has ended.
         let now = self.all();
         let seen = std::mem::replace(&mut self.family, now);
         self.family.extend(seen);
@@ -170,13 +170,13 @@ impl Running {
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
-            // A group keeps its number while it has members.
+            // No new group can get the id of this group while the group has members.
             if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }
             let _reaped = self.child.wait();
         }
-        // Orphans have another parent by now, but still the group.
+        // The parent of orphaned processes changes, but their process group does not.
         self.family.extend(left_of_group(self.child.id()));
         self.family.extend(self.helper);
         for process in self.family.iter().filter(|process| process.still_runs()) {

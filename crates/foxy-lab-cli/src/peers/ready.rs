@@ -1,5 +1,5 @@
-//! Chooses a port, and waits until a started proxy returns an object of the origin. Detects another
-//! program that took the port before the proxy.
+//! Chooses a port for a proxy, and waits until the started proxy returns an object of the origin.
+//! Detects another program that took the port first.
 
 use super::Description;
 use super::process::Running;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const UNTIL_READY: Duration = Duration::from_secs(60);
-/// An object that no workload requests.
+/// Number of a test object that no workload requests.
 const PROBE: u64 = u64::MAX;
 
 pub fn probed() -> String {
@@ -117,14 +117,15 @@ fn listeners_in(table: &str, place: SocketAddr) -> Vec<String> {
     table.lines().skip(1).filter_map(number).collect()
 }
 
-/// Socket inodes of these processes. `None` if this user may not inspect a process.
+/// Returns the socket inodes of the given processes. Returns `None` if this user may not inspect
+/// one of the processes.
 fn sockets(processes: &[u32]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for process in processes {
         for entry in std::fs::read_dir(format!("/proc/{process}/fd")).ok()?.flatten() {
             let target = match std::fs::read_link(entry.path()) {
                 Ok(target) => target,
-                // It was closed meanwhile.
+                // The process closed the file after the folder was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(_) => return None,
             };
@@ -152,7 +153,8 @@ mod tests {
         assert!(own.contains(&found[0]), "{found:?}");
         assert!(is_in_use(place));
         drop(listener);
-        // Another test's child process has a copy of the socket until it starts its program.
+        // A child process of another test inherits the socket until it starts its own program. The
+        // test waits for this.
         let gone = (0..10_000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
             !listeners(place).contains(&found[0])

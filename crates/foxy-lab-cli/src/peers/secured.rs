@@ -1,11 +1,11 @@
-//! TLS on both sides of a started proxy: files and protocols.
+//! TLS on both sides of a started proxy: certificate files and HTTP versions.
 
 use foxy_authority::MadeCertificate;
 use foxy_lab::wire::tls::{Trust, TrustError};
 use std::fmt;
 use std::path::Path;
 
-/// The origin's name for proxies that compare names alone.
+/// Host name of the origin, for proxies that cannot verify a certificate for an address.
 pub const NAME: &str = "localhost";
 
 const CERTIFICATE: &str = "certificate.pem";

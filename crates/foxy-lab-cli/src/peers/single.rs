@@ -1,4 +1,4 @@
-//! One proxy that a command starts for its load, in front of an origin of this program.
+//! Starts a single proxy for the load of a command, in front of an origin of this process.
 
 use super::control_group::{ControlGroup, Limit};
 use super::up::{Start, Up};
@@ -19,8 +19,8 @@ const MOST_CORES: f64 = 1024.0;
 
 pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     let names = super::PEERS.map(|peer| peer.name);
-    // Also conflicts with `instead` itself: clap does not require a missing --start where --start
-    // is refused.
+    // `conflicts_with_all(instead)` is necessary: clap does not require `--start` if another
+    // argument excludes `--start`.
     let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
     [
         option(
@@ -70,7 +70,8 @@ fn cores(text: &str) -> Result<f64, String> {
 pub struct Single {
     up: Up,
     set_up: Record,
-    // Removed after the processes in it have ended.
+    // Must be dropped after `up`: a control group can only be removed after its processes have
+    // ended.
     _group: Option<ControlGroup>,
     _folders: Vec<Temporary>,
 }

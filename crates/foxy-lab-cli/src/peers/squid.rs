@@ -1,4 +1,4 @@
-//! Squid: one process with the aufs store, its usual choice for a disk cache.
+//! Sets up Squid as one process with the store type aufs, which is Squid's usual disk cache.
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};

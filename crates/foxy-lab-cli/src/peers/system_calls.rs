@@ -1,4 +1,4 @@
-//! Counts system calls of processes with `perf stat`, which slows them less than tracing.
+//! Counts the system calls of processes with `perf stat`, because it slows them less than tracing.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,8 @@ impl SystemCalls {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let counter = command.spawn().map_err(|error| format!("that takes perf ({error})"))?;
         let mut counter = Self { counter };
-        // perf has attached by then, or has ended because it may not.
+        // Waits until perf has attached to the processes. If perf lacks permission, it has ended by
+        // then.
         std::thread::sleep(Duration::from_millis(300));
         match counter.counter.try_wait() {
             Ok(None) => Ok(counter),
@@ -44,7 +45,7 @@ impl Drop for SystemCalls {
     }
 }
 
-/// Parses a line of `perf stat -x,`: value, unit, event, …
+/// Parses a line of `perf stat -x,`: the fields value, unit and event, separated by commas.
 fn count_in(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("sys_enter"))?;
     line.split(',').next()?.trim().parse().ok()

@@ -1,4 +1,4 @@
-//! What programs say of themselves, and what plans name.
+//! Tests of version texts that proxies print, and of the folders and files in their plans.
 
 use super::*;
 use foxy_authority::MadeCertificate;

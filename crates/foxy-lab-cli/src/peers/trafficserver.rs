@@ -1,5 +1,4 @@
-//! Apache Traffic Server: its cyclone cache in one file on each disk, set up in a run root of its
-//! own.
+//! Sets up Apache Traffic Server in its own run root. Its cyclone cache is one file on each disk.
 
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};

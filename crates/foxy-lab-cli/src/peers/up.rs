@@ -1,4 +1,4 @@
-//! A running proxy from start to end: its start at a free port, its setup as a record, and its
+//! A running proxy: starts it at a free port, describes its setup in a record, and measures its
 //! resource use.
 
 use super::control_group::ControlGroup;
@@ -23,7 +23,7 @@ pub struct Up {
     before: Duration,
 }
 
-/// Drop asks all proxies to end, and then waits for each.
+/// Several running proxies. Drop first asks all proxies to end, and then waits for each.
 #[derive(Default)]
 pub struct Beside(pub Vec<Up>);
 
@@ -42,8 +42,8 @@ pub struct Used {
 }
 
 impl Up {
-    /// Starts a proxy, and returns its setup as a record. `folder` and the proxy's folders are not
-    /// named in the record.
+    /// Starts a proxy. Returns the proxy and a record of its setup. The record omits the paths of
+    /// `folder` and of the proxy's folders.
     pub fn start(
         start: &Start<'_>,
         mut description: Description,
@@ -121,7 +121,7 @@ pub struct Start<'a> {
     pub peer: &'a Peer,
     pub program: &'a Path,
     pub name: &'a str,
-    /// The origin in requests.
+    /// Address of the origin in the requests.
     pub host: SocketAddr,
     pub workload: &'a str,
     pub limit: Option<&'a ControlGroup>,
@@ -164,7 +164,7 @@ impl Start<'_> {
                 Err(NotReady::PortTaken) => {}
             }
             running.stop();
-            // A retry lays the folder out again.
+            // Ignores an error: the next attempt creates the folder again.
             let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
         }
         Err(format!(
@@ -173,7 +173,7 @@ impl Start<'_> {
     }
 }
 
-/// The setup of a proxy as a record, complete enough to repeat it.
+/// Describes the setup of a proxy in a record, in enough detail to repeat the run.
 pub fn subject(
     peer: &Peer,
     program: &Path,

@@ -1,5 +1,5 @@
-//! Resource use of any process family, from `/proc`, and of the block devices below its folders, from
-//! `/sys`: until now, and over an interval.
+//! Measures the CPU time and memory of processes from `/proc`, and the use of their disks from
+//! `/sys`. Gives totals since the start, and values for an interval.
 
 use foxy_base::{Instant, clock};
 use foxy_cli::process_table::{Process, processor_time};
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub processor: Duration,
-    /// Proportional set size in bytes.
+    /// Proportional set size in bytes: memory that processes share is divided among them.
     pub resident: u64,
     pub written: u64,
 }
@@ -48,8 +48,8 @@ pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     device_usage(&text)
 }
 
-/// Parses Documentation/block/stat: reads, merges, sectors of 512 bytes, …; the tenth field is the
-/// busy time in ms.
+/// Parses `/sys/block/*/stat` (kernel file Documentation/block/stat.rst). The tenth field is the
+/// time in ms during which the device was busy.
 fn device_usage(text: &str) -> Option<DeviceUsage> {
     let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(DeviceUsage {
@@ -102,7 +102,7 @@ impl Moment {
 }
 
 impl Spent {
-    /// Sums two intervals. Both must cover the same devices.
+    /// Adds two intervals. Both must cover the same devices.
     pub fn and(&self, other: &Self) -> Self {
         let disks = self.disks.iter().zip(&other.disks).map(|(&one, &more)| Some(one? + more?));
         Self {
@@ -121,8 +121,9 @@ impl Spent {
         (requests > 0).then(|| self.processor.as_secs_f64() * 1e6 / requests as f64)
     }
 
-    /// Per cache, the busy share of the device below it; `None` without a device. The kernel counts
-    /// in ticks, perhaps one too many.
+    /// Returns, for each cache folder, the share of time for which its device was busy. `None` if
+    /// the device is unknown. Limited to 1.0, because the kernel counts in ticks and may count one
+    /// too many.
     pub fn disks(&self) -> impl Iterator<Item = Option<f64>> {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         self.disks.iter().map(move |busy| Some((busy.as_ref()?.as_secs_f64() / elapsed).min(1.0)))

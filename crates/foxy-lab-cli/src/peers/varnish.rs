@@ -1,5 +1,5 @@
-//! Varnish: memory for what is meant to lie in memory, its file storage for what is meant to lie on
-//! disk; of several storages it takes one after the other.
+//! Sets up Varnish: memory storage if the cache shall be in memory, file storage if it shall be on
+//! disk. With several disks, Varnish uses its storages in turn.
 
 use super::{Description, Holding, Plan};
 

@@ -1,5 +1,5 @@
-//! The cache of the reference proxies: a file per answer in 256 folders by URL hash, or, as in CERN
-//! httpd, a folder per server with a text index. Nothing is evicted.
+//! The disk cache of the reference proxies. It stores a file per answer in 256 folders, chosen by a
+//! hash of the URL. The CERN variant has a folder per server with a text index. Nothing is evicted.
 
 use super::message::WantedUrl;
 use foxy_base::random::split_mix;
@@ -15,7 +15,7 @@ const LINES: &str = "index";
 pub struct Files {
     folder: PathBuf,
     scan: bool,
-    /// Numbers temporary files.
+    /// Counter for the names of temporary files.
     written: AtomicU64,
 }
 
@@ -53,7 +53,8 @@ impl Files {
         Some(answer)
     }
 
-    /// Writes a temporary file and renames it, so that readers never see half an answer.
+    /// Stores an answer: writes a temporary file and renames it, so that readers never see an
+    /// incomplete answer.
     pub fn keep(&self, wanted: &WantedUrl, answer: &[u8], expires: u64) -> io::Result<()> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
@@ -61,8 +62,8 @@ impl Files {
         self.list(wanted, expires)
     }
 
-    /// Stores an answer as Apache 1.3 did: writes a temporary file, copies it into place, and
-    /// returns the copy.
+    /// Stores an answer as Apache 1.3 did: writes a temporary file, copies it, and reads the answer
+    /// back from the copy. Returns this answer.
     pub fn keep_in_two_phases(
         &self,
         wanted: &WantedUrl,
@@ -71,7 +72,8 @@ impl Files {
     ) -> io::Result<Vec<u8>> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
-        // The copy gets its name when it is complete: concurrent readers must not see half of it.
+        // Writes the copy under a temporary name first, because concurrent readers must not see an
+        // incomplete answer.
         let mut copy = temporary.clone().into_os_string();
         copy.push("-copy");
         fs::copy(&temporary, &copy)?;
@@ -133,7 +135,8 @@ impl Files {
         })
     }
 
-    /// One write per line, so that processes do not interleave.
+    /// Appends the answer to the index. Each line is one write, so that lines of several processes
+    /// do not mix.
     fn list(&self, wanted: &WantedUrl, expires: u64) -> io::Result<()> {
         if !self.scan {
             return Ok(());
@@ -144,7 +147,8 @@ impl Files {
     }
 }
 
-/// The URL in the file tells equal hashes apart.
+/// Hash of the URL, used as the file name. The file also contains the URL, because two URLs can
+/// have the same hash.
 fn hash(url: &str) -> u64 {
     url.bytes().fold(0, |hash, byte| {
         let mut state = hash ^ u64::from(byte);

@@ -1,5 +1,5 @@
-//! HTTP of the reference proxies: GET for absolute URLs. They speak HTTP/1.0 to servers, so an
-//! answer ends with its connection.
+//! HTTP of the reference proxies. They accept GET requests with absolute URLs. They speak HTTP/1.0
+//! to servers, so an answer ends when its connection closes.
 
 use bytes::BytesMut;
 use foxy_http::{
@@ -52,8 +52,8 @@ impl Incoming {
 #[derive(Debug)]
 pub struct Answer {
     pub bytes: Vec<u8>,
-    /// End of freshness in seconds since the Unix epoch; `None` if the answer may not be stored or
-    /// gives no lifetime.
+    /// Time at which the answer becomes stale, in seconds since the Unix epoch. `None` if the
+    /// answer may not be stored or has no lifetime.
     pub expires: Option<u64>,
 }
 

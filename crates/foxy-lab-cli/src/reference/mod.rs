@@ -1,6 +1,6 @@
-//! The reference architectures of the Wisconsin Proxy Benchmark (R92): small caching forward
-//! proxies that differ in how they carry a connection and how they find and write the cache.
-//! Switches remove the cause that a figure names.
+//! Reference architectures of the Wisconsin Proxy Benchmark (R92): small caching forward proxies.
+//! They differ in how they handle a connection, and how they search and write the cache. Options
+//! remove the cause that the paper gives for a figure.
 
 mod event_loop;
 mod files;
@@ -115,7 +115,7 @@ impl Proxy {
         Ok(Self { files, two_phase: options.two_phase, cache: options.cache })
     }
 
-    /// Serves one request per connection.
+    /// Serves one request of a connection.
     fn serve(&self, mut client: TcpStream) {
         let _gone = self.exchange(&mut client).and_then(|()| client.shutdown(Shutdown::Write));
     }

@@ -1,5 +1,5 @@
-//! Architectures with threads: a pool whose workers accept, a fixed pool with a queue, and a thread
-//! per connection.
+//! Reference architectures with threads: a pool whose workers accept connections, a fixed pool with
+//! a queue, and a thread per connection.
 
 use super::Proxy;
 use std::io;
@@ -11,7 +11,7 @@ use std::thread::Builder;
 use std::time::Duration;
 use tokio::net::TcpSocket;
 
-/// Pause after a failed accept, such as for want of descriptors.
+/// Pause after a failed accept, for example because no file descriptor is free.
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub fn accept_each(listener: &TcpListener, mut serve: impl FnMut(TcpStream)) {
@@ -33,8 +33,8 @@ pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io
     Ok(())
 }
 
-/// Workers that take connections from a queue. A connection beyond the backlog is reset, because
-/// Linux would let the client retry a second later.
+/// Starts workers that take connections from a queue. A connection beyond the backlog is reset. If
+/// it were left in the kernel's queue, Linux would let the client retry a second later.
 pub fn fixed(
     proxy: &Arc<Proxy>,
     workers: usize,
@@ -44,8 +44,8 @@ pub fn fixed(
     let most = workers + backlog;
     let (queue, waiting) = sync_channel(most);
     let waiting = Arc::new(Mutex::new(waiting));
-    // Connections in service or waiting. The queue alone would not do: many may come before idle
-    // workers wake.
+    // Number of connections that are in service or waiting. The length of the queue is not enough,
+    // because many connections can arrive before idle workers wake.
     let inside = Arc::new(AtomicUsize::new(0));
     for _ in 0..workers {
         let (proxy, waiting, inside) =
@@ -78,7 +78,8 @@ fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>, inside: &AtomicUsiz
     }
 }
 
-/// Where a reset cannot be set, the close resets if the request has arrived.
+/// Resets the connection. If the socket option fails, closing a socket with an unread request also
+/// resets it.
 fn reset(client: TcpStream) {
     let _closed_all_the_same = TcpSocket::from_std_stream(client).set_zero_linger();
 }

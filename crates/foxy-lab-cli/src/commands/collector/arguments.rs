@@ -1,4 +1,4 @@
-//! Arguments and options of `foxy collector`.
+//! Arguments of `foxy collector`, and the settings that they describe.
 
 use crate::arguments::{count, option, path, switch};
 use crate::experiment::{Flag, flags};

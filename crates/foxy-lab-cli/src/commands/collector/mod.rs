@@ -1,4 +1,5 @@
-//! `foxy collector`: the common parent of compared proxies.
+//! `foxy collector`: runs the common parent of several proxies under comparison. It fetches each
+//! answer once, and gives all proxies the same answer.
 
 mod arguments;
 

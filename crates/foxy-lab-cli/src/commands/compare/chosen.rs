@@ -11,7 +11,8 @@ use foxy_report::comparison::{AT_RATE, WITH_RATIOS};
 use std::any::Any;
 use std::path::PathBuf;
 
-/// Refuses a proxy, workload or rate named twice: their records could not be told apart.
+/// Refuses a proxy, workload or rate that is given twice, because their records would have the same
+/// names.
 pub fn named_once(matches: &ArgMatches) -> Result<(), Failure> {
     let proxy = twice::<String>(matches, "proxy").cloned();
     let workload = twice::<String>(matches, "workload").map(|name| format!("--workload {name}"));

@@ -1,4 +1,5 @@
-//! One trial of a comparison, and the context of all trials.
+//! Describes a trial of `foxy compare` (one proxy under one workload), and the settings that all
+//! trials share.
 
 use super::scenario::Scenario;
 use crate::peers::Peer;
@@ -10,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 pub struct TrialContext {
-    /// Parent of the proxies' folders.
+    /// Folder in which each proxy gets its own folder.
     pub folder: PathBuf,
     pub origin: Origin,
     pub quick: bool,
     pub time: Duration,
     pub clients: usize,
-    /// Requests per second of the additional latency runs.
+    /// Rates, in requests per second, of extra runs that measure latency.
     pub rates: Vec<u32>,
     pub seed: u64,
     pub interrupted: Arc<AtomicBool>,
@@ -24,7 +25,8 @@ pub struct TrialContext {
 }
 
 impl TrialContext {
-    /// Reports a signal once: removal of a proxy's files can take long.
+    /// Whether a signal asked the command to stop. The first call after the signal tells the
+    /// operator, because removing a proxy's files can take long.
     pub fn is_stopping(&self, name: &str) -> bool {
         let stopping = self.interrupted.load(Relaxed);
         if stopping && !self.said.swap(true, Relaxed) {

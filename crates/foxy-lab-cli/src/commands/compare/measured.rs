@@ -1,4 +1,5 @@
-//! Measures a running proxy: its answers, its resources, and its files on disk.
+//! Measures a running proxy in `foxy compare`: its answers, its CPU and memory use, and its files
+//! on disk.
 
 use super::context::{Trial, TrialContext};
 use crate::fault::Staged;
@@ -31,7 +32,7 @@ pub struct MeasuredProxy<'a> {
 }
 
 impl MeasuredProxy<'_> {
-    /// Warms the proxy up, measures it, and returns the records.
+    /// Warms the proxy up, measures it under its workload, and returns all records.
     pub fn all(
         &self,
         running: &mut Running,
@@ -141,7 +142,7 @@ impl MeasuredProxy<'_> {
         Some(Staged::new(kind, &self.context.origin, folder, clock::monotonic(), time))
     }
 
-    /// Puts a load on the proxy.
+    /// Sends a workload to the proxy, and returns the report of the load.
     fn load(
         &self,
         running: &mut Running,
@@ -185,7 +186,8 @@ impl MeasuredProxy<'_> {
         Ok(LoadOutcome { report, used, timeline: curve.points, phases })
     }
 
-    /// System calls per answer, from a separate run, or why they cannot be counted here.
+    /// Returns the number of system calls per answer, measured in a separate run. The inner error
+    /// says why this machine cannot count system calls.
     fn system_calls(&self, running: &mut Running) -> Result<Result<f64, String>, String> {
         let counter = match SystemCalls::begin(&running.processes()) {
             Ok(counter) => counter,
@@ -198,7 +200,7 @@ impl MeasuredProxy<'_> {
         Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
     }
 
-    /// The share of hits among the newest tenth of a fill, if known.
+    /// Requests the newest tenth of the filled objects again. Returns the share of hits, if known.
     fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<Option<f64>, String> {
         let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
         let report =
@@ -206,14 +208,15 @@ impl MeasuredProxy<'_> {
         Ok(report.hit_ratio())
     }
 
-    /// Ends the load early after a signal or the end of the proxy.
+    /// Ends the load early if a signal arrived or the proxy has ended.
     fn look(&self, running: &mut Running) {
         if self.context.is_stopping(self.trial.peer.name) || running.ended().is_some() {
             self.options.interrupted.store(true, Relaxed);
         }
     }
 
-    /// Flushes the proxy and the file system, and drops the page cache.
+    /// Waits until the proxy has written its data, flushes the file system, and drops the page
+    /// cache.
     fn forget(&self, notes: &mut Vec<String>) {
         std::thread::sleep(Duration::from_secs(2));
         sync(&self.cache);
@@ -254,7 +257,7 @@ struct LoadOutcome {
     phases: Vec<Record>,
 }
 
-/// Request rate over the run, in points of equal request counts.
+/// Request rate over the course of a run. Each point covers the same number of requests.
 struct Curve {
     total: Option<u64>,
     last: (Instant, u64),
@@ -283,7 +286,7 @@ fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
 }
 
 fn sync(folder: &Path) {
-    // A failed sync leaves the figures of a system that writes later.
+    // Ignores an error: without the flush, the file system writes its data later.
     let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
 }
 

@@ -1,4 +1,5 @@
-//! `foxy compare`: runs the same work through several proxies on this machine in turn.
+//! `foxy compare`: sends the same workloads to several proxies on this machine, one proxy after the
+//! other.
 
 mod chosen;
 mod context;
@@ -38,7 +39,7 @@ The command writes records.jsonl, report.html, summary.md and junit.xml to the f
 again. Conditions of --fail-if can name proxy and workload, such as errors>0, foxy/hit_ratio<0.9 and \
 fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
-/// Arguments that have no meaning with `--report`.
+/// Arguments that `--report` excludes, because it starts no run.
 const OF_A_RUN: [&str; 10] = [
     "proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed",
 ];
@@ -164,7 +165,7 @@ fn context(
     Ok((folder, context))
 }
 
-/// Runs all trials. Returns false after a signal.
+/// Runs all trials. Returns false if a signal stopped the command.
 fn all_trials(
     context: &TrialContext,
     peers: &[(Peer, PathBuf)],
@@ -208,7 +209,8 @@ fn keep(
     terminal::print(&format!("{}: {}", trial.label, in_short(&found.records)));
     let mut records = found.records;
     if trial.repeat == 1 {
-        // A separate disk is mounted elsewhere in the common folder.
+        // Paths that the record omits. A trial with its own disk mounts it in the common folder, so
+        // that path is listed too.
         let folders = [&*context.folder.join(trial.peer.name), &*context.folder];
         let mut set_up = subject_record(
             &trial.peer,

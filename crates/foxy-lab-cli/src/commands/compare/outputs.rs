@@ -1,5 +1,5 @@
-//! The files of a comparison: run records, written as trials end, and reports made from records
-//! alone.
+//! Files of `foxy compare`: records that it writes when each trial ends, and reports that it builds
+//! from these records.
 
 use crate::bars::{Bar, missed};
 use foxy_cli::failure::Failure;
@@ -18,7 +18,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Creates the record file. Refuses a folder that holds records.
+    /// Creates the record file. Fails if the folder already contains records.
     pub fn begin(folder: &Path) -> Result<Self, Failure> {
         let unusable =
             |what: &str| Failure::Unusable(format!("--out {}: {what}", folder.display()));
@@ -75,7 +75,7 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     Ok(records)
 }
 
-/// Adds the means over repeats, which an interrupted run lacks.
+/// Appends the mean of each measure over all repeats. An interrupted run did not write these means.
 pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     let has_results = records.iter().any(|record| {
         matches!(record, Record::Measure(measure) if measure.repeat.is_none() && measure.workload.is_some())
@@ -89,8 +89,9 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Writes the page, the Markdown and the test report, each atomically. Returns the missed bars. A
-/// bar on an absent measure fails after page and Markdown are written.
+/// Writes the HTML page, the Markdown file and the test report. Each file replaces its predecessor
+/// in one step. Returns the missed bars. If a bar names a missing measure, the function fails after
+/// it has written the page and the Markdown.
 pub fn report<'a>(
     folder: &Path,
     records: &[Record],

@@ -1,4 +1,5 @@
-//! The workloads of a comparison with their sizes and limits: one row of [`SCENARIOS`] each.
+//! The workloads of `foxy compare`, with their sizes and limits. Each row of [`SCENARIOS`] is one
+//! workload.
 
 use super::wisconsin;
 use crate::fault::FaultKind;
@@ -14,7 +15,7 @@ const MEGABYTE: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Load(&'static str),
-    /// A point of the Wisconsin Proxy Benchmark, which has its own load generator.
+    /// One point of the Wisconsin Proxy Benchmark. The benchmark has its own load generator.
     Wisconsin,
 }
 
@@ -22,21 +23,25 @@ enum Work {
 pub struct Scenario {
     pub name: &'static str,
     work: Work,
-    /// Objects in a full and a quick comparison; 0 if the model sets its own.
+    /// Number of objects in a full and in a quick comparison. 0 keeps the number of the workload
+    /// model.
     objects: [u64; 2],
     disk: [ByteSize; 2],
     pub memory: ByteSize,
     pub holding: Holding,
-    /// Memory limit of the proxy's processes with their page cache, where supported.
+    /// Memory limit of the proxy's processes, including their page cache. Ignored if the machine
+    /// has no control groups for memory.
     pub limit: Option<ByteSize>,
-    /// Factor on the measuring time.
+    /// Factor by which the measuring time is longer than usual.
     pub times: u32,
     pub time_limit: Duration,
-    /// Requests per second of an open load.
+    /// Request rate per second of an open load. `None` means a closed load, in which each client
+    /// waits for its answer.
     pub rate: Option<f64>,
     pub fault: Option<FaultKind>,
     pub system_calls: bool,
-    /// Requests the newest tenth again: a proxy that drops stores would look fast.
+    /// Whether to request the newest tenth of the objects again after the run. Otherwise a proxy
+    /// that discards writes would seem fast.
     pub newest: bool,
 }
 
@@ -67,7 +72,8 @@ const DISK_HIT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Hits and misses mixed during a fault: most objects are requested once or twice.
+/// Base of the workloads with a fault. Most of the million objects are requested once or twice, so
+/// hits and misses are mixed.
 const FAULT: Scenario = Scenario {
     objects: [1_000_000, 1_000_000],
     disk: [ByteSize(256 * MEGABYTE); 2],
@@ -78,7 +84,8 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// All workloads. The sizes keep the proportions of M1, M2, D1C, F1 and L1 of ANCHORS on two cores.
+/// All workloads. Their sizes have the same proportions as M1, M2, D1C, F1 and L1 in ANCHORS,
+/// reduced to two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",
@@ -111,7 +118,7 @@ pub const SCENARIOS: [Scenario; 12] = [
         work: Work::Load("large"),
         objects: [4, 2],
         times: 5,
-        // 64 answers of 100 MB at once take 32 s at 200 MB/s.
+        // Large time limit, because 64 concurrent answers of 100 MB each take 32 s at 200 MB/s.
         time_limit: Duration::from_secs(120),
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
@@ -138,7 +145,8 @@ pub const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "disk-full", fault: Some(FaultKind::DiskFull), ..FAULT },
 ];
 
-/// Rate, cache bytes and time divisor of PolyMix-4, in a full and a quick comparison.
+/// Settings of PolyMix-4 in a full and in a quick comparison: requests per second, cache size in
+/// bytes, and the divisor of all durations.
 const POLYMIX: [(f64, u64, u32); 2] = [(400.0, 64 * MEGABYTE, 240), (200.0, 8 * MEGABYTE, 2400)];
 
 impl Scenario {

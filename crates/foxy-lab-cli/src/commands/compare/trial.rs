@@ -1,4 +1,5 @@
-//! A trial: starts a fresh proxy, puts it under one workload, and removes it.
+//! Runs one trial: starts a proxy with an empty cache, measures it under one workload, and removes
+//! it.
 
 use super::context::{Trial, TrialContext};
 use super::measured::MeasuredProxy;
@@ -15,7 +16,7 @@ use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Free bytes on a disk before it is filled on purpose.
+/// The fault `disk-full` leaves this many bytes free until it fills the disk.
 const ROOM_BESIDE: u64 = 256 << 20;
 
 pub struct TrialFindings {
@@ -72,7 +73,8 @@ pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, Strin
     }
 }
 
-/// A small file system of its own for a trial with a full disk.
+/// Creates a small file system for a trial in which the disk becomes full. Returns `None` for other
+/// trials.
 fn small_disk(trial: &Trial, context: &TrialContext) -> Result<Option<LoopMount>, String> {
     if trial.scenario.fault != Some(FaultKind::DiskFull) {
         return Ok(None);

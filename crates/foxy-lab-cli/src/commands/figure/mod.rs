@@ -1,5 +1,5 @@
-//! `foxy figure`: reproduces the seeds' tables and figures, on the disk model and on real file
-//! systems.
+//! `foxy figure`: reproduces tables and figures of published papers, on a model of a disk and on
+//! real file systems.
 
 mod outputs;
 
@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
 
-/// Bytes of memory of a run at the paper's scale: the modelled disk keeps its content.
+/// Memory in bytes of one run at full scale. The modelled disk keeps its whole content in memory.
 const RUN_MEMORY: f64 = 6.5e9;
 
 const LONG: &str = "\
@@ -89,7 +89,8 @@ pub fn command() -> Command {
         ))
         .arg(path("out", "DIR", "Write each picture to this folder, as SVG and as CSV data"))
         .arg(path("markdown", "FILE", "Write the table to this Markdown file"))
-        // These folders may lie in the folder of --out, which is created first.
+        // The parser does not require that these folders exist: they may be inside the folder of
+        // --out, which the command creates first.
         .args(flags([Flag::Html, Flag::Json]).map(|flag| flag.value_parser(value_parser!(PathBuf))))
 }
 
@@ -163,7 +164,7 @@ fn folder(matches: &ArgMatches) -> PathBuf {
     matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir)
 }
 
-/// Locks the folder of measured figures, and removes files left by killed runs.
+/// Locks the folder for measured figures, and removes files that killed runs left behind.
 fn lock(matches: &ArgMatches, wanted: &[Wanted]) -> Result<(Option<Root>, Option<File>), Failure> {
     if !wanted.iter().any(|one| matches!(one, Wanted::Measured(_))) {
         return Ok((None, None));

@@ -1,5 +1,5 @@
-//! The files of `foxy figure`: pictures, data, table, page and records. They are opened before the
-//! run.
+//! Output files of `foxy figure`: pictures, data, table, page and records. The command opens them
+//! before the run, so that a wrong path fails at once.
 
 use super::Wanted;
 use crate::experiment;
@@ -42,7 +42,7 @@ pub fn write(
     extent: &Extent,
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
-    // The scale tells how quick the run was.
+    // `quick` stays false, because the field `scale` already says how small the run was.
     let setup = Setup {
         scale: extent.scale,
         quick: false,

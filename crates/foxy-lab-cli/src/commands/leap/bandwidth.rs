@@ -1,5 +1,5 @@
-//! Bytes that each path fetched, compared with a path without a cache (R127). The Collector counts
-//! them, else the origin that was started here.
+//! Compares the bytes that each path of `foxy leap` fetched with a path without a cache (R127). The
+//! Collector counts the bytes. Without a Collector, the origin of this command counts them.
 
 use foxy_base::ByteSize;
 use foxy_lab::leap::collector::CollectorReport;
@@ -17,7 +17,8 @@ pub struct Bandwidth {
 struct Fetched {
     name: String,
     bytes: u64,
-    /// A path that fails a request saves no bytes by it.
+    /// Number of complete answers. Bytes are compared per answer, so that failed requests do not
+    /// look like saved bytes.
     answers: u64,
 }
 
@@ -41,7 +42,8 @@ impl Bandwidth {
         Self { paths: paths.collect(), what: "bytes of bodies that the origin sent", unasked }
     }
 
-    /// The pass-through proxy, else the direct path.
+    /// Returns the path without a cache: the pass-through proxy, or the direct path if there is no
+    /// pass-through proxy.
     fn base(&self) -> Option<&Fetched> {
         let fetched =
             |name: &&str| self.paths.iter().find(|path| path.name == **name && path.bytes > 0);

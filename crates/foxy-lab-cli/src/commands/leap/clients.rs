@@ -1,4 +1,4 @@
-//! `foxy leap --listen`: requests come from clients instead of a workload or trace.
+//! `foxy leap --listen`: copies the requests of real clients, in place of a workload or a trace.
 
 use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::arguments::{count, option};

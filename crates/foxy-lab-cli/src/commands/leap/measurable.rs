@@ -1,4 +1,4 @@
-//! The measures that `foxy leap` can produce with the given arguments.
+//! Lists the measures that `foxy leap` can produce with the given arguments.
 
 use super::arguments::{NamedProxy, has_passthrough};
 use super::secure;
@@ -22,7 +22,7 @@ pub fn of(matches: &ArgMatches, proxies: &[NamedProxy], chosen: &[Chosen]) -> Ve
     if collects {
         all.extend(CollectorReport::measurable(&paths));
     }
-    // An origin or Collector started here counts the bytes of each path.
+    // If this command starts the origin or the Collector, the bytes of each path are counted.
     if collects || !["direct", "origin"].iter().any(|given| matches.contains_id(given)) {
         let base = if has_passthrough(matches) { vec![PASSTHROUGH, DIRECT] } else { vec![DIRECT] };
         let of_path = |path: &&str| {

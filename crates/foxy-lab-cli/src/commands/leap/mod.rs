@@ -1,4 +1,5 @@
-//! `foxy leap`: sends the same requests to several proxies at once, and compares times and answers.
+//! `foxy leap`: sends each request to several proxies at once, and compares their response times
+//! and answers.
 
 mod arguments;
 mod bandwidth;
@@ -101,7 +102,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         proxies: proxies.as_ref(),
         asked: source.text.as_deref(),
     };
-    // With `--listen` a signal is the normal end, unless another end was given.
+    // With `--listen` and no other end condition, a signal is the normal way to end the run.
     let is_normal_end = matches.contains_id("listen")
         && arguments::most(matches).is_none()
         && !matches.contains_id("for");
@@ -109,9 +110,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(experiment, &outcome, stopped.then_some("stopped by a signal"))
 }
 
-/// The origin of a replay. Without an address the servers of the trace answer.
+/// The origin of a replay. If `address` is `None`, the servers named in the trace answer.
 struct LeapOrigin {
-    /// The origin that was started here.
+    /// The origin, if this command started it.
     own: Option<Origin>,
     address: Option<SocketAddr>,
 }
@@ -128,7 +129,8 @@ impl LeapOrigin {
         Ok(Self { own: Some(own), address })
     }
 
-    /// Has the own origin count the bytes of each path, and last of requests without a number.
+    /// Makes the origin of this command count the bytes of each path. The last counter is for
+    /// requests that carry no path number.
     fn tally_paths(&self, replay: &LeapRun) {
         if let (Some(origin), Some(numbers)) = (&self.own, replay.numbers) {
             let unasked = replay.paths.len();

@@ -1,4 +1,4 @@
-//! The Collector that `foxy leap` starts as the parent of its proxies.
+//! Starts the Collector of `foxy leap`, which is the common parent of all proxies.
 
 use super::arguments::NamedProxy;
 use crate::collector;
@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SPOOL: ByteSize = ByteSize(4 << 30);
-/// Connections per path: a proxy may keep many idle ones.
+/// Limit of connections for each path. It is large because a proxy may keep many idle connections.
 const CONNECTIONS: usize = 1024;
-/// Concurrent exchanges with the origin. After a stall of one second as many requests are overdue.
+/// Limit of concurrent requests to the origin. After a stall of one second, about a thousand
+/// requests are due at once.
 const FETCHES: usize = 1024;
 
 pub fn start(

@@ -1,4 +1,4 @@
-//! The results of `foxy leap` as tables, warnings, records and a page.
+//! Presents the results of `foxy leap` as tables, warnings, records and an HTML page.
 
 use super::bandwidth::Bandwidth;
 use super::started::Ended;
@@ -11,9 +11,10 @@ use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Measure, Page, Record, Setup};
 
-/// Busy share of the replay's thread from which it limits the run.
+/// If the replay thread is busy for more than this share of the time, the thread limits the run.
 const BUSY: f64 = 0.9;
-/// The 99th percentile of lateness, in microseconds, from which the run is late.
+/// If the 99th percentile of the sending delay exceeds this number of microseconds, the run counts
+/// as late.
 const LATE: u64 = 10_000;
 const KEPT: &str =
     "Requests by what their copies went out on; a kept connection costs nothing to connect";

@@ -1,5 +1,5 @@
-//! TLS, HTTP version and connections of `foxy leap`: the arguments, and the settings that follow
-//! for origin, copies and started proxies.
+//! TLS, HTTP version and connections of `foxy leap`: the arguments, and the resulting settings for
+//! the origin, the copied requests and the started proxies.
 
 use crate::arguments::{option, switch};
 use crate::certificates::{self, Authority};
@@ -71,7 +71,8 @@ fn is_http2(matches: &ArgMatches) -> bool {
     matches.get_one::<String>("protocol").is_some_and(|protocol| protocol == HTTP2)
 }
 
-/// The authority of `--ca-dir`, or with `--tls` and `--start` an authority for this run.
+/// Returns the authority of `--ca-dir`. With `--tls` and `--start`, creates an authority for this
+/// run.
 pub fn authority(matches: &ArgMatches) -> Result<Option<Authority>, Failure> {
     let given = Authority::given(matches)?;
     if given.is_none() && matches.get_flag("tls") && matches.contains_id("start") {

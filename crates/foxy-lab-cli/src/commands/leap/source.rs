@@ -1,4 +1,4 @@
-//! The requests of `foxy leap`: objects of a workload, or a trace.
+//! Source of the requests of `foxy leap`: the objects of a workload, or the lines of a trace.
 
 use super::arguments::{self, REQUESTS};
 use super::secure;

@@ -1,4 +1,5 @@
-//! Proxies that `foxy leap --start` starts. Each has its own place at the Collector as its origin.
+//! Starts the proxies of `foxy leap --start`. Each proxy uses its own port of the Collector as its
+//! origin.
 
 use super::arguments::NamedProxy;
 use super::secure;
@@ -22,8 +23,8 @@ pub const QUICK: u64 = 4000;
 
 pub fn arguments() -> [Arg; 5] {
     let size = |name, help| option(name, "SIZE", help).value_parser(value_parser!(ByteSize));
-    // Also conflicts with --proxy itself: clap does not require a missing --start where --start is
-    // refused.
+    // `conflicts_with("proxy")` is necessary: clap does not require `--start` if another argument
+    // excludes `--start`.
     let only = |argument: Arg| argument.requires("start").conflicts_with("proxy");
     [
         option(
@@ -80,7 +81,7 @@ pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec
     Ok(chosen)
 }
 
-/// Pairs of paths of the same proxy. Their differences are noise.
+/// Returns all pairs of paths that lead to the same kind of proxy. Their differences are noise.
 pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
     let peer = |path: &leap::Path| {
         chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)
@@ -101,7 +102,7 @@ pub struct Started {
     _folder: Temporary,
 }
 
-/// The common setting of the proxies that are started. `host` is the origin in requests.
+/// Settings that all started proxies share. `host` is the origin address in the requests.
 pub struct ReplayGround<'a> {
     folder: Temporary,
     disk: ByteSize,
@@ -123,8 +124,8 @@ impl<'a> ReplayGround<'a> {
         Ok(Self { folder, disk: size("disk"), memory: size("memory"), host, workload, interrupted })
     }
 
-    /// Starts each proxy with a place at the Collector as its origin, and notes its address in
-    /// `proxies`. A proxy that does not come up is reported and removed.
+    /// Starts each proxy with its port of the Collector as its origin, and appends its address to
+    /// `proxies`. Reports and removes a proxy that fails to start.
     pub fn start_all(
         self,
         chosen: &[Chosen],

@@ -1,4 +1,4 @@
-//! The tables of `foxy leap`.
+//! Tables of the results of `foxy leap`.
 
 use super::report::ReplayOutcome;
 use foxy_base::ByteSize;
@@ -158,8 +158,9 @@ impl ReplayOutcome<'_> {
         table
     }
 
-    /// Paired differences per request class with the noise floor of the class: between the first
-    /// proxy and all other paths, or between all paths.
+    /// Table of paired differences for each class of requests, with the noise floor of the class.
+    /// `all` compares each pair of paths; otherwise the first proxy is compared with each other
+    /// path.
     pub fn classes(&self, all: bool) -> Table {
         let heads = ["class", "difference", "requests", "median", "95 %", "floor", "noise"];
         let mut table = Table::new(&[&heads[..], &["mean", "95 %", "floor", "noise"]].concat());

@@ -1,4 +1,4 @@
-//! `foxy load`: puts a workload on a proxy and checks every byte.
+//! `foxy load`: sends a workload to a proxy, and checks every byte of the answers.
 
 pub mod arguments;
 mod shortfall;
@@ -87,7 +87,8 @@ fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measu
     if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
 }
 
-/// Requests one object before a warm-up, so that a dead proxy fails at once.
+/// Requests one object before the warm-up, so that the command fails at once if the proxy does not
+/// work.
 fn look(options: &LoadOptions) -> Result<(), Failure> {
     let one =
         LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
@@ -98,7 +99,7 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
     Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
 }
 
-/// Share of the requested rate that counts as reached.
+/// A run has reached its request rate if it sent at least this share of the requested rate.
 const REACHED: f64 = 0.95;
 
 pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
@@ -163,7 +164,7 @@ fn finish(
     experiment.scaled(scale(options)).finish(conclusion)
 }
 
-/// The scale of the durations of a load.
+/// Returns the factor by which all durations of the load differ from full scale.
 pub fn scale(options: &LoadOptions) -> f64 {
     match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),

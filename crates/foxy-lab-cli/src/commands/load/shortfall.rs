@@ -1,4 +1,4 @@
-//! Why a load failed or is incomplete, and advice.
+//! Explains why a load failed or is incomplete, and advises the user.
 
 use foxy_lab::load::options::LoadOptions;
 use foxy_lab::{ErrorCause, LoadReport, Protocol};
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Timeout of the connection that tests whether the proxy still listens.
+/// Timeout of the test connection that checks whether the proxy still listens.
 const PATIENCE: Duration = Duration::from_secs(1);
 const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
 
@@ -105,8 +105,8 @@ mod tests {
     use foxy_workload::Workload;
     use std::net::TcpListener;
 
-    /// What is said of a load of ten seconds on somebody who listens, with so many good answers and
-    /// what else `seen` adds.
+    /// Returns the explanation for a load of ten seconds with `answers` good answers. `seen` adds
+    /// further results to the report. The proxy's port is open.
     fn said(answers: u64, seen: impl FnOnce(&mut LoadReport)) -> Option<String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mode = Mode::Reverse { host: "origin.test".into() };

@@ -1,4 +1,4 @@
-//! A trace as the workload of a load, and its line counts as records.
+//! A trace as the workload of `foxy load`, and records of how many lines it has.
 
 use crate::logs;
 use clap::ArgMatches;

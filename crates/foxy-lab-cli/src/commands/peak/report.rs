@@ -1,4 +1,5 @@
-//! The results of `foxy peak`: lines per sample, table, records, and a page with the traces.
+//! Presents the results of `foxy peak`: a line for each sample, a table, records, and a page with
+//! charts.
 
 use crate::commands::load;
 use crate::experiment::{Conclusion, Experiment};
@@ -23,7 +24,7 @@ pub fn line(window: &Window) -> String {
     )
 }
 
-/// The result of a search for the peak of `subject`.
+/// Result of a search for the peak load of the proxy `subject`.
 pub struct PeakOutcome<'a> {
     pub subject: &'a str,
     pub search: &'a Search,
@@ -107,7 +108,8 @@ impl PeakOutcome<'_> {
         measures
     }
 
-    /// The traces over the fill, as in Appendix D (R76, R78).
+    /// Builds the HTML page with charts of load and response time during the fill, as in Appendix D
+    /// (R76, R78).
     fn page(&self, setup: &Setup, records: &[Record]) -> String {
         let setting = format!(
             "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \

@@ -1,4 +1,5 @@
-//! `foxy sim` without a scheme: hit ratios of policies against cache sizes.
+//! `foxy sim` without a storage scheme: simulates hit ratios of cache policies for several cache
+//! sizes.
 
 use super::input::Input;
 use clap::ArgMatches;

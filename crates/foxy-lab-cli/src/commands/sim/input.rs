@@ -1,4 +1,4 @@
-//! The input of `foxy sim`: a log, or a synthetic trace per seed.
+//! Input of `foxy sim`: a log file, or one synthetic trace for each seed of the random numbers.
 
 use crate::logs;
 use clap::ArgMatches;
@@ -9,7 +9,7 @@ use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
 
 use std::path::PathBuf;
 
-/// URL-gets of the paper's trace (Table 1).
+/// Number of requests in the paper's trace (Table 1).
 const GETS: u64 = 1_058_206;
 
 pub enum Input {

@@ -1,4 +1,5 @@
-//! `foxy sim`: hit ratios by cache size and policy, and the work of storage schemes, from a trace.
+//! `foxy sim`: simulates a trace. It reports hit ratios by cache size and policy, and the disk
+//! operations of storage schemes.
 
 mod hits;
 mod input;

@@ -1,5 +1,6 @@
-//! Devices of `foxy sim`: memory, null, the modelled disk, or a folder. In a folder each run has a
-//! temporary sub-folder; the next run removes those of killed runs.
+//! Devices on which `foxy sim` runs storage schemes: memory, null, a modelled disk, or a folder. In
+//! a folder, each run has a temporary sub-folder. The next run removes sub-folders that killed runs
+//! left.
 
 use crate::folder::{SIM_PREFIX, remove_leftovers};
 use crate::folder::{claim, store_lock, words};
@@ -42,7 +43,8 @@ impl Where {
         })
     }
 
-    /// Concurrent runs: one on a real disk, and in memory as many as fit.
+    /// Returns the number of runs that may run at the same time. A folder allows one run. In
+    /// memory, half of the memory limits the number.
     pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
         match self {
             Self::Folder(_) => 1,
@@ -65,7 +67,8 @@ impl Where {
         }
     }
 
-    /// Locks the folder and removes what killed runs left. Call it before the first run.
+    /// Locks the folder, and removes files that killed runs left. Must be called before the first
+    /// run.
     pub fn claim(&self) -> Result<Option<File>, Failure> {
         let Self::Folder(path) = self else { return Ok(None) };
         let claimed = claim("--device", path)?;

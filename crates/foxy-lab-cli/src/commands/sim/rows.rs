@@ -1,4 +1,5 @@
-//! Rows of a simulation as table and records: means over seeds.
+//! Formats results of `foxy sim` as table rows and records. Each value is the mean over all seeds
+//! of the random numbers.
 
 use foxy_base::ByteSize;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan};

@@ -1,4 +1,5 @@
-//! `foxy sim` with schemes: turns gets into URL operations and runs each scheme on them.
+//! `foxy sim` with storage schemes: converts the requests of a trace to reads and writes of URLs,
+//! and runs each scheme on them.
 
 use super::input::Input;
 use super::place::Where;
@@ -84,7 +85,8 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
     names.iter().map(parse).collect()
 }
 
-/// Every scheme with every possible utilization and seed, seeds innermost.
+/// Lists all runs: each scheme with each utilization that it supports, and with each seed. The seed
+/// varies fastest.
 fn tasks(
     schemes: &[SchemeName],
     utilizations: &[f64],

@@ -1,4 +1,5 @@
-//! URL operations of schemes: made by two cache levels or read from a file, and saved on request.
+//! The reads and writes of URLs that storage schemes perform. Two simulated cache levels produce
+//! them, or a file contains them. The command can save them to a file.
 
 use super::input::Input;
 use clap::ArgMatches;

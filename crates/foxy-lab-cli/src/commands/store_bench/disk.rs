@@ -1,5 +1,5 @@
-//! `foxy store bench disk`: fill rate and read times of the default engine and of the raw disk, in
-//! the same folder and run.
+//! `foxy store bench disk`: compares the write rate and read times of the default engine with those
+//! of the raw disk, in the same folder and run.
 
 use super::engine::{MeasureBar, MeasureRow, finish};
 use super::ground::Ground;
@@ -23,7 +23,7 @@ const TURNS: u32 = 12;
 struct Scale {
     size: u64,
     reads: u64,
-    /// Pause before undisturbed reads, so that earlier writes have settled.
+    /// Pause before reads on the idle disk. The disk finishes earlier writes during the pause.
     rest: Duration,
 }
 
@@ -138,7 +138,7 @@ fn reads(
     Ok(())
 }
 
-/// The rate of each fill as a share of the raw rate before and after it.
+/// Returns the write rate of each fill, divided by the raw rates measured before and after it.
 fn shares(raw: &[Written], fills: &[Written]) -> Vec<f64> {
     let beside = raw.windows(2).map(|pair| f64::midpoint(pair[0].rate(), pair[1].rate()));
     fills.iter().zip(beside).map(|(fill, disk)| fill.rate() / disk).collect()

@@ -1,5 +1,5 @@
-//! `foxy store bench engine`: memory, writes, reads, CPU and restart time of the default engine,
-//! each with its bar.
+//! `foxy store bench engine`: measures memory, writes, reads, CPU time and restart time of the
+//! default engine. Each measure has a bound that the engine must meet.
 
 use super::{ground, restart};
 use crate::arguments::{path, switch};
@@ -185,8 +185,8 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     Ok(rows)
 }
 
-/// Records below a page: mixed lengths, and single lengths. If no whole number of equal records
-/// fills a page, no layout holds both bars.
+/// Measures records smaller than a page, first with mixed lengths and then with equal lengths. No
+/// layout can meet both bounds for an equal length that does not divide a page.
 fn small_records(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let count = 200_000 >> scale;
     let mixed =

@@ -1,4 +1,5 @@
-//! The folder of a store benchmark. Its stores are removed at the end, after a signal too.
+//! The folder of a store benchmark. The benchmark removes its stores at the end, even if a signal
+//! stopped it.
 
 use crate::folder::{SIM_PREFIX, remove_leftovers};
 use crate::folder::{claim, existing, store_lock, words};

@@ -1,5 +1,5 @@
-//! `foxy store bench misses`: misses of the default engine's rules, of LRU, other policies and
-//! oracles, at equal disk bytes.
+//! `foxy store bench misses`: compares the misses of the default engine with LRU, other policies
+//! and oracles. All have the same number of disk bytes.
 
 use crate::arguments::{option, path, switch};
 use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
@@ -16,7 +16,8 @@ use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The bar: misses as a share of LRU's misses. Byte misses may not exceed LRU's.
+/// Bound on the engine's misses, as a share of LRU's misses. A second bound is that byte misses
+/// must not exceed those of LRU.
 const MISSES: f64 = 0.9;
 
 const ABOUT: &str = "\

@@ -1,4 +1,4 @@
-//! `foxy store bench`: benchmarks of the default engine, a table row each.
+//! `foxy store bench`: benchmarks of the default store engine. Each result is a row of a table.
 
 mod disk;
 mod engine;
@@ -20,7 +20,7 @@ const MEASURES: &[BenchEntry] = &[
     BenchEntry { command: misses::command, run: misses::run },
 ];
 
-/// `foxy store bench` with its measures.
+/// Defines `foxy store bench` and its subcommands.
 pub fn command() -> Command {
     Command::new("bench")
         .about("Measure webcosm, the default store engine")
@@ -29,10 +29,10 @@ pub fn command() -> Command {
         .subcommands(MEASURES.iter().map(|entry| (entry.command)()))
 }
 
-/// Runs a measure.
+/// Runs the benchmark that `matches` selects.
 ///
 /// # Errors
-/// The measure failed, or missed a bar of `--fail-if`.
+/// The benchmark failed, or missed a bar of `--fail-if`.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let found = given.and_then(|(name, matches)| {

@@ -1,5 +1,5 @@
-//! Restart time of a killed store, for `foxy store bench engine`: a store full of records, and a
-//! store as large as a terabyte disk that keeps few of its records.
+//! Measures how long a killed store takes to restart, for `foxy store bench engine`. One store is
+//! full of records. The other store has the size of a terabyte disk, and keeps few of its records.
 
 use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;
@@ -59,7 +59,8 @@ fn hits_lost(scale: u32, seed: u64) -> Result<MeasureRow, Failure> {
     ))
 }
 
-/// Fills a store, leaves it as a killed process does, and reopens it on the proxy's device.
+/// Fills a store, leaves its files as a killed process would, and measures how long it takes to
+/// reopen the store.
 #[expect(clippy::cast_precision_loss, reason = "measures")]
 fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Failure> {
     let failed = |text: &str| ground.failed(text);

@@ -1,4 +1,5 @@
-//! `foxy trace convert`: reads a log of any format and writes CSV or a Squid log.
+//! `foxy trace convert`: reads a log in any supported format, and writes it as CSV or as a Squid
+//! log.
 
 use super::files;
 use crate::logs;

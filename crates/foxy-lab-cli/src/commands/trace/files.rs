@@ -1,4 +1,4 @@
-//! The files of `foxy trace`: a log to read and a trace to write.
+//! Input and output files of `foxy trace`.
 
 use crate::arguments::option;
 use crate::logs;

@@ -1,4 +1,5 @@
-//! `foxy trace generate`: a synthetic trace that resembles a published one, and its deviation.
+//! `foxy trace generate`: writes a synthetic trace that resembles a published trace, and prints how
+//! far their statistics differ.
 
 use super::files;
 use crate::arguments::{option, path};

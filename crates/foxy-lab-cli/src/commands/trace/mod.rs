@@ -1,4 +1,4 @@
-//! `foxy trace`: statistics, conversion and generation of traces.
+//! `foxy trace`: statistics, conversion and generation of request traces.
 
 mod convert;
 mod files;

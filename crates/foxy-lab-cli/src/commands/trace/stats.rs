@@ -1,4 +1,5 @@
-//! `foxy trace stats`: statistics of a log, and the hits of LRU caches in it.
+//! `foxy trace stats`: prints statistics of a log, and the hit ratios of LRU caches of several
+//! sizes.
 
 use super::files;
 use crate::arguments::option;

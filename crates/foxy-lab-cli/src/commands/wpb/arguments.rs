@@ -1,4 +1,4 @@
-//! Arguments and plan of `foxy wpb`.
+//! Arguments of `foxy wpb`, and the plan of the benchmark.
 
 use crate::arguments::{count, option, switch};
 use crate::experiment::{self, Flag, flags};
@@ -14,7 +14,7 @@ use std::time::Duration;
 const QUICK_REQUESTS: u32 = 40;
 const QUICK_LATENCY: Duration = Duration::from_millis(30);
 pub const CACHE: ByteSize = ByteSize(64 << 20);
-/// Time limit of an answer beyond the servers' latency.
+/// A request fails if its answer takes longer than the servers' latency plus this time.
 const SLACK: Duration = Duration::from_secs(60);
 
 const LONG: &str = "\

@@ -1,4 +1,4 @@
-//! CPU and disk use of a started proxy in each part of a point (R101).
+//! Measures the CPU and disk use of a proxy in each part of a benchmark point (R101).
 
 use crate::peers::single::Single;
 use crate::peers::usage::{Moment, Spent};
@@ -17,7 +17,8 @@ pub struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Takes no samples if the proxy runs already.
+    /// `single` is the proxy that this command started. If it is `None`, the proxy was running
+    /// before, and its use is not measured.
     pub fn new(mut single: Option<&'a mut Single>) -> Self {
         let last = single.as_mut().and_then(|single| single.moment());
         Self { single, last, spent: Vec::new() }

@@ -1,4 +1,4 @@
-//! `foxy wpb`: the Wisconsin Proxy Benchmark on any proxy.
+//! `foxy wpb`: runs the Wisconsin Proxy Benchmark on any proxy.
 
 mod arguments;
 mod busy;
@@ -29,7 +29,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
     let experiment = Experiment::new("wpb", matches).with_bars(measurable(matches, &clients))?;
-    // One connection per client to the proxy, and one at the origin.
+    // Each client needs one connection to the proxy and one connection at the origin. Each server
+    // needs one listener.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
     allow_connections(
         2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
@@ -133,7 +134,7 @@ fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
     }
 }
 
-/// Files of their own keep earlier points from causing hits.
+/// Each point requests different files. Otherwise files of earlier points would cause hits.
 fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {

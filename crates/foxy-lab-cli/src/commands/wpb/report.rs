@@ -1,5 +1,5 @@
-//! The results of `foxy wpb`: tables, errors, warnings, and a page with the seed's figures (003,
-//! Figs 2–11).
+//! Presents the results of `foxy wpb`: tables, errors, warnings, and a page with the figures of
+//! paper 003 (Figs 2–11).
 
 use super::arguments::WpbPlan;
 use super::busy::BusyPoint;
@@ -11,9 +11,10 @@ use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Setup, Table, scale_text};
 
-/// Busy share of the generator's thread from which it limits the run.
+/// If the generator thread is busy for more than this share of the time, the generator limits the
+/// run.
 const BUSY: f64 = 0.9;
-/// Minimum ratio of fetched bytes to the cache.
+/// The benchmark must fetch at least this many times the size of the cache.
 const TIMES: u64 = 4;
 
 pub struct Outcome<'a> {

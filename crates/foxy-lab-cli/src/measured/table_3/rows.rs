@@ -1,4 +1,4 @@
-//! Rows and pictures of Figures 18, 19 and 20 beside the values of seed 001.
+//! Rows and charts of Figures 18, 19 and 20, next to the values of paper 001.
 
 use super::super::judged_by_value;
 use super::{FOXY, MeasuredRates, RatePoint, SQUID};
@@ -28,7 +28,8 @@ pub fn rows(all: &[MeasuredRates]) -> Vec<FigureRow> {
             over(squid, foxy, |run| at(run, COMPARED).map_or(f64::NAN, |point| point.fetched));
         let fetched = row(BANDWIDTH, "Squid over Foxy, bytes fetched at 110/s", "times", &fetched);
         rows.push(judged_by_value(fetched, 1.45, within(1.45)).gain());
-        // If both answered all that was offered, the better one is unknown.
+        // If both proxies sustained the highest rate, their limits are unknown and cannot be
+        // compared.
         if squid.iter().all(|run| run.iter().any(|point| !point.good)) {
             let peaks = row(
                 THROUGHPUT,
@@ -100,8 +101,8 @@ impl MeasuredRates {
         ]
     }
 
-    /// The seed's proxy answers within 0.7 s at its highest rate, less than the second that each
-    /// miss waits.
+    /// Row of response times. The paper reports 0.7 s at its highest rate, although each miss waits
+    /// one second.
     fn response(&self, values: &[f64]) -> FigureRow {
         let found = row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values);
         if self.name == FOXY {

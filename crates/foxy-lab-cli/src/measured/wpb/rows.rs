@@ -1,4 +1,5 @@
-//! Latencies, hits and errors of the reference architectures beside seed 003.
+//! Rows with latencies, hits and errors of the reference architectures, next to the values of paper
+//! 003.
 
 use super::super::judged_by_value as judged;
 use super::{LATENCY, MeasuredWpb, at};
@@ -51,8 +52,8 @@ fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
     rows
 }
 
-/// Without a cache all clients wait for a worker: max(latency, clients × latency / workers); beyond
-/// pool and backlog are errors.
+/// Rows for the proxy with a fixed pool of workers. Without a cache, its latency is max(latency,
+/// clients × latency / workers). Clients beyond pool and backlog get errors.
 fn proxy_n(small: &MeasuredWpb, large: &MeasuredWpb) -> Vec<FigureRow> {
     let latency = LATENCY.as_secs_f64() * 1000.0;
     let mut rows = Vec::new();
@@ -77,7 +78,8 @@ mod tests {
     use foxy_report::figure::Verdict;
     use std::time::Duration;
 
-    /// A run in which the parts take so many milliseconds in the mean, point by point.
+    /// Builds the points of a run. Each entry gives the number of clients and the mean milliseconds
+    /// of the three parts.
     fn run(points: &[(u32, [u64; 3])]) -> Vec<PointReport> {
         let part = |milliseconds: u64| {
             let mut part = PartReport { answers: 1, ..PartReport::default() };

@@ -1,5 +1,5 @@
-//! Checks whether identical proxies measure alike (R125), and how often they are reported as
-//! different.
+//! Checks whether LEAP measures identical proxies as equal (R125). Counts how often it reports a
+//! difference.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -11,7 +11,8 @@ use foxy_workload::Workload;
 const RATE: f64 = 100.0;
 const PROXIES: usize = 4;
 const NAMES: [&str; PROXIES] = ["proxy-1", "proxy-2", "proxy-3", "proxy-4"];
-/// Second names for the same proxies, which give the noise floor.
+/// Second names of the same proxies. The difference between the two names of a proxy is the noise
+/// of the measurement.
 const AGAIN: [&str; PROXIES] = ["proxy-1-again", "proxy-2-again", "proxy-3-again", "proxy-4-again"];
 
 struct FairnessRun {
@@ -61,7 +62,8 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
 fn judged(report: &LeapReport) -> FairnessRun {
     let differences = report.differences();
     let floor = noise_floor(&differences);
-    // All paths but the direct path are alike; pairs with one address give the noise floor.
+    // All paths except the direct path 0 lead to identical proxies. Pairs of paths with the same
+    // address give the noise floor.
     let alike: Vec<_> = differences.iter().filter(|pair| pair.paths.0 > 0).collect();
     let between: Vec<_> =
         alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();

@@ -1,4 +1,5 @@
-//! The overhead of LEAP (R123, R124): two equal paths side by side, and LEAP within LEAP.
+//! Measures the overhead of LEAP (R123, R124): two equal paths side by side, and a LEAP that
+//! measures another LEAP.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -27,7 +28,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         LeapPace::Closed(1),
         setting.seed,
     );
-    // A separate flag: the inner run ends before the check.
+    // The inner run gets its own stop flag, because it ends before the check ends.
     let inner = foxy_lab::leap::LeapRun { interrupted: std::sync::Arc::default(), ..inner };
     let here = Front::here().map_err(start)?;
     let front = Front { authority: Some(to.to_string()), any_host: true, ..here };

@@ -1,5 +1,5 @@
-//! Checks whether a Collector hit takes as long as its miss (the paper's §3.3, R116, R119), for
-//! each combination of condition and size.
+//! Checks whether a hit of the Collector takes as long as the miss before it (paper §3.3, R116,
+//! R119), for each combination of condition and object size.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Minimum time that an answer is kept without revalidation.
+/// Time for which the Collector must keep an answer without revalidation.
 const HELD: Duration = Duration::from_secs(181);
-/// Delay that puts the next request surely after the previous answer.
+/// Delay before the next request, so that the previous answer has certainly ended.
 const LATER: Duration = Duration::from_millis(40);
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
 
@@ -218,7 +218,8 @@ fn asked(
 struct Apart {
     median: f64,
     p90: f64,
-    /// Distance of the two distributions; from 1 on they differ.
+    /// Distance between the two distributions. The distributions differ if the distance is at least
+    /// 1.
     distance: f64,
 }
 
