@@ -1,5 +1,6 @@
-//! The foxy program: parses the command line, runs a command, and maps its result to an exit code: 0
-//! done, 1 a bar was missed or damage found, 2 unusable arguments or input, 3 the run failed.
+//! The program foxy. It parses the command line, runs a command, and returns an exit code. 0 means
+//! success. 1 means a missed bar of `--fail-if` or damage. 2 means invalid arguments or input. 3
+//! means that the operation failed.
 
 mod commands;
 mod secret_file;
@@ -11,8 +12,8 @@ use foxy_cli::{authority_folder, failure, progress, signals, temporary, terminal
 use std::process::ExitCode;
 use terminal::Level;
 
-/// Workers allocate bodies and the store's thread frees them. With the C library's allocator, these
-/// threads would wait for each other (docs/decisions/allocator.md).
+/// Worker threads allocate bodies, and the store's thread frees them. The C library's allocator
+/// would make these threads wait for each other (docs/decisions/allocator.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

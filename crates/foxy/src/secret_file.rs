@@ -1,5 +1,5 @@
-//! Reads files with a secret: the token of the admin server, and private keys. A file is refused if
-//! every user can read it, or if other users can change or replace it.
+//! Reads files that contain a secret: the token of the admin server, and private keys. Refuses a
+//! file that every user can read, or that other users can change or replace.
 
 use std::fmt;
 use std::fs::File;
@@ -7,14 +7,14 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Permission bits of a file mode.
+/// Bits of a file's mode: other users may read, or other users may write.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
 const OTHERS_WRITE: u32 = 0o002;
-/// In a folder with this bit, only the owner of a file may remove the file.
+/// Bit of a folder's mode. In a folder with this bit, only the owner of a file may remove the file.
 const STICKY: u32 = 0o1000;
 
-/// Why a secret file is refused.
+/// Reason why foxy refuses a secret file.
 #[derive(Debug)]
 pub enum SecretError {
     Unreadable(io::Error),
@@ -26,7 +26,7 @@ pub enum SecretError {
         mode: u32,
         path: PathBuf,
     },
-    /// Every user can replace the file. `mode` is the mode of the folder.
+    /// Every user can replace the file, because the folder has the permissions `mode`.
     Replaceable {
         mode: u32,
         folder: PathBuf,
@@ -61,12 +61,13 @@ impl fmt::Display for SecretError {
     }
 }
 
-/// Reads a secret. Checks the open file, so for a symbolic link, the target is checked.
+/// Reads a secret. Checks the file after opening it, so the checks apply to the target of a
+/// symbolic link.
 pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     let mut file = File::open(path).map_err(SecretError::Unreadable)?;
     let metadata = file.metadata().map_err(SecretError::Unreadable)?;
     let mode = metadata.permissions().mode() & 0o7777;
-    // The mode of a pipe does not matter, because a pipe stores no content.
+    // The permissions of a pipe are not checked, because a pipe stores no content.
     if metadata.is_file() {
         if mode & OTHERS_READ != 0 {
             return Err(SecretError::Public { mode, path: path.to_owned() });
@@ -81,8 +82,9 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(content)
 }
 
-/// Refuses a file in a folder that every user can write to. In a sticky folder such as `/tmp`, only
-/// the owner can replace a file. But anybody may have created the file there.
+/// Refuses a file in a folder that every user may write to. In a sticky folder such as `/tmp`, only
+/// the file's owner can replace it. There foxy accepts only files of root and of its own user,
+/// because any user could have created the file.
 fn refuse_if_replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
     let place = std::fs::canonicalize(path).map_err(SecretError::Unreadable)?;
     let Some(folder) = place.parent() else { return Ok(()) };
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
     use std::fs::{Permissions, set_permissions};
 
-    /// Tries to read a secret from a file and a folder with these modes.
+    /// Tries to read a secret from a file with mode `file`, in a folder with mode `folder`.
     fn of(file: u32, folder: u32) -> Result<Vec<u8>, String> {
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("secret");

@@ -1,5 +1,5 @@
-//! Opens store files read-only at a path that the user names. Finds their scheme, reads their
-//! superblocks and checks them. Other programs can read the files at the same time.
+//! Opens store files for reading at a path that the user gives. Determines their scheme, and reads
+//! and checks their superblocks. Other programs can read the files at the same time.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -19,14 +19,14 @@ use std::rc::Rc;
 
 pub struct StoreFile {
     pub path: PathBuf,
-    /// The file name that the scheme prescribes.
+    /// File name, which the scheme determines.
     pub name: &'static str,
     medium: Medium,
     file: ReadOnlyFile,
     _folder: Rc<ReadOnlyFolder>,
 }
 
-/// Opens the files of all stores in a folder, or the named file.
+/// Opens the files of all stores in a folder, or the single file at `path`.
 pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     let unusable = |text: String| Failure::Unusable(format!("store {}: {text}", path.display()));
     let kind = path
@@ -90,7 +90,7 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     Ok(files)
 }
 
-/// Opens the file `name`. If it is a block device and the scheme supports devices, opens the
+/// Opens the file `name`. If `name` is a block device and the scheme supports devices, opens the
 /// device.
 fn open_file(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile), IoError> {
     let path = StorePath::new(name);
@@ -103,7 +103,7 @@ fn open_file(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFil
     }
 }
 
-/// The names of store files.
+/// Returns the names of all store files that foxy knows.
 fn names() -> impl Iterator<Item = &'static str> {
     let mut known: Vec<&'static str> = Vec::new();
     for name in SCHEMES.iter().filter_map(|row| row.control) {
@@ -115,12 +115,12 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl StoreFile {
-    /// Whether every byte of the store can be checked.
+    /// Whether the file is a webcosm store, in which every byte can be checked.
     pub fn is_webcosm(&self) -> bool {
         self.name == webcosm::FILE_NAME
     }
 
-    /// The schemes that use this file name.
+    /// Returns the schemes that use this file name.
     pub fn schemes(&self) -> Vec<SchemeName> {
         SCHEMES.iter().filter(|row| row.control == Some(self.name)).map(|row| row.name).collect()
     }
@@ -129,7 +129,7 @@ impl StoreFile {
         self.file.size()
     }
 
-    /// Checks a webcosm store. `progress` receives the number of bytes read so far.
+    /// Checks a webcosm store. Calls `progress` with the number of bytes that were read so far.
     pub fn check(
         &self,
         scope: CheckScope,
@@ -146,14 +146,14 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// If a store contains only zeros but a purge list exists in its folder, the store has lost its
-    /// content.
+    /// Changes the error for a blank store. If the store contains only zeros but its folder
+    /// contains a purge list, the store has lost its content.
     fn judged_by_folder(&self, refused: Refused) -> Refused {
         let begun = || self.path.with_file_name(list::NAME).is_file();
         if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 
-    /// Both copies of the superblock, and the copy that counts.
+    /// Returns the states of both superblock copies, and the superblock to use.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
         let size = self.file.size();
         let found = superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| {
@@ -163,8 +163,8 @@ impl StoreFile {
             Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
                 judge_size(&superblock, size).map_err(Refused::Unusable)?;
             }
-            // Other schemes write the superblocks before the file grows beyond them. So this large
-            // file without superblocks is no store of foxy.
+            // A file of this size without superblocks is not a foxy store: schemes without
+            // preallocation write both superblocks before the file grows.
             Err(Refused::Blank) if !self.is_preallocated() && size > 2 * PAGE as u64 => {
                 return Err(Refused::Unusable(OpenStoreError::Foreign));
             }
@@ -173,13 +173,13 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Whether the file is created with its full size.
+    /// Whether the scheme creates the file with its full size.
     pub fn is_preallocated(&self) -> bool {
         self.is_webcosm() || self.name == stream_packetizer::FILE_NAME
     }
 }
 
-/// The error of a command for a store that cannot be checked.
+/// Returns the error of a command for a store that it cannot check.
 pub fn refusal(path: &Path, refused: Refused) -> Failure {
     let text = format!("store {}: {refused}", path.display());
     match refused {

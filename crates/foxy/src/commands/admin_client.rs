@@ -1,4 +1,5 @@
-//! A client of a running foxy's admin server: finds its address and token, and sends one request.
+//! A client for the admin server of a running foxy. It finds the server's address and token, and
+//! sends one request.
 
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token_word;
@@ -12,7 +13,8 @@ use std::time::Duration;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Adds the flags that say which running foxy to use.
+/// Adds the flags that select a running foxy: its configuration file, its admin address,
+/// and the file with its token.
 pub fn add_to(command: Command) -> Command {
     let flag =
         |name: &'static str, value, help| Arg::new(name).long(name).value_name(value).help(help);
@@ -31,7 +33,7 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// The admin server from the flags, otherwise from the configuration.
+    /// Finds the admin server from the flags, or from the configuration if no flag is given.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
         let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
         let loaded = settings::load(file, None, &Machine::look())
@@ -55,8 +57,8 @@ impl AdminClient {
         Ok(Self { address, authorization })
     }
 
-    /// Sends a request and returns the body of the answer. If the server refuses, its text is the
-    /// error.
+    /// Sends a request, and returns the body of the response. If the server refuses the request,
+    /// the error contains the text of the response.
     pub fn ask(&self, method: &str, target: &str, body: &str) -> Result<String, Failure> {
         let Self { address, authorization } = self;
         let unreachable = |error: std::io::Error| {
@@ -84,7 +86,7 @@ impl AdminClient {
     }
 }
 
-/// The body of an answer. Returns an error if the answer is a refusal.
+/// Returns the body of a response. Returns the body as an error if the status is not a success.
 fn body_of(answer: &[u8]) -> Result<String, String> {
     let mut fields = [httparse::EMPTY_HEADER; 32];
     let mut response = httparse::Response::new(&mut fields);

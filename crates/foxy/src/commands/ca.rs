@@ -1,4 +1,4 @@
-//! `foxy ca`: creates and shows the certificate authority that foxy uses to intercept TLS.
+//! `foxy ca`: creates and shows the certificate authority with which foxy intercepts TLS.
 
 use crate::authority_folder;
 use crate::failure::Failure;
@@ -91,8 +91,8 @@ fn folder(matches: &ArgMatches) -> PathBuf {
     given.unwrap_or_else(|| Machine::look().data_folder.join("ca"))
 }
 
-/// Whether a name may be a top-level domain of the internet. RFC 6761 and RFC 6762 (`.local` and
-/// Appendix G) list names that are not, and ICANN has reserved `internal`.
+/// Whether `name` may be a top-level domain of the internet. These names are not: the names in RFC
+/// 6761 and RFC 6762 (`.local` and Appendix G), and `internal`, which ICANN has reserved.
 fn is_wide(name: &str) -> bool {
     const PRIVATE: [&str; 12] = [
         "test",

@@ -1,5 +1,5 @@
-//! `foxy explain URL`: shows what a running foxy has stored for the URL, and how foxy would
-//! answer a GET now, rule by rule.
+//! `foxy explain URL`: shows what a running foxy has stored for the URL. Also shows, rule by rule,
+//! how foxy would answer a GET request now.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `foxy fsck PATH`: verifies every checksum of a store that is not in use, and reports lost
+//! `foxy fsck PATH`: verifies every checksum of a store that no process uses, and reports lost
 //! content.
 
 use crate::failure::Failure;
@@ -69,12 +69,13 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 enum Verdict {
     Whole(Box<Report>),
-    /// A store of another scheme. Only the checksums of its superblock can be verified.
+    /// The result for a store of a scheme other than webcosm. Only the checksums of its superblock
+    /// can be verified.
     Beginning {
-        /// Numbers of the damaged copies of the superblock.
+        /// Numbers (0 or 1) of the damaged copies of the superblock.
         damaged: Vec<usize>,
         size: u64,
-        /// Number of bytes by which the file is too short.
+        /// Number of bytes by which the file is shorter than its superblock says.
         missing: u64,
     },
     Refused(Refused),
@@ -190,7 +191,8 @@ impl Verdict {
     }
 }
 
-/// Numbers of the damaged copies. A blank second copy is no damage, because it is written later.
+/// Returns the numbers of the damaged superblock copies. If the second copy is blank, it is not
+/// damaged: foxy writes it later than the first copy.
 fn damaged(copies: [CopyState; 2]) -> Vec<usize> {
     let is_well = |number, copy| match copy {
         CopyState::Sound(_) => true,

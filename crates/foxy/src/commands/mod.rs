@@ -1,5 +1,5 @@
-//! The commands of the proxy, with one file each. `foxy --help` lists them before the lab's
-//! commands.
+//! The commands of the proxy. Each command has its own file. `foxy --help` lists them before the
+//! commands of the lab.
 
 mod admin_client;
 pub mod ca;
@@ -16,7 +16,7 @@ use foxy_cli::Entry;
 use foxy_cli::disk_helper;
 use foxy_cli::failure::Failure;
 
-/// The commands of the proxy. The crate `foxy-lab-cli` contains the lab's commands.
+/// The commands of the proxy. The crate `foxy-lab-cli` defines the commands of the lab.
 const COMMANDS: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: ca::command, run: ca::run },
@@ -36,7 +36,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
     COMMANDS.iter()
 }
 
-/// The whole command line.
+/// Builds the parser for the whole command line.
 pub fn command_line() -> Command {
     Command::new("foxy")
         .version(env!("CARGO_PKG_VERSION"))
@@ -46,7 +46,7 @@ pub fn command_line() -> Command {
         .subcommands(entries().map(|entry| (entry.command)()))
 }
 
-/// Runs the command that the user gave.
+/// Runs the command that the user selected.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let entry = given.and_then(|(name, matches)| {
@@ -63,8 +63,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// The words of each `foxy` command in the `sh` blocks of a document. Text that only the shell
-    /// interprets ends a command.
+    /// Returns the words of each `foxy` command in the `sh` blocks of a document. A command ends at
+    /// text that only a shell can interpret.
     fn shown(document: &str) -> Vec<Vec<String>> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(document);
         let text = std::fs::read_to_string(path).expect("it is there").replace("\\\n", " ");

@@ -1,4 +1,4 @@
-//! `foxy purge`: purges stored responses of a running foxy.
+//! `foxy purge`: removes stored responses from the caches of a running foxy.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;

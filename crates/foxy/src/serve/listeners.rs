@@ -1,24 +1,25 @@
-//! Opens listening sockets. Retries briefly, because a process that was just killed may still use
-//! an address or a store.
+//! Opens listening sockets. Retries for a short time, because a process that was just killed may
+//! still hold the address.
 
 use crate::failure::Failure;
 use foxy_base::clock;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// How long the previous process may take to release its address and its stores.
+/// Time that a killed process may take to release its address and its stores.
 const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(1);
 const PREDECESSOR_POLL: Duration = Duration::from_millis(10);
 
-/// Binds an address without sharing it, so that an address in use causes an error.
+/// Binds an address exclusively. Fails if another process uses the address. `flag` names the
+/// setting in the error.
 pub fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
     let is_in_use = |error: &std::io::Error| error.kind() == std::io::ErrorKind::AddrInUse;
     patiently(is_in_use, || TcpListener::bind(address))
         .map_err(|error| cannot_listen(address, flag, &error))
 }
 
-/// Repeats `attempt` for a short time, as long as the error may come from a process that was just
-/// killed.
+/// Repeats `attempt` until it succeeds, for at most [`PREDECESSOR_PATIENCE`]. Gives up at once if
+/// `attempt` returns an error that a killed process cannot cause.
 pub fn patiently<T, E>(
     may_pass: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,

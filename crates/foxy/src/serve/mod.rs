@@ -1,5 +1,5 @@
-//! Runs `foxy serve`: opens listeners, log and stores, prints where everything is, serves until a
-//! signal, and closes everything in order.
+//! Runs `foxy serve`. Opens listeners, log and stores, prints the start-up message, and serves
+//! until a signal arrives. Then closes everything in order.
 
 mod access_log;
 pub mod admin;
@@ -39,14 +39,15 @@ use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use welcome::Welcome;
 
-/// Time between two checks for troubles.
+/// Interval between checks for new troubles of the stores.
 const TROUBLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between two checks for a silent disk during a stop.
+/// During a stop, interval between checks whether a disk does not answer.
 const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// How long foxy waits for the purge lists if a disk hangs. The lists may be on another disk.
+/// During a stop with a hanging disk, time limit to write the purge lists. The lists may be on
+/// other disks.
 const LISTS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves until a signal. After an error before the start, no request was served.
+/// Serves until a signal arrives. If opening fails, returns the error before the first request.
 pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
@@ -144,8 +145,8 @@ fn status(running: &RunningProxy, settings: &Settings) -> std::io::Result<ProxyS
     })
 }
 
-/// Reports when each trouble begins and ends, reports refused destinations, and takes worn stores
-/// out of use.
+/// Reports the start and end of each trouble, and reports refused destinations. Also takes worn-out
+/// stores out of use.
 async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinations>) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {
@@ -167,9 +168,9 @@ async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinatio
     }
 }
 
-/// Waits for requests in progress, then closes the stores and the log. A second signal ends foxy at
-/// once, and so does a disk that hangs after `stop-after`. Unwritten data is then lost, but the
-/// stores stay intact.
+/// Waits for requests in progress, then closes the stores and the log. foxy ends at once after a
+/// second signal, or if a disk still hangs after `stop_after`. Data that was not written is then
+/// lost, but the stores remain intact.
 async fn stop(
     running: RunningProxy,
     signals: &mut Signals,
@@ -188,8 +189,8 @@ async fn stop(
         folder = silent_folder(status, stop_after) => {
             let purger = status.purger.clone();
             if let Some(kept) = in_thread("doubts", move || keep_doubts(&purger)) {
-                // Lists on a hanging disk cannot be written. The next start treats this like a
-                // killed process.
+                // A list on a hanging disk cannot be written. The next start then behaves as after
+                // a killed process.
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
             }
             let text = format!(
@@ -201,8 +202,8 @@ async fn stop(
     }
 }
 
-/// Calls `work` on a new thread. The receiver resolves when `work` has ended. Returns `None` if the
-/// thread cannot start.
+/// Calls `work` on a new thread. The receiver resolves when `work` returns. Returns `None` if the
+/// system cannot start the thread.
 fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Option<oneshot::Receiver<()>> {
     let (done, ended) = oneshot::channel();
     let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
@@ -212,8 +213,8 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Option<oneshot
     thread.ok().map(|_| ended)
 }
 
-/// Waits until `stop_after` has passed and a store's disk does not answer. Returns the store's
-/// folder.
+/// Waits until `stop_after` has passed and the disk of a store does not answer. Returns the folder
+/// of this store.
 async fn silent_folder(status: &ProxyStatus, stop_after: Duration) -> String {
     let since = clock::monotonic() + stop_after;
     loop {

@@ -1,5 +1,5 @@
-//! Opens everything that serving needs: the log, certificates, the stores and the proxy. Closes
-//! them in a fixed order.
+//! Opens all parts of a running proxy: log, certificates, stores and workers. Closes them in a
+//! fixed order.
 
 use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
@@ -33,13 +33,13 @@ use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Everything that runs.
+/// All open parts of a running proxy.
 pub struct RunningProxy {
     pub(super) proxy: Proxy,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<ReloadableTls>,
     pub(super) stores: Vec<RunningStore>,
-    /// All stores as one store. `None` if there are no stores.
+    /// All stores, combined into one store. `None` if there are no stores.
     pub(super) set: Option<StoreSet>,
     pub(super) lists: Lists,
     pub(super) clock: Option<KeptClock>,
@@ -56,13 +56,13 @@ impl RunningProxy {
         self.proxy.gauges()
     }
 
-    /// The stores whose folders contained no store before this start.
+    /// Returns the stores that this start created.
     pub fn new_stores(&self) -> impl Iterator<Item = &OpenStore> {
         let is_new = |store: &&RunningStore| store.beginning() == Some(Beginning::New);
         self.stores.iter().filter(is_new).map(|store| &store.facts)
     }
 
-    /// Waits at most `stop-after` for requests in progress, then closes the stores and the log.
+    /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
         let Self { proxy, stores, clock, log, .. } = self;
         let purger = proxy.purger();
@@ -76,8 +76,8 @@ impl RunningProxy {
     }
 }
 
-/// Purges URLs whose removal a failing store did not confirm. The disk may work again at the next
-/// start, and old responses must not come back.
+/// Purges each URL whose removal a failing store did not confirm. The disk may work again at the
+/// next start, and the old response must not be served then.
 pub fn keep_doubts(purger: &Purger) {
     let text = match purger.purge_what_is_in_doubt() {
         Ok(0) => return,
@@ -94,7 +94,7 @@ pub fn keep_doubts(purger: &Purger) {
     terminal::report(Level::Warning, &format!("foxy: {text}"));
 }
 
-/// Passes each access record to all sinks.
+/// Passes each access record to several receivers, such as the access log.
 struct AllSinks(Vec<Arc<dyn AccessSink>>);
 
 impl AccessSink for AllSinks {
@@ -110,19 +110,19 @@ impl AccessSink for AllSinks {
     }
 }
 
-/// Parts of a proxy that are not in the settings.
+/// Options of a proxy that are not settings. `foxy run` uses them.
 #[derive(Default)]
 pub struct Extra {
-    /// An additional sink for access records.
+    /// An additional receiver of access records.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// Replaces the interception from the settings.
+    /// Replaces the interception settings if it is `Some`.
     pub interception: Option<Interception>,
     /// Store folders that this process has already locked.
     pub locked: Vec<Root>,
 }
 
-/// Opens everything and starts to serve. `admin` is an additional address of this process. After an
-/// error, no request was served.
+/// Opens all parts and starts to serve. `admin` is the address of the admin server, which the proxy
+/// must not forward to. After an error, no request was served.
 pub fn open(
     settings: &Settings,
     admin: Option<SocketAddr>,
@@ -148,8 +148,8 @@ pub fn open(
     let (purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let base = proxy_settings(settings, origin_tls, admin.into_iter().collect(), random.next_u64());
-    // The choice of a store must not depend on the size of the response, so the smallest limit
-    // applies.
+    // Applies the smallest limit of all stores, because the limit must be known before foxy chooses
+    // a store.
     let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
     let object_limit =
         stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
@@ -188,8 +188,9 @@ fn one_sink(mut sinks: Vec<Arc<dyn AccessSink>>) -> Option<Arc<dyn AccessSink>> 
     }
 }
 
-/// Each store with its position among the stores. If another store was at this position meanwhile,
-/// the store may contain replaced responses. The description is stored as a hash.
+/// Returns each store with its position among all stores, as a hash of a description. A changed
+/// position means that foxy used other stores meanwhile. The store may then contain responses that
+/// were replaced since.
 fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let way = if is_by_key(&members, selection) { "by key" } else { "anywhere" };
@@ -208,19 +209,20 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     stores.iter().enumerate().map(beside).collect()
 }
 
-/// How many connections the limit on open files allows.
+/// Numbers of connections that the limit on open files allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DescriptorRoom {
     limit: usize,
-    /// Client connections. Each may need a second connection to its origin.
+    /// Number of client connections. Each may also need a connection to its origin.
     clients: usize,
-    /// Idle connections to origins, for each worker.
+    /// Number of idle connections to origins, for each worker.
     idle: usize,
 }
 
 impl DescriptorRoom {
     fn of(max_open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
-        // Descriptors for name look-ups, parts of stores, and connections that are just closing.
+        // File descriptors for name lookups, internal files of stores, and connections that are
+        // closing.
         const FOR_ITSELF: usize = 64;
         const PER_WORKER: usize = 8;
         let limit =

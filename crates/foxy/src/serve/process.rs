@@ -1,4 +1,4 @@
-//! Metrics of this process, its number of open files, and messages to the service manager.
+//! Metrics and open files of this process, and messages to the service manager (systemd).
 
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use foxy_cli::process::{own_cpu_time, resident_bytes};
@@ -8,13 +8,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Number of files that this process has open. Returns 0 if the system does not report the number.
+/// Returns the number of open files of this process, or 0 if unknown.
 pub fn open_files_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Sends foxy's state to the service manager (sd_notify(3)): `READY=1` or `STOPPING=1`. Errors are
-/// ignored, because foxy works without the service manager.
+/// Sends a state such as `READY=1` or `STOPPING=1` to the service manager (sd_notify(3)). Ignores
+/// errors, because foxy also works without a service manager.
 pub fn notify(state: &str) {
     let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let _nobody_listens = send(&address, state);
@@ -29,8 +29,8 @@ fn send(address: &OsStr, state: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Adds the metrics of this process under the usual Prometheus names. A metric that cannot be read
-/// is 0 or left out.
+/// Adds the metrics of this process under Prometheus' standard names. A metric that cannot be read
+/// is 0 or missing.
 pub fn expose(exposition: &mut Exposition) {
     let help = "User and system CPU time spent in seconds.";
     let seconds = own_cpu_time().as_secs_f64();

@@ -1,5 +1,4 @@
-//! Converts foxy's settings to the proxy's settings. A new setting of the proxy is copied only
-//! here.
+//! Converts the settings of foxy to the settings of the crate `foxy-proxy`.
 
 use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
@@ -10,7 +9,8 @@ use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use std::net::SocketAddr;
 
-/// `own` contains further addresses of this process. foxy must not forward requests to them.
+/// Converts the settings. `own` lists further addresses of this process. foxy must not forward
+/// requests to itself.
 pub fn proxy_settings(
     settings: &Settings,
     tls: OriginTls,

@@ -1,5 +1,5 @@
-//! Status of the running proxy for the admin server: the troubles of its stores and its metrics.
-//! Also takes worn stores out of use.
+//! Status of the running proxy for the admin server: its metrics, and troubles of its stores. Also
+//! takes worn-out stores out of use.
 
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
@@ -31,15 +31,15 @@ pub struct WatchedStore {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// Number of the store that has the trouble. `None` if no store has it.
+    /// Number of the store with the trouble. `None` if the trouble belongs to no store.
     pub store: Option<usize>,
     pub text: String,
-    /// Whether foxy continues without the store until a restart.
+    /// Whether foxy does not use the store again before a restart.
     pub is_left_out: bool,
 }
 
 impl WatchedStore {
-    /// A store that was just opened.
+    /// Starts to watch a store that was just opened.
     pub fn new(folder: String, handle: StoreHandle) -> Self {
         let health = DiskHealth::of(handle.observer());
         let wear = Cell::new(Wear::new(failures(&handle)));
@@ -61,7 +61,7 @@ impl WatchedStore {
     }
 }
 
-/// Number of operations that failed, except for lack of space.
+/// Returns the number of failed operations, except failures because the disk is full.
 fn failures(store: &StoreHandle) -> u64 {
     let statistics = &store.observer().statistics;
     statistics.device_errors.get().saturating_sub(statistics.no_room.get())
@@ -74,7 +74,7 @@ pub struct ProxyStatus {
     /// Host names that the admin server accepts.
     pub hosts: Vec<HostPattern>,
     pub stores: Vec<WatchedStore>,
-    /// All stores as one store. `None` if there are no stores.
+    /// All stores, combined into one store. `None` if there are no stores.
     pub set: Option<StoreSet>,
     pub files: FileWatch,
     pub lists: Lists,
@@ -88,8 +88,8 @@ impl ProxyStatus {
         self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
     }
 
-    /// Takes worn stores out of use if a healthy store remains. A store is out of use once the
-    /// purge lists durably record that its content must not be trusted.
+    /// Takes worn-out stores out of use, if at least one healthy store remains. The change takes
+    /// effect when the purge lists on disk record it.
     pub fn take_out_worn_stores(&self, now: Instant) {
         let Some(set) = &self.set else { return };
         let look = |(number, store): (usize, &WatchedStore)| {
@@ -105,14 +105,16 @@ impl ProxyStatus {
         }
     }
 
-    /// The folder of a store whose disk does not answer.
+    /// Returns the folder of a store whose disk does not answer. Returns `None` if all disks
+    /// answer.
     pub fn silent_folder(&self) -> Option<&str> {
         let now = clock::monotonic();
         let is_silent = |store: &&WatchedStore| is_silent(store.handle.observer(), now);
         self.stores.iter().find(is_silent).map(|store| store.folder.as_str())
     }
 
-    /// Whether a trouble that is no longer seen is over. It is not over if its store is out of use.
+    /// Whether a trouble that the last check did not find is over. The trouble continues if its
+    /// store is out of use.
     pub fn is_over(&self, trouble: &Trouble) -> bool {
         !trouble.store.is_some_and(|store| self.is_out(store))
     }

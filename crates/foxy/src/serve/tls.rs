@@ -13,10 +13,10 @@ use foxy_proxy::upstream::{Authorities, OriginTls};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// At start-up, foxy warns about an intercepting authority that expires within this time.
+/// foxy warns at start-up if the intercepting authority expires within this time.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// TLS for clients. On SIGHUP, foxy replaces the certificates during use.
+/// TLS settings for clients. On SIGHUP, foxy reads the certificates again.
 #[derive(Debug)]
 pub struct ReloadableTls {
     files: Vec<KeyPairFiles>,
@@ -30,8 +30,8 @@ struct KeyPairFiles {
 }
 
 impl ReloadableTls {
-    /// Reads certificates and their keys, which must be in the same order. The error names the
-    /// first unusable file and the remedy.
+    /// Reads certificates and their private keys. Both lists must have the same order. The error
+    /// names the first invalid file, and tells the user how to correct it.
     pub fn read(certificates: &[PathBuf], keys: &[PathBuf]) -> Result<Self, String> {
         let pairs = certificates.iter().cloned().zip(keys.iter().cloned());
         let files: Vec<_> =
@@ -40,7 +40,7 @@ impl ReloadableTls {
         Ok(Self { files, tls })
     }
 
-    /// Reads all files again. If a file is unusable, the old certificates stay in use.
+    /// Reads all files again. If a file is invalid, the old certificates remain in use.
     pub fn reload(&self) -> Result<(), String> {
         self.tls.replace(read_certificates(&self.files)?);
         Ok(())
@@ -81,8 +81,9 @@ fn read_key(path: &Path) -> Result<Vec<u8>, String> {
     })
 }
 
-/// TLS for origins: trusts the system's authorities and the certificates in `files`. Problems with
-/// the system's authorities only cause a warning, because plain HTTP does not need them.
+/// Returns TLS settings for origins. They trust the system's authorities and the certificates in
+/// `files`. If the system's authorities cannot be read, foxy only warns, because plain HTTP does
+/// not need them.
 pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
@@ -106,8 +107,8 @@ pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     Ok(OriginTls::trusting(authorities))
 }
 
-/// Opens the configured authority, if there is one. Checks that it may sign for every host of
-/// `intercept-hosts`.
+/// Opens the authority of `intercept-ca`, if the setting is given. Fails if the authority may not
+/// sign for a host in `intercept-hosts`.
 pub fn open_interception(
     settings: &Settings,
     now: WallTime,
@@ -128,7 +129,7 @@ pub fn open_interception(
     interception(authority, &settings.access.intercept_hosts).map(Some)
 }
 
-/// Intercepts `hosts`. Fails if the authority may not sign for one of them.
+/// Sets up interception of `hosts`. Fails if the authority may not sign for one of them.
 pub fn interception(authority: Authority, hosts: &[HostPattern]) -> Result<Interception, Failure> {
     let constraints = &authority.facts().constraints;
     if let Some(host) = hosts.iter().find(|host| !constraints.permit_all(host)) {

@@ -1,4 +1,5 @@
-//! The start-up message: where everything is, and which commands to type next.
+//! Prints the start-up message. It shows addresses, stores and files, and the commands that a new
+//! user may try next.
 
 use crate::settings::Settings;
 use crate::settings::values::Output;
@@ -13,16 +14,16 @@ pub struct OpenStore {
     pub folder: PathBuf,
     pub size: ByteSize,
     pub scheme: SchemeName,
-    /// Name of the device that reads and writes.
+    /// Name of the device that reads and writes the store's disk.
     pub device: String,
 }
 
-/// Facts for the start-up message, known once everything is open.
+/// Contents of the start-up message.
 pub struct Welcome<'a> {
     pub settings: &'a Settings,
-    /// The configuration file, if one was read.
+    /// Path of the configuration file, if foxy read one.
     pub file: Option<&'a Path>,
-    /// The address with the port that the system chose.
+    /// Address of the proxy, with the port that the system chose for port 0.
     pub listen: SocketAddr,
     pub listen_tls: Option<SocketAddr>,
     pub admin: Option<SocketAddr>,

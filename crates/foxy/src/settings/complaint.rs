@@ -1,5 +1,5 @@
-//! Messages about mistakes in a configuration: one line with the mistake and the remedy, then the
-//! place in the file.
+//! Messages about mistakes in a configuration. The first line states the mistake and the remedy,
+//! and the next lines show the place in the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The flag's name without the dashes.
+    /// The value came from this flag. The name has no dashes.
     Flag(&'static str),
     File(LinePlace),
 }
@@ -21,7 +21,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A part of one line in a file.
+/// A part of a line in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePlace {
     path: PathBuf,
@@ -32,7 +32,8 @@ pub struct LinePlace {
 }
 
 impl LinePlace {
-    /// The place of the bytes `span` in `content`. It ends with the first line at the latest.
+    /// Finds the line of the byte range `span` in `content`. If the range has several lines, only
+    /// its first line counts.
     pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
         let start = floor_boundary(content, span.start);
         let end = floor_boundary(content, span.end).max(start);
@@ -61,9 +62,9 @@ impl fmt::Display for LinePlace {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// Text with the mistake and the remedy.
+    /// States the mistake and the remedy.
     pub message: String,
-    /// Where the mistake is. `None` if several settings cause it together.
+    /// Place of the mistake. `None` if several settings together cause the mistake.
     pub source: Option<Source>,
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// All mistakes, in the order in which they were found. Never empty.
+/// All mistakes, in the order in which foxy found them. The list is never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaints(pub Vec<Complaint>);
 

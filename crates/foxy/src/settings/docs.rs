@@ -1,4 +1,4 @@
-//! Writes `docs/configuration.md` from the table of settings.
+//! Generates `docs/configuration.md` from the table of settings.
 
 use super::kind::{Kind, MIN_SPAN, Notation, Preset, Setting};
 use super::rows;
@@ -49,7 +49,8 @@ pub fn markdown() -> String {
     wrapped(&text)
 }
 
-/// Wraps the text at [`COLUMNS`] columns where there is a space. Code is not wrapped.
+/// Wraps `text` at spaces so that lines have at most [`COLUMNS`] columns. Does not wrap inside
+/// code.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut in_code = false;
@@ -103,7 +104,7 @@ fn section(text: &mut String, setting: &Setting) -> std::fmt::Result {
     }
 }
 
-/// The bounds of a setting's values, as text for people.
+/// Describes the smallest and largest value of a setting.
 pub fn bounds(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Size { at_least, at_most, .. } => {

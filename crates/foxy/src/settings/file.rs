@@ -1,4 +1,4 @@
-//! Reads settings from a TOML file. Reports every mistake with its line and column.
+//! Parses settings in a TOML file. Reports each mistake with its line and column.
 
 use super::complaint::{Complaint, Complaints, LinePlace, Source};
 use super::kind::{Kind, Notation, Setting};
@@ -12,7 +12,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Reads the text of a file. `path` is only used in messages.
+/// Parses `content` into `written`. `path` appears only in messages.
 pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Complaints> {
     let mut reader = Reader { path, content, written, complaints: Vec::new() };
     let (document, errors) = DeTable::parse_recoverable(content);

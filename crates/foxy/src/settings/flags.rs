@@ -1,4 +1,4 @@
-//! Makes clap arguments from the table of settings, and reads their values.
+//! Builds command-line flags from the table of settings, and reads their values.
 
 use super::complaint::{Complaint, Complaints, Source};
 use super::kind::{Notation, Setting};
@@ -8,12 +8,12 @@ use super::text;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
-/// Adds a flag for each setting that has one.
+/// Adds the flags of all settings that have a flag.
 pub fn add_to(command: Command) -> Command {
     flagged().fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
 }
 
-/// Adds only the flags of the settings with these keys.
+/// Adds the flags of the settings in `keys` only.
 pub fn add_some(command: Command, keys: &[&str]) -> Command {
     let wanted = flagged().filter(|(_, setting)| keys.contains(&setting.key));
     wanted.fold(command, |command, (flag, setting)| command.arg(argument(flag, setting)))
@@ -22,7 +22,7 @@ pub fn add_some(command: Command, keys: &[&str]) -> Command {
 pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     for (flag, setting) in flagged() {
-        // A command may lack some of the flags. Skip these.
+        // Skips a flag that the command does not have, because `add_some` may have left it out.
         let Ok(Some(values)) = matches.try_get_many::<OsString>(flag) else { continue };
         let texts: Vec<&OsStr> = values.map(OsString::as_os_str).collect();
         match text::put(&setting.kind, &texts, written) {

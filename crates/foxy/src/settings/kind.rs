@@ -1,5 +1,4 @@
-//! The parts of a row in the table of settings: key, flag, kind of value, default and
-//! documentation.
+//! Types for a row in the table of settings: key, flag, kind of value, default and documentation.
 
 use super::rows::Written;
 use super::squid::CacheDir;
@@ -15,26 +14,26 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Returns the field of [`Written`] that stores a value.
+/// Function that returns the field of [`Written`] for a setting.
 pub type Slot<T> = fn(&mut Written) -> &mut Option<T>;
 
-/// Bounds of most settings that are times.
+/// Shortest time that most settings accept. [`MAX_SPAN`] is the longest.
 pub const MIN_SPAN: Duration = Duration::from_millis(10);
 pub const MAX_SPAN: Duration = Duration::from_secs(86_400);
 
-/// The words that a setting accepts. Each has a text that explains it.
+/// All words that a setting accepts, each with an explanation.
 pub type Words = &'static [(&'static str, &'static str)];
 
 pub struct Setting {
-    /// Name in the settings file: `name`, or `table.name`.
+    /// Name of the setting in the configuration file: `name` or `table.name`.
     pub key: &'static str,
-    /// The flag's name without the dashes.
+    /// Name of the command-line flag without the dashes. `None` if the setting has no flag.
     pub flag: Option<&'static str>,
     /// Heading of the chapter in the documentation and the help.
     pub chapter: &'static str,
     pub kind: Kind,
     pub default: Preset,
-    /// Lines of the documentation. Each starts with a space.
+    /// Lines of the documentation. Each line starts with a space.
     pub lines: &'static [&'static str],
 }
 
@@ -43,7 +42,7 @@ impl Setting {
         self.lines.concat().trim_start().to_owned()
     }
 
-    /// Help text for the command line: the first sentence of the documentation without its full
+    /// Returns the help text of the flag: the first sentence of the documentation without its full
     /// stop.
     pub fn summary(&self) -> String {
         let doc = self.doc();
@@ -52,13 +51,13 @@ impl Setting {
     }
 }
 
-/// The value of a setting that is not written.
+/// The value of a setting that the user does not give.
 pub enum Preset {
-    /// Values as on the command line. A list has several.
+    /// The default, written as on the command line. A list can have several values.
     Fixed(&'static [&'static str]),
-    /// A value that is found at start-up, described in prose.
+    /// foxy computes the default at start-up. Contains a description.
     Computed(&'static str),
-    /// No value. The text says what this means.
+    /// The setting has no value by default. The text explains the consequence.
     Nothing(&'static str),
 }
 
@@ -73,7 +72,7 @@ impl fmt::Display for Preset {
     }
 }
 
-/// The kind of value of a setting, with the bounds and the field that stores the value.
+/// The kind of value of a setting, with its bounds and the field that stores it.
 pub enum Kind {
     Address(Slot<SocketAddr>),
     AddressOrOff(Slot<Option<SocketAddr>>),
@@ -96,15 +95,15 @@ pub enum Kind {
     Origin(Slot<OriginUrl>),
 }
 
-/// How users write values of a kind.
+/// Describes how users write values of a kind.
 pub struct Notation {
-    /// Placeholder in the help of the command line.
+    /// Placeholder of the value in `--help`, such as `SIZE`.
     pub placeholder: &'static str,
-    /// An example of one value, as on the command line.
+    /// Example of a value on the command line.
     pub example: &'static str,
     /// Whether the setting accepts several values.
     pub is_list: bool,
-    /// Whether the value is a TOML integer in the file.
+    /// Whether a TOML file contains the value as an integer.
     pub is_number: bool,
 }
 
@@ -165,7 +164,8 @@ impl Kind {
         }
     }
 
-    /// The only words that the setting accepts, with their explanations. Empty for other kinds.
+    /// Returns all words that the setting accepts, with their explanations. Returns an empty list
+    /// for other kinds.
     pub fn words(&self) -> Vec<(&'static str, &'static str)> {
         match self {
             Self::Choice { words, .. } => words.to_vec(),

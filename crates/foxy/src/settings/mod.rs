@@ -1,5 +1,5 @@
-//! Settings, defined in one table of rows. Flags and a TOML file are read first; then the final
-//! settings are made from them.
+//! The settings of foxy. One table defines all settings. foxy reads flags and a TOML file, and
+//! computes the final settings from them.
 
 pub mod complaint;
 pub mod docs;
@@ -20,7 +20,7 @@ pub use rows::Settings;
 use rows::Written;
 use std::path::{Path, PathBuf};
 
-/// The final settings, and where each was written.
+/// The final settings, and the place where each setting was written.
 pub struct Loaded {
     pub settings: Settings,
     pub file: Option<PathBuf>,
@@ -28,8 +28,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// All settings as a TOML file that gives the same settings. Each has a comment with its
-    /// source.
+    /// Returns all settings as a TOML file. Each setting has a comment that says where its value
+    /// comes from.
     pub fn show(&mut self) -> String {
         let mut lines = Vec::new();
         let mut table = "";
@@ -52,8 +52,8 @@ impl Loaded {
     }
 }
 
-/// Reads the file and the flags, fills in defaults, and reports every mistake. `named` is the file
-/// of `--config`, which must exist. Without `named`, the usual places are tried.
+/// Reads the configuration file and the flags, adds defaults, and reports all mistakes. `named` is
+/// the file of `--config`, and it must exist. Without `named`, foxy tries the usual paths.
 pub fn load(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,

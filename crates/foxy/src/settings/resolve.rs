@@ -1,5 +1,5 @@
-//! Makes the final settings from the written settings: fills in defaults and finds contradictions.
-//! Facts about the machine are passed in as [`Machine`].
+//! Computes the final settings from the settings that the user wrote. Adds defaults, and reports
+//! settings that contradict each other. [`Machine`] provides facts about the machine.
 
 use super::complaint::{Complaint, Complaints};
 use super::kind::Preset;
@@ -13,17 +13,19 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 const MAX_STORES: usize = 64;
-/// By default, an eighth of the process's memory stores responses, within the bounds below.
+/// The default size of the memory cache is the memory of the process divided by this number, within
+/// the bounds below.
 const MEMORY_PART: u64 = 8;
 const MIN_MEMORY: ByteSize = ByteSize(16 << 20);
 const MAX_MEMORY: ByteSize = ByteSize(1 << 30);
-/// Memory to assume if the machine does not report its memory.
+/// Memory that foxy assumes if the system does not report it.
 const UNKNOWN_MEMORY: ByteSize = ByteSize(1 << 30);
-/// By default, a new store uses a tenth of the free disk, up to the bound below.
+/// The default size of a new store is the free space of the disk divided by this number, up to the
+/// bound below.
 const DISK_PART: u64 = 10;
 const MAX_NEW_STORE_BYTES: u64 = 10 << 30;
 
-/// Gives its default to every setting that is not written.
+/// Sets each missing setting to its default.
 pub fn complete(written: &mut Written, machine: &Machine) {
     for setting in rows::all() {
         let Preset::Fixed(texts) = setting.default else { continue };
@@ -52,14 +54,15 @@ fn memory(available: Option<ByteSize>) -> ByteSize {
     ByteSize(available.0 / MEMORY_PART).clamp(MIN_MEMORY, MAX_MEMORY)
 }
 
-/// Default size of a new store on a disk with `free` bytes, in whole mebibytes.
+/// Returns the default size of a new store on a disk with `free` free bytes. The result is in whole
+/// mebibytes.
 pub fn new_store_size(free: ByteSize) -> ByteSize {
     let mebibytes = (free.0 / DISK_PART).min(MAX_NEW_STORE_BYTES) >> 20;
     ByteSize(mebibytes << 20)
 }
 
-/// Makes the final settings, or reports every contradiction. Each report names the place of one of
-/// the contradicting settings.
+/// Computes the final settings, or reports all contradictions. Each report names the place of one
+/// of the settings that contradict each other.
 pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     let settings = Settings::of(written);
     let mut complaints = Vec::new();
@@ -86,7 +89,7 @@ fn listen_and_admin(settings: &Settings, written: &Written) -> Option<Complaint>
     Some(complaint(written, key, text))
 }
 
-/// The setting that lists the stores.
+/// Returns the name of the setting that lists the stores.
 fn stores_key(written: &Written) -> &'static str {
     if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" }
 }
@@ -156,7 +159,7 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
     Some(complaint(written, key, text.into()))
 }
 
-/// Reports stores that are larger than their scheme can use.
+/// Reports each store that is larger than its scheme supports.
 fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     let judge = |store: &StoreChoice| {
         let scheme = scheme_of(&settings.disk, store);
@@ -172,7 +175,7 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     settings.disk.stores().filter_map(judge).collect()
 }
 
-/// Reports a policy that is written but that no store uses.
+/// Reports a policy that the user wrote but that no store uses.
 fn unused_policy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let scheme = scheme_of(&settings.disk, settings.disk.stores().next()?);
     if !written.sources.contains_key("policy") || uses_policy(&settings.disk) {

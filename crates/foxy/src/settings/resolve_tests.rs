@@ -1,4 +1,5 @@
-//! Tests of defaults, including those that depend on the machine, and of contradictions.
+//! Tests defaults, including defaults that depend on the machine. Also tests settings that
+//! contradict each other.
 
 use super::*;
 use std::path::Path;

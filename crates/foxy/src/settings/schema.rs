@@ -1,16 +1,17 @@
-//! Writes the JSON Schema (draft 2020-12) of the settings file from the table of settings.
+//! Generates the JSON Schema (draft 2020-12) of the configuration file from the table of settings.
 
 use super::docs::bounds;
 use super::kind::{Kind, Preset, Setting};
 use super::rows;
 use serde_json::{Map, Value, json};
 
-/// Patterns for the texts that `ByteSize`, `parse_duration` and `OriginUrl` accept.
+/// Regular expression for texts that `ByteSize` accepts. The next two are for `parse_duration` and
+/// `OriginUrl`.
 const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
 const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
 const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";
 
-/// The whole schema as JSON text.
+/// Returns the whole schema as JSON text.
 pub fn text() -> String {
     let mut properties = Map::new();
     for setting in rows::all() {
@@ -59,7 +60,7 @@ fn schema(setting: &Setting) -> Value {
     schema
 }
 
-/// The schema of a single value.
+/// Returns the schema of a single value of a setting.
 fn item(kind: &Kind) -> Value {
     let words = kind.words();
     if !words.is_empty() {
@@ -101,8 +102,8 @@ mod tests {
     use super::*;
     use foxy_cli::machine::Machine;
 
-    /// Whether a value is valid. Supports the keywords that [`text`] writes, except patterns, which
-    /// the parsers check.
+    /// Whether `value` matches `schema`. Supports all keywords that [`text`] writes, except
+    /// patterns, because the parsers check the texts.
     fn is_valid(value: &Value, schema: &Value) -> bool {
         let has_type = match schema["type"].as_str() {
             None => true,

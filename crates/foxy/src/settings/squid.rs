@@ -1,5 +1,5 @@
-//! Reads a store from a `cache_dir` line of a Squid configuration (R72): `TYPE FOLDER MEGABYTES [L1
-//! L2] [OPTION]...`.
+//! Parses a `cache_dir` line of a Squid configuration, which defines a store (R72). Its syntax is
+//! `TYPE FOLDER MEGABYTES [L1 L2] [OPTION]...`.
 
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
@@ -13,11 +13,12 @@ pub struct CacheDir {
 }
 
 const EXAMPLE: &str = "write a line such as ufs /var/spool/foxy 100 16 256 max-size=8192";
-/// Number of directories on both levels in foxy's schemes with one file per object.
+/// Numbers of directories on the first and second level (L1 and L2). foxy's schemes with one file
+/// per object always use these numbers.
 const LEVELS: [&str; 2] = ["16", "256"];
 
 impl CacheDir {
-    /// Reads a line with or without the leading word `cache_dir`.
+    /// Parses a line. The leading word `cache_dir` is optional.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace().peekable();
         words.next_if_eq(&"cache_dir");

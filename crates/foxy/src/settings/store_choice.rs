@@ -12,7 +12,7 @@ pub const NO_FOLDER: &str = "the path of a folder is empty; write one such as /v
 /// Smallest and largest size of a store in bytes.
 pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
-/// A store in the settings. For an option that is `None`, the general setting counts.
+/// A store in the settings. An option that is `None` has the value of the general setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreChoice {
     pub folder: PathBuf,
@@ -20,14 +20,14 @@ pub struct StoreChoice {
     pub size: Option<ByteSize>,
     pub min_object: Option<ByteSize>,
     pub max_object: Option<ByteSize>,
-    /// At this number of running operations, `diskd` opens no more files.
+    /// `diskd` opens no more files while this many operations are in progress.
     pub q1: Option<usize>,
-    /// At this number of running operations, the store waits for its helper process.
+    /// The store waits for its helper process while this many operations are in progress.
     pub q2: Option<usize>,
 }
 
 impl StoreChoice {
-    /// A store with this folder and without options.
+    /// Creates a store in `folder`, without options.
     pub const fn plain(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -40,7 +40,8 @@ impl StoreChoice {
         }
     }
 
-    /// Reads a folder and its options. A comma starts the options only if a name and `=` follow.
+    /// Parses a folder and its options. A comma starts the options only if a name and `=` follow.
+    /// Other commas belong to the folder's name.
     pub fn read(text: &OsStr) -> Result<Self, String> {
         let options_at = text
             .to_str()
@@ -78,7 +79,7 @@ impl StoreChoice {
         Ok(())
     }
 
-    /// Returns the store if its values are within the bounds.
+    /// Returns the store. Fails if a value is outside its bounds.
     pub fn validated(self) -> Result<Self, String> {
         if let Some(size) = self.size
             && !STORE_BYTES.contains(&size.0)
@@ -96,7 +97,7 @@ impl StoreChoice {
         Ok(self)
     }
 
-    /// Sizes in bytes of the objects that the store accepts.
+    /// Returns the sizes in bytes of the objects that the store accepts.
     pub fn sizes(&self) -> RangeInclusive<u64> {
         self.min_object.map_or(0, |size| size.0)..=self.max_object.map_or(u64::MAX, |size| size.0)
     }

@@ -1,4 +1,4 @@
-//! Reads values of settings from flags and the file, and writes them as TOML.
+//! Parses values of settings in flags and files, and prints them as TOML.
 
 use super::kind::{Kind, Words};
 use super::rows::Written;
@@ -17,7 +17,7 @@ use std::str::FromStr;
 /// Default port of DNS servers (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
 
-/// Reads a setting's values into `written`. The error says which values are accepted.
+/// Parses the values of a setting into `written`. The error says which values the setting accepts.
 pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
     match kind {
         Kind::Address(slot) => *slot(written) = Some(address(one(texts)?)?),
@@ -170,7 +170,7 @@ fn origin(text: &str) -> Result<OriginUrl, String> {
     Ok(OriginUrl { scheme, host: bare.to_owned(), port })
 }
 
-/// A setting's value in TOML. Returns `None` if the setting has no value.
+/// Prints a setting's value in TOML. Returns `None` if the setting has no value.
 pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
     Some(match kind {
         Kind::Address(slot) => quoted(slot(written).as_ref()?),

@@ -1,16 +1,16 @@
-//! Types for values of settings that are not just a number or a word.
+//! Types for values of settings that are neither a plain number nor a single word.
 
 use foxy_base::ByteSize;
 use foxy_proxy::upstream::Scheme;
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
-/// Where log lines are written.
+/// Destination of log lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     Off,
     Standard,
-    /// Lines are appended to this file.
+    /// foxy appends lines to this file.
     File(PathBuf),
 }
 
@@ -27,7 +27,7 @@ impl Display for Output {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginUrl {
     pub scheme: Scheme,
-    /// Host name or address. An IPv6 address has no brackets here.
+    /// Host name or address. An IPv6 address has no brackets in this field.
     pub host: String,
     pub port: u16,
 }
@@ -43,7 +43,7 @@ impl Display for OriginUrl {
     }
 }
 
-/// Writes a size in the largest unit that gives a whole number, so no precision is lost.
+/// Prints a size in the largest unit that gives a whole number, so that the text is exact.
 pub fn exact(size: ByteSize) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = units.iter().find(|(shift, _)| size.0 != 0 && size.0.trailing_zeros() >= *shift);

@@ -1,4 +1,5 @@
-//! Runs the command as a child process: starts it, forwards signals, and waits for its end.
+//! Runs the command of `foxy run` as a child process: starts it, forwards signals to it, and waits
+//! for its end.
 
 use crate::failure::Failure;
 use std::ffi::OsString;
@@ -8,14 +9,15 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Exit codes of a shell if the command does not exist or cannot be run.
+/// Exit code of a shell if the command does not exist. The next constant is the exit code if the
+/// command cannot run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
-/// If a signal ended the command, a shell returns the signal's number plus this.
+/// If a signal ended the command, a shell exits with the signal's number plus this constant.
 const BY_SIGNAL: i32 = 128;
 
-/// Runs the command to its end and forwards SIGTERM, SIGHUP and SIGINT. An exit code other than 0
-/// becomes [`Failure::Ended`].
+/// Runs `command` to its end, with the environment variables `variables`. Forwards SIGTERM, SIGHUP
+/// and SIGINT. An exit code other than 0 becomes [`Failure::Ended`].
 pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Result<(), Failure> {
     let failed =
         |error: std::io::Error| Failure::Failed(format!("cannot wait for the command: {error}"));
@@ -51,7 +53,8 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether the terminal sends its signals to the child too, because both are in the foreground.
+/// Whether foxy runs in the foreground of a terminal. If so, the terminal sends its signals to the
+/// child too.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())
@@ -60,7 +63,7 @@ fn has_terminal() -> bool {
 fn pass_on(child: &Child, signal: rustix::process::Signal) {
     let id = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
     if let Some(id) = id {
-        // Sending fails if the child has just ended. Then no signal is needed.
+        // An error means that the child has just ended, and then it needs no signal.
         let _ = rustix::process::kill_process(id, signal);
     }
 }

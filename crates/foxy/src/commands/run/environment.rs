@@ -1,10 +1,11 @@
-//! Environment variables that make programs use a proxy and trust its certificate authority. A
-//! function passes in the inherited variables.
+//! Environment variables that make programs use a proxy and trust its certificate authority. The
+//! caller passes a function that returns inherited variables, so that tests need no real
+//! environment.
 
 use super::trust::TrustFiles;
 use std::ffi::{OsStr, OsString};
 
-/// Variables for the URL of the proxy.
+/// Variables that contain the URL of the proxy.
 const PROXY: &[&str] = &[
     "http_proxy",
     "https_proxy",
@@ -20,7 +21,7 @@ const PROXY: &[&str] = &[
     "YARN_HTTPS_PROXY",
 ];
 
-/// Variables for a file with all trusted certificate authorities.
+/// Variables that contain the path of a file with all trusted certificate authorities.
 const BUNDLE: &[&str] = &[
     "SSL_CERT_FILE",
     "CURL_CA_BUNDLE",
@@ -29,8 +30,8 @@ const BUNDLE: &[&str] = &[
     "GIT_SSL_CAINFO",
     "CARGO_HTTP_CAINFO",
     "NODE_EXTRA_CA_CERTS",
-    // The npm setting overrides Node's trust, and npm's configuration file may contain this
-    // setting.
+    // npm's own setting replaces the authorities of Node.js, and a user's configuration file may
+    // contain it. So foxy sets it too.
     "npm_config_cafile",
     "NPM_CONFIG_CAFILE",
     "YARN_HTTPS_CA_FILE_PATH",
@@ -43,12 +44,12 @@ const BUNDLE: &[&str] = &[
     "PERL_LWP_SSL_CA_FILE",
 ];
 
-/// Variables with the hosts to reach without a proxy. They list this machine, because foxy does not
-/// forward to it.
+/// Variables that list hosts which programs reach without a proxy. foxy adds this machine, because
+/// foxy does not forward requests to it.
 const PAST: &[&str] = &["no_proxy", "NO_PROXY"];
 const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 
-/// Variables that may name another proxy, which was set before.
+/// Inherited variables that may already name a proxy.
 pub const EARLIER: &[&str] =
     &["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"];
 
@@ -58,7 +59,7 @@ pub struct ProxyAddress<'a> {
     pub port: u16,
 }
 
-/// The variables to set. `trust` is given if the proxy intercepts TLS.
+/// Returns the variables to set. `trust` is `Some` if the proxy intercepts TLS.
 pub fn variables(
     proxy: ProxyAddress<'_>,
     trust: Option<&TrustFiles>,
@@ -83,7 +84,7 @@ pub fn variables(
         java.push(" -Djavax.net.ssl.trustStoreType=JKS -Djavax.net.ssl.trustStore=");
         java.push(&trust.java);
     }
-    // If an option appears twice, Java uses the later value.
+    // The new options come last: if an option appears twice, Java uses the last value.
     set.push(("JAVA_TOOL_OPTIONS", joined(inherited("JAVA_TOOL_OPTIONS"), " ", &java)));
     set
 }

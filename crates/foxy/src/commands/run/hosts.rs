@@ -1,9 +1,10 @@
-//! Hosts that `foxy run` caches by default: public package registries whose files never change
-//! under the same name. Hosts with private pages or repositories are not listed.
+//! Hosts whose HTTPS downloads `foxy run` caches by default. They are public package registries,
+//! and never change a file under the same name. Hosts with private pages or repositories are not in
+//! the list.
 
 use foxy_proxy::intercept::HostPattern;
 
-/// Hosts, each with the programs that download from it.
+/// Each host, with the programs that download from it.
 const REGISTRIES: &[(&str, &str)] = &[
     ("pypi.org", "pip, uv, poetry"),
     ("files.pythonhosted.org", "pip, uv, poetry"),

@@ -1,6 +1,6 @@
-//! `foxy run -- CMD…`: runs a command with foxy as its proxy. Next time, its HTTPS downloads come
-//! from the cache. The proxy runs in this process and ends with the command, unless `--proxy` names
-//! another proxy.
+//! `foxy run -- CMD…`: runs a command with foxy as its proxy. A second run gets its HTTPS downloads
+//! from the cache. The proxy runs in this process, and ends with the command. With `--proxy`, the
+//! command uses a running proxy instead.
 
 mod child;
 mod environment;
@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trust::{TrustFiles, Trusted};
 
-/// Time limit for connecting to the proxy of `--proxy`.
+/// Time limit to connect to the proxy of `--proxy`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Keys of the settings that are useful for a single command.
+/// Settings, by key, that `foxy run` offers as flags.
 const SETTINGS: &[&str] = &[
     "store",
     "size",
@@ -113,7 +113,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-/// Runs the command with a proxy that is already running.
+/// Runs the command with the proxy of `--proxy`, which is already running.
 fn run_with_proxy_at(
     address: &str,
     matches: &ArgMatches,
@@ -147,14 +147,14 @@ fn certificate(folder: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::Unusable(format!("{}: {error}", path.display())))
 }
 
-/// Files with authorities that sign for origin servers. The command trusts them too, because
-/// tunnels may lead directly to these servers.
+/// Returns the files of `--origin-ca`, whose authorities sign for origin servers. The command must
+/// trust them too, because it reaches some servers through tunnels without interception.
 fn further_authorities(matches: &ArgMatches) -> Vec<PathBuf> {
     matches.get_many::<OsString>("origin-ca").into_iter().flatten().map(PathBuf::from).collect()
 }
 
-/// Runs the command with environment variables that name `proxy` and trust `authority`, which is in
-/// PEM.
+/// Runs the command with environment variables that select `proxy` and trust `authority` (a
+/// certificate in PEM).
 fn in_environment(
     command: &[OsString],
     proxy: ProxyAddress<'_>,

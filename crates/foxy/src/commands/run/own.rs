@@ -1,5 +1,5 @@
-//! Runs a proxy for one command in this process, with its own settings, store and certificate
-//! authority.
+//! Runs a proxy in this process for the command of `foxy run`, with its own settings, store and
+//! certificate authority.
 
 use super::environment::ProxyAddress;
 use super::tally::Tally;
@@ -23,17 +23,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Validity of an authority whose key exists only in this process.
+/// Validity of an authority that is created for one run. Its key is only in the memory of this
+/// process.
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
-/// At most this many simultaneous commands have a store each.
+/// Number of simultaneous `foxy run` commands that get their own store.
 const MAX_STORES: usize = 8;
 
-/// How long open requests may still run after the command has ended. The time is short because no
-/// client needs their answers any more.
+/// Time for which requests may continue after the command has ended. It is short because no client
+/// waits for their responses.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
-/// Runs the command with its own proxy.
+/// Runs the command with its own proxy, and prints the summary at its end.
 pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Result<(), Failure> {
     let (settings, locked) = settings(matches, machine)?;
     let RunAuthority { authority, pem, hosts } = RunAuthority::open(matches)?;
@@ -67,9 +68,10 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// The usual settings, but with a free loopback port, a separate store, and no output, because
-/// standard output belongs to the command. The configuration file is not read, because it is for
-/// `foxy serve`. Also returns the locked folder of the store, unless the arguments name a store.
+/// Returns the default settings with three changes: a free loopback port, a separate store, and no
+/// output, because standard output belongs to the command. The configuration file is not read,
+/// because it is for `foxy serve`. The second value is the locked folder of the store. It is `None`
+/// if the arguments name a store.
 fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
     let machine =
@@ -102,8 +104,8 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     Ok((settings, locked))
 }
 
-/// Locks the first store that no other command uses. Returns `None` if all are in use. Commands
-/// that run one after another use the same store.
+/// Locks the first store that no other command uses. Returns `None` if all [`MAX_STORES`] stores
+/// are in use. Commands that run one after another use the same store.
 fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     for number in 1..=MAX_STORES {
         match Root::open(&numbered(first, number)) {
@@ -115,7 +117,7 @@ fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     Ok(None)
 }
 
-/// The folder of store `number`. The first store has the name without a number.
+/// Returns the folder of the store with this number. The name of the first store has no number.
 fn numbered(first: &Path, number: usize) -> PathBuf {
     let mut name = first.as_os_str().to_owned();
     if number > 1 {
@@ -126,13 +128,14 @@ fn numbered(first: &Path, number: usize) -> PathBuf {
 
 struct RunAuthority {
     authority: Authority,
-    /// The certificate of the authority in PEM.
+    /// Certificate of the authority in PEM.
     pem: String,
     hosts: Vec<HostPattern>,
 }
 
 impl RunAuthority {
-    /// Opens the authority of `--ca` for all its hosts, or creates an authority for this run.
+    /// Opens the authority of `--ca`, to sign for all its permitted hosts. Without `--ca`, creates
+    /// an authority for this run.
     fn open(matches: &ArgMatches) -> Result<Self, Failure> {
         let now = clock::wall();
         let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();

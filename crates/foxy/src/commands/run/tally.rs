@@ -1,4 +1,5 @@
-//! Counts of requests and hits while a command runs, and the summary at its end.
+//! Counts requests and hits while the command of `foxy run` is running, and prints a summary at its
+//! end.
 
 use foxy_base::ByteSize;
 use foxy_proxy::core::counters::Counter;
@@ -7,7 +8,7 @@ use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::server::Gauges;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// CONNECT does not count: the requests inside it do.
+/// Counters of requests. A CONNECT request does not count, but the requests inside its tunnel do.
 #[derive(Debug, Default)]
 pub struct Tally {
     requests: AtomicU64,

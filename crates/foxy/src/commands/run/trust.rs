@@ -1,5 +1,5 @@
-//! Writes files that make a command trust one more certificate authority. The files are in a
-//! private folder, contain no key, and are removed at the end.
+//! Writes files that make a command trust an additional certificate authority. The files are in a
+//! private folder and contain no private key. foxy removes them at the end.
 
 use crate::failure::Failure;
 use crate::temporary::Temporary;
@@ -9,13 +9,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub struct TrustFiles {
-    /// All authorities in one PEM file.
+    /// File with all trusted authorities in PEM.
     pub bundle: PathBuf,
-    /// All authorities in Java's format.
+    /// File with all trusted authorities in Java's format (JKS).
     pub java: PathBuf,
-    /// A start-up file for wget, because wget may have no environment variable for authorities.
+    /// Start-up file for wget, because some versions of wget read no environment variable for
+    /// authorities.
     pub wget: PathBuf,
-    /// A configuration file for apt.
+    /// Configuration file for apt.
     pub apt: PathBuf,
 }
 
@@ -31,17 +32,17 @@ impl TrustFiles {
 }
 
 pub struct Trusted<'a> {
-    /// The certificate of the new authority in PEM.
+    /// Certificate of the additional authority in PEM.
     pub authority: &'a str,
-    /// PEM files of further authorities.
+    /// Paths of PEM files with more authorities to trust.
     pub further: &'a [PathBuf],
-    /// The existing start-up files of wget and apt. The new files replace these files and include
-    /// their content.
+    /// Existing start-up files of wget and apt. The new files replace them, and include their
+    /// content.
     pub replaced: [Option<PathBuf>; 2],
 }
 
-/// Writes the [`TrustFiles`] into a new folder. The folder is removed when the returned value is
-/// dropped.
+/// Writes all files of [`TrustFiles`] into a new folder. Dropping the returned value removes the
+/// folder.
 pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
     let name = format!("foxy-run-{}-{:x}", std::process::id(), clock::wall().0);
     let folder = std::env::temp_dir().join(name);
@@ -76,7 +77,8 @@ pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
     Ok(folder)
 }
 
-/// All authorities in PEM: the system's, the further authorities and the new authority.
+/// Returns all trusted authorities in PEM: those of the system, of `further`, and the additional
+/// authority.
 fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
     let lines = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
     let mut bundle = String::new();
@@ -98,12 +100,12 @@ fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
 
 const JKS_MAGIC: u32 = 0xfeed_feed;
 const JKS_VERSION: u32 = 2;
-/// Type of an entry in Java's format: a certificate without a key.
+/// Type of a JKS entry that contains a certificate without a key.
 const JKS_TRUSTED_ENTRY: u32 = 2;
 
-/// A file of trusted certificates that every Java version can read: format JKS, version 2,
-/// big-endian. The digest at its end is left out, because Java checks it only if a password is
-/// given.
+/// Builds a file of trusted certificates that every Java version can read (format JKS, version 2,
+/// big-endian). The digest at the end is missing. Java checks the digest only if the user gives a
+/// password.
 fn trust_store(certificates: &[&[u8]], now: WallTime) -> Vec<u8> {
     let mut store = Vec::new();
     let number = |store: &mut Vec<u8>, value: u32| store.extend_from_slice(&value.to_be_bytes());

@@ -1,4 +1,4 @@
-//! `foxy store`: inspects and measures a store without a proxy.
+//! `foxy store`: inspects and benchmarks a store without a proxy.
 
 mod inspect;
 
@@ -14,7 +14,7 @@ pub fn command() -> Command {
         .subcommands(bench())
 }
 
-/// The measuring command of the lab, if the lab is part of this build.
+/// Returns the command `foxy store bench`. Returns `None` if this build does not contain the lab.
 fn bench() -> Option<Command> {
     #[cfg(feature = "lab")]
     return Some(foxy_lab_cli::store_bench::command());

@@ -1,5 +1,5 @@
-//! The three formats of the access log. Text that a client or an origin chooses is escaped, so no
-//! request can forge a line, a field or a terminal command.
+//! The three formats of the access log. foxy escapes all text that clients and origins choose, so
+//! that no request can forge a line, a field or a terminal control sequence.
 
 use foxy_base::CivilTime;
 use foxy_proxy::request::access::{AccessRecord, CutReason};
@@ -27,7 +27,7 @@ impl AccessFormat {
         }
     }
 
-    /// Appends a line for the record.
+    /// Appends the line for a finished request to `out`.
     pub fn write(self, line: &AccessRecord<'_>, out: &mut Vec<u8>) {
         let written = match self {
             Self::Squid => squid(line, out),
@@ -38,8 +38,8 @@ impl AccessFormat {
     }
 }
 
-/// Avoids Rust's formatting code where that is easy, because this runs on the worker for every
-/// request.
+/// Writes a line in Squid's format. Avoids Rust's formatting macros where possible, because the
+/// worker runs this code for every request.
 fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     decimal(line.end.seconds(), 1, b' ', out);
     out.push(b'.');
@@ -89,7 +89,8 @@ fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The host to which the request was forwarded. Empty if it was not forwarded.
+/// Returns the host that received the request. Returns empty text if foxy did not forward the
+/// request.
 fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
         return b"";
@@ -101,7 +102,7 @@ fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     }
 }
 
-/// Suffix of Squid's result code for an answer that was cut short.
+/// Returns the suffix of Squid's result code for a response that ended early.
 const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     match cut {
         None => "",
@@ -111,7 +112,7 @@ const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     }
 }
 
-/// Squid's result code. A request that ended before its result was known counts as a miss.
+/// Returns Squid's result code. A request that ended before the cache lookup counts as a miss.
 fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     match line.outcome {
         CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_))
@@ -123,8 +124,8 @@ fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     }
 }
 
-/// The status code with nginx's additions: 499 if the client left, 444 if the server closed the
-/// connection.
+/// Returns the status code. As in nginx, 499 means that the client closed the connection early, and
+/// 444 that foxy closed it.
 const fn combined_status(line: &AccessRecord<'_>) -> u16 {
     match line.cut {
         Some(CutReason::ClientLeft) => 499,
@@ -133,7 +134,7 @@ const fn combined_status(line: &AccessRecord<'_>) -> u16 {
     }
 }
 
-/// Writes the absolute URL.
+/// Writes the absolute URL of the request.
 fn url(
     line: &AccessRecord<'_>,
     escape: fn(&[u8], &mut Vec<u8>) -> std::io::Result<()>,
@@ -145,7 +146,7 @@ fn url(
     if line.url == b"*" { Ok(()) } else { escape(line.url, out) }
 }
 
-/// Writes `text` with every byte except visible ASCII as `%XX`. Empty text becomes `-`.
+/// Writes `text`. Each byte that is not visible ASCII becomes `%XX`. Empty text becomes `-`.
 fn percent(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     if text.is_empty() {
         out.push(b'-');
@@ -178,8 +179,8 @@ fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes `text` like Apache: escapes quotes and backslashes, and writes bytes outside printable
-/// ASCII as `\xhh`.
+/// Writes `text` as Apache does. Escapes quotes and backslashes, and writes each byte outside
+/// printable ASCII as `\xhh`.
 fn backslash(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
     for &byte in text {
         match byte {
@@ -229,8 +230,8 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a JSON member with a string of printable ASCII, or null. Bytes that are not UTF-8 become
-/// U+FFFD.
+/// Writes a JSON member whose value is a string in printable ASCII, or null if `value` is `None`.
+/// Invalid UTF-8 becomes U+FFFD.
 fn text(name: &str, value: Option<&[u8]>, out: &mut Vec<u8>) -> std::io::Result<()> {
     write!(out, ",\"{name}\":")?;
     let Some(value) = value else { return out.write_all(b"null") };

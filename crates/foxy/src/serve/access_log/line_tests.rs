@@ -1,4 +1,4 @@
-//! Tests that log lines have the exact expected bytes, also for hostile requests.
+//! Tests the exact bytes of log lines, including lines for hostile requests.
 
 use super::*;
 use foxy_base::WallTime;

@@ -1,5 +1,5 @@
-//! The access log. A worker formats each record as a line, and another thread writes the lines. The
-//! signal SIGHUP makes foxy open the file again.
+//! The access log. The worker of a request formats the line, and a separate thread writes it. On
+//! SIGHUP foxy opens the file again.
 
 mod line;
 pub mod queue;
@@ -44,7 +44,7 @@ pub struct OpenLog {
     pub writer: LogWriter,
 }
 
-/// Opens the access log. Returns `None` if the log is off.
+/// Opens the access log of the settings. Returns `None` if the setting is `off`.
 pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     let output = settings.operation.access_log.clone();
     let file: Sink = match &output {
@@ -69,7 +69,8 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     Ok(Some(OpenLog { sink, queue, writer }))
 }
 
-/// Opens the output again. After an error, foxy warns and continues with the old output.
+/// Opens the output again. If that fails, the caller keeps the old output, and this function prints
+/// a warning.
 fn reopen(output: &Output) -> std::io::Result<Sink> {
     match output {
         Output::Off | Output::Standard => Ok(Box::new(std::io::stdout())),

@@ -1,6 +1,6 @@
-//! Passes log lines from the workers to the log file. Each worker appends to its own bounded
-//! buffer, and one thread empties all buffers. A worker never waits for the thread. Lines that do
-//! not fit are dropped and counted.
+//! Passes log lines from the workers to the thread that writes the log file. Each worker appends to
+//! its own bounded buffer. A worker never waits for the thread. If a buffer is full, foxy drops
+//! lines and counts them.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MAX_BUFFER_BYTES: usize = 4 << 20;
-/// Longest time that a line waits in a buffer, if the output is fast enough.
+/// Interval at which the thread writes the buffers. A line waits at most this long if the output is
+/// fast enough.
 const WRITE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -20,7 +21,8 @@ pub struct LogQueue {
     unwritten: AtomicU64,
 }
 
-/// Numbers the threads that append lines. Each has its own buffer if there are enough buffers.
+/// Number of threads that have appended lines. This number selects a buffer for the next new
+/// thread.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -41,7 +43,7 @@ impl LogQueue {
         }
     }
 
-    /// Appends a line with its line end. If the buffer is full, drops the line.
+    /// Appends a line that includes its line break. Drops the line if the buffer is full.
     pub fn push(&self, line: &[u8]) {
         let index = THREAD.with(|thread| thread % self.buffers.len());
         let mut buffer = lock(&self.buffers[index]);
@@ -52,12 +54,12 @@ impl LogQueue {
         }
     }
 
-    /// Number of lines dropped because a buffer was full.
+    /// Returns the number of lines that were dropped because a buffer was full.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Number of lines lost because the file could not be written.
+    /// Returns the number of lines that were lost because the file could not be written.
     pub fn unwritten(&self) -> u64 {
         self.unwritten.load(Ordering::Relaxed)
     }
@@ -74,10 +76,10 @@ struct WriterRequests {
 }
 
 pub type Sink = Box<dyn Write + Send>;
-/// Opens the output again.
+/// Function that opens the output of the log again.
 pub type Opener = Box<dyn Fn() -> std::io::Result<Sink> + Send>;
 
-/// The thread that writes the lines.
+/// Handle of the thread that writes the lines. Drop writes the remaining lines.
 #[derive(Debug)]
 pub struct LogWriter {
     requests: Arc<WriterRequests>,
@@ -85,7 +87,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Starts the thread. It writes to `sink` until `open` returns another output.
+    /// Starts the thread. It writes to `sink`. After [`LogWriter::reopen`], it writes to the output
+    /// that `open` returns.
     pub fn start(queue: Arc<LogQueue>, sink: Sink, open: Opener) -> std::io::Result<Self> {
         let requests = Arc::new(WriterRequests::default());
         let shared = Arc::clone(&requests);
@@ -95,14 +98,15 @@ impl LogWriter {
         Ok(Self { requests, thread: Some(thread) })
     }
 
-    /// Makes the thread open its output again, after it has written the lines that are queued now.
+    /// Tells the thread to open its output again. The thread first writes the lines that are in the
+    /// buffers now.
     pub fn reopen(&self) {
         self.requests.reopen.store(true, Ordering::Release);
     }
 }
 
 impl Drop for LogWriter {
-    /// Writes the queued lines and ends the thread.
+    /// Writes the remaining lines, and waits for the end of the thread.
     fn drop(&mut self) {
         self.requests.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {

@@ -1,5 +1,6 @@
-//! Messages about destinations that the proxy refused. Each cause and host is reported once, and
-//! only a few at a time. Workers only record them.
+//! Collects messages about destinations that the proxy refused. It reports each pair of cause and
+//! host once, and only a few pairs at a time. Workers only add to the collection; another task
+//! prints.
 
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -7,9 +8,11 @@ use foxy_proxy::upstream::DestinationRefusal;
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Largest number of messages to print. Further messages are dropped until these are printed.
+/// Largest number of messages that wait to be printed. While this many wait, new messages are
+/// dropped.
 const MAX_WAITING_MESSAGES: usize = 4;
-/// Number of causes and hosts to remember. If there are more, all are forgotten and reported again.
+/// Number of pairs of cause and host that are remembered. Beyond this number, all pairs are
+/// forgotten and can be reported again.
 const MAX_REMEMBERED: usize = 256;
 const MAX_HOST_CHARACTERS: usize = 100;
 
@@ -39,7 +42,7 @@ impl AccessSink for RefusedDestinations {
 }
 
 impl RefusedDestinations {
-    /// Removes and returns the messages to print now.
+    /// Removes all waiting messages, and returns them for printing.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.noted().waiting)
     }
@@ -73,7 +76,7 @@ impl RefusedDestinations {
     }
 }
 
-/// The host with characters that are safe to print on a terminal.
+/// Returns the host as text that is safe to print on a terminal.
 fn printable(host: &[u8]) -> String {
     let shown = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' };
     host.iter().take(MAX_HOST_CHARACTERS).map(shown).collect()

@@ -1,5 +1,5 @@
-//! Access to the admin server: its token, and checks against requests by web pages. Some web pages
-//! point their own host name to this machine (DNS rebinding), so the host is checked too.
+//! Access control of the admin server: the token, and protection against requests by web pages. The
+//! host is checked because a web page can point its own host name to this machine (DNS rebinding).
 
 use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
@@ -7,7 +7,7 @@ use foxy_proxy::core::token::{MIN_TOKEN_BYTES, Token};
 use foxy_proxy::intercept::{HostName, HostPattern};
 use std::path::Path;
 
-/// Request fields that show where a request comes from and for which host it is.
+/// Header fields that say where a request comes from and which host it is for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Claims<'a> {
     pub host: Option<&'a [u8]>,
@@ -16,11 +16,11 @@ pub struct Claims<'a> {
     pub sec_fetch_site: Option<&'a [u8]>,
 }
 
-/// Why the admin server refuses a request.
+/// Reason why the admin server refuses a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessRefusal {
     RepeatedHost,
-    /// The host is no address, not `localhost` and not in `admin-hosts`.
+    /// The `Host` field is not an address, not `localhost`, and not in `admin-hosts`.
     Host,
     WebPage,
 }
@@ -46,7 +46,8 @@ impl AccessRefusal {
     }
 }
 
-/// Checks a request. A request without `Host` is accepted, because no browser sends one.
+/// Decides whether the admin server accepts a request. A request without a `Host` field is
+/// accepted, because no browser sends such a request.
 pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefusal> {
     if claims.has_second_host {
         return Err(AccessRefusal::RepeatedHost);
@@ -58,7 +59,7 @@ pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefu
     if claims.origin.is_some() || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
 }
 
-/// Whether a host, with or without a port, is an address, `localhost` or in the list.
+/// Whether `host` is an address, `localhost` or in `hosts`. `host` may include a port.
 fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     let Ok(text) = std::str::from_utf8(host) else { return false };
     let bare = match text.rsplit_once(':') {
@@ -75,12 +76,12 @@ fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     }
 }
 
-/// Reads the token for the admin server and for the PURGE method.
+/// Reads the token that protects the admin server and the PURGE method.
 pub fn read_token(path: &Path) -> Result<Token, Failure> {
     Ok(Token::new(&read_token_word(path)?).expect("`read_token_word` has checked it"))
 }
 
-/// Reads the token as text, so that a command can send it.
+/// Reads the token as text. A foxy command sends this text to the admin server.
 pub fn read_token_word(path: &Path) -> Result<String, Failure> {
     let name = path.display();
     let unusable =

@@ -1,4 +1,4 @@
-//! The `/metrics` page: counters and gauges in Prometheus' text format, version 0.0.4.
+//! Builds the page `/metrics`: counters and gauges in Prometheus' text format, version 0.0.4.
 
 use crate::serve::access_log::queue::LogQueue;
 use foxy_proxy::core::counters::Counter;
@@ -8,25 +8,25 @@ use std::fmt::{Display, Write};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// A number that starts at zero and only grows. The name ends in `_total`.
+    /// A value that starts at zero and only grows. Its name ends in `_total`.
     Counter,
     Gauge,
 }
 
-/// A metrics page that is built one family of metrics at a time.
+/// A metrics page under construction. A family consists of all samples with the same metric name.
 #[derive(Debug, Default)]
 pub struct Exposition {
     text: String,
 }
 
 impl Exposition {
-    /// Adds a family with a single sample without labels.
+    /// Adds a family that has one sample and no labels.
     pub fn single(&mut self, name: &str, kind: FamilyKind, help: &str, value: impl Display) {
         self.family(name, kind, help, [(&[] as &[(&str, &str)], value)]);
     }
 
-    /// Adds a family. Each sample is a pair of labels and a value. A family without samples is left
-    /// out.
+    /// Adds a family. Each sample consists of labels and a value. Without samples, nothing is
+    /// added.
     pub fn family<'a, V: Display>(
         &mut self,
         name: &str,
@@ -58,7 +58,7 @@ impl Exposition {
         writeln!(self.text, "{line}").expect("a String takes all");
     }
 
-    /// Adds the proxy's gauges, and its counters as sums over the workers.
+    /// Adds the metrics of the proxy. Counters are sums over all workers.
     pub fn proxy(&mut self, proxy: &Gauges) {
         for counter in Counter::ALL {
             let name = format!("foxy_proxy_{}_total", counter.name());
@@ -73,8 +73,9 @@ impl Exposition {
         self.single("foxy_proxy_connections_open", FamilyKind::Gauge, help, proxy.connections());
     }
 
-    /// Adds the stores' counters and gauges, with one sample per store. `snapshots` pairs a folder
-    /// with its measures, which have the same order in every snapshot.
+    /// Adds the metrics of all stores, with one sample for each store. Each entry of `snapshots`
+    /// contains a store's folder and its measures. All entries must list the same measures in the
+    /// same order.
     pub fn stores(&mut self, snapshots: &[(String, Vec<Measure>)]) {
         let Some((_, first)) = snapshots.first() else { return };
         let labels: Vec<_> =
@@ -94,7 +95,7 @@ impl Exposition {
         }
     }
 
-    /// Adds for each store whether it is out of use.
+    /// Adds a gauge that is 1 for each store that is out of use.
     pub fn out_of_use(&mut self, stores: &[(&str, bool)]) {
         let help = "1 if the store was taken out of use because its disk failed again and again; \
                     the others take its URLs.";

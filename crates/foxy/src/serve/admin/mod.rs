@@ -1,5 +1,5 @@
-//! The admin server: metrics, a health check, purges and explanations over plain HTTP/1.1. One
-//! request per connection. It shares no code and no thread with the proxy's handling of requests.
+//! The admin server: metrics, a health check, purges and explanations over plain HTTP/1.1. Each
+//! connection carries one request. The server shares no HTTP code and no thread with the proxy.
 
 pub mod access;
 pub mod metrics;
@@ -26,7 +26,7 @@ const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_FIELDS: usize = 64;
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: usize = 64;
-/// Pause before the next accept after the system has run out of file descriptors.
+/// Pause before the next accept if the system has no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 \
@@ -37,23 +37,23 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A future that stays on its thread.
+/// A future that is not sent to another thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// The parts of the running proxy that the admin server needs.
+/// The running proxy, as the admin server sees it.
 pub trait Operated {
     fn metrics(&self) -> String;
-    /// Reasons why foxy is not healthy. Empty if there are none.
+    /// Returns the reasons why foxy is not healthy. Returns an empty list if foxy is healthy.
     fn troubles(&self) -> Vec<String>;
-    /// Host names that are accepted in addition to addresses and `localhost`.
+    /// Returns the host names that `Host` may contain, in addition to addresses and `localhost`.
     fn hosts(&self) -> &[HostPattern];
     fn token(&self) -> Option<&Token>;
-    /// Purges stored responses. Returns the number of the last purge.
+    /// Purges stored responses. Returns the number of the newest purge.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
 }
 
-/// Serves until the future is dropped. Must run inside a `LocalSet`.
+/// Accepts and answers requests until the future is dropped. Must run inside a Tokio `LocalSet`.
 pub async fn run(listener: TcpListener, operated: Rc<dyn Operated>) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
@@ -86,7 +86,8 @@ async fn exchange(
     };
     stream.write_all(&answer).await?;
     stream.shutdown().await?;
-    // Closing with unread bytes would reset the connection, and the reset may destroy the answer.
+    // Reads the rest of the request first. Otherwise the close would reset the connection, and the
+    // client could lose the response.
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
@@ -127,7 +128,7 @@ impl Request<'_> {
     }
 }
 
-/// The response to the bytes read so far. Returns `None` if the request is incomplete.
+/// Returns the response to the bytes in `read`. Returns `None` if the request is not complete yet.
 async fn answer(read: &[u8], peer: IpAddr, operated: &dyn Operated) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -222,8 +223,8 @@ async fn explain(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     }
 }
 
-/// Decides whether a request may change anything or see what is stored. If a token is configured,
-/// the request needs it. Otherwise it must come from this machine.
+/// Checks whether the client may change or see stored responses. If a token is configured, the
+/// request must contain the token. Otherwise the client must be on this machine.
 fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u8>> {
     match operated.token() {
         Some(token)

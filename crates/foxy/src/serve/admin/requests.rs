@@ -1,5 +1,5 @@
-//! Reads requests to `/purge` and `/explain` from queries and bodies, and writes explanations as
-//! JSON. `access` decides who may send these requests.
+//! Parses requests to `/purge` and `/explain`, and writes explanations as JSON. The module `access`
+//! decides which clients may send these requests.
 
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
 use foxy_proxy::core::outcome::HitSource;
@@ -15,8 +15,8 @@ pub struct PurgeRequest {
 }
 
 impl PurgeRequest {
-    /// Reads the query if there is one, otherwise the JSON body. The error says how to write the
-    /// request.
+    /// Parses the query of the URL, or the JSON body if there is no query. The error tells the user
+    /// how to write the request.
     pub fn read(query: Option<&str>, body: &[u8]) -> Result<Self, String> {
         let pairs = match query {
             Some(query) => query_pairs(query)?,
@@ -94,13 +94,13 @@ fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExplainRequest {
     pub url: String,
-    /// Additional header fields of the request to explain.
+    /// Additional header fields of the request that foxy explains.
     pub fields: Vec<(String, String)>,
 }
 
 impl ExplainRequest {
-    /// Reads a query with one `url` and any number of `field=Name: value`. The error says how to
-    /// write the query.
+    /// Parses a query with one `url` and any number of `field=Name: value`. The error tells the
+    /// user how to write the query.
     pub fn read(query: Option<&str>) -> Result<Self, String> {
         let mut url = None;
         let mut fields = Vec::new();
@@ -131,7 +131,7 @@ impl ExplainRequest {
     }
 }
 
-/// Reads a header line such as `Accept-Language: de`.
+/// Parses a header line such as `Accept-Language: de`. Returns its name and value.
 pub fn header_field(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
     match parts {
@@ -153,7 +153,7 @@ fn stored_json(shown: &Shown) -> Value {
     })
 }
 
-/// Names and decoded values of a query, in order.
+/// Returns the pairs of name and decoded value in a query, in order.
 fn query_pairs(query: &str) -> Result<Vec<(String, String)>, String> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let pairs = parts.map(|part| part.split_once('=').unwrap_or((part, "")));
@@ -167,7 +167,7 @@ fn decode(text: &str) -> Result<String, String> {
     bytes.extend_from_slice(parts.next().unwrap_or("").as_bytes());
     for part in parts {
         let (digits, rest) = part.split_at_checked(2).ok_or_else(wrong)?;
-        // `from_str_radix` alone would also accept a sign.
+        // This check is needed because `from_str_radix` accepts a sign.
         let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte =
             u8::from_str_radix(digits, 16).ok().filter(|_| is_hexadecimal).ok_or_else(wrong)?;
@@ -177,7 +177,7 @@ fn decode(text: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{text:?} is not UTF-8"))
 }
 
-/// Encodes a value for use in a query.
+/// Percent-encodes a value for a query.
 pub fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/".contains(&byte);
     let encoded =

@@ -1,4 +1,4 @@
-//! Tests of the admin server: its pages, limits and refusals.
+//! Tests the pages, the limits and the refusals of the admin server.
 
 use super::*;
 use foxy_proxy::explain::Step;

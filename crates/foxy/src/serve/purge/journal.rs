@@ -1,6 +1,6 @@
-//! The purge list on disk, with a copy in each store's folder. One thread writes all copies. A
-//! purge takes effect once one copy is durable; otherwise it is refused.
-//! `foxy_proxy::cache::purge::journal` describes the bytes.
+//! The purge list on disk. The folder of each store contains a copy of the list. One thread writes
+//! all copies. A purge takes effect when at least one copy is durable. If no copy can be written,
+//! the purge is refused. `foxy_proxy::cache::purge::journal` defines the file format.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -21,17 +21,17 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 const MAX_WAITING_PURGES: usize = 1024;
-/// Time between two checks whether the lists still exist.
+/// Interval between checks whether the lists still exist.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A store with a purge list in its folder.
+/// A store whose folder contains a copy of the purge list.
 pub struct BesideStore {
     pub folder: PathBuf,
     pub place: SeriesPlace,
     pub beginning: Option<Beginning>,
 }
 
-/// For each store, the reason why its list cannot be written now.
+/// The last write error of each store's list. `None` if the last write succeeded.
 #[derive(Clone, Default)]
 struct ListHealth(Arc<Mutex<Vec<Option<WriteError>>>>);
 
@@ -55,8 +55,8 @@ impl ListHealth {
     }
 }
 
-/// Opens the lists in the folders of these stores. Fails if another process has a list open, if an
-/// outdated list can be neither written nor removed, or if the thread cannot start.
+/// Opens the purge lists in the folders of `stores`. Fails if another process has a list open, or
+/// the thread cannot start. Also fails if an outdated list can be neither replaced nor removed.
 pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));
@@ -122,7 +122,7 @@ fn refusal(folder: &Path, why: WriteError) -> Failure {
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
 }
 
-/// Warns about lost lists and their consequences.
+/// Warns about lost purge lists, and about stored responses that foxy forgets because of them.
 fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<ForgottenReason>) {
     for (store, ListedStore { found, may_hold, .. }) in stores.iter().zip(listed) {
         let text = match (forgotten, found) {
@@ -171,11 +171,11 @@ impl PurgeKeeper for Keeper {
     }
 }
 
-/// The lists as the admin server and the health check see them.
+/// Handle to the purge lists, for the admin server and the health check.
 #[derive(Clone, Default)]
 pub struct Lists {
     health: ListHealth,
-    /// Dangling if there are no stores, or when no more purges can arrive.
+    /// Cannot be upgraded if there are no stores, or if the proxy accepts no more purges.
     keeper: Weak<Keeper>,
 }
 
@@ -184,9 +184,9 @@ impl Lists {
         self.health.trouble(store)
     }
 
-    /// Records in the lists of all other stores that `stores` are out of use, then calls
-    /// `when_durable`. If a list cannot be written or too many tasks wait, there is no call. The
-    /// caller may try again.
+    /// Records in the lists of all other stores that `stores` are out of use. Calls `when_durable`
+    /// when all these lists are on disk. If a list cannot be written, or too many tasks wait, there
+    /// is no call and the caller may retry.
     pub fn take_out(&self, stores: Vec<usize>, when_durable: WhenDurable) {
         if let Some(keeper) = self.keeper.upgrade() {
             drop(keeper.0.try_send(ListTask::TakeOut(stores, when_durable)));
@@ -197,20 +197,20 @@ impl Lists {
 struct Listed {
     list: PurgeList,
     place: SeriesPlace,
-    /// Whether the store is out of use. Its list is then not changed any more.
+    /// Whether the store is out of use. foxy no longer writes the list of such a store.
     is_out: bool,
 }
 
 struct Writer {
     book: Arc<PurgeBook>,
     lists: Vec<Listed>,
-    /// The series of the stores in use, without a position.
+    /// Series of the stores in use. Each list adds the position of its store.
     series: Series,
     health: ListHealth,
 }
 
 impl Writer {
-    /// Runs until no more tasks can arrive. All purges that wait are made durable together.
+    /// Runs until all senders of tasks are dropped. Writes all waiting purges to disk together.
     fn run(mut self, tasks: &Receiver<ListTask>) {
         loop {
             match tasks.recv_timeout(LOOK_INTERVAL) {
@@ -250,8 +250,8 @@ impl Writer {
         (0..self.lists.len()).filter(|&number| !self.lists[number].is_out).collect()
     }
 
-    /// Starts a new set without these stores. Their lists are not changed, so they do not belong to
-    /// the new set.
+    /// Gives the remaining stores a new set number, and writes it to their lists. The lists of
+    /// `stores` keep the old number, so the next start recognizes them as outdated.
     fn take_out(&mut self, stores: &[usize], when_durable: WhenDurable) {
         let mut state = self.series.set;
         self.series.set = split_mix(&mut state);
@@ -272,7 +272,8 @@ impl Writer {
         }
     }
 
-    /// Makes rules durable in one list. They follow the rules in the book.
+    /// Writes `rules` durably to the list with this number. `rules` follow the rules that the book
+    /// already contains.
     fn keep(&mut self, number: usize, rules: &[Rule]) -> Result<(), WriteError> {
         let latest = self.book.latest() + rules.len() as u64;
         let kept = self.lists[number].list.keep(|| self.book.rules(), latest, rules);

@@ -1,4 +1,4 @@
-//! Tests of lists of purges in real folders, with damaged lists and disks that refuse writes.
+//! Tests purge lists in real folders, with damaged lists and with disks that refuse writes.
 
 use super::*;
 use foxy_base::WallTime;
@@ -15,7 +15,7 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
-/// Stores in these folders, which may contain records.
+/// Describes stores in these folders. They may contain records from before this start.
 fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     let beside = |(number, folder): (usize, &PathBuf)| BesideStore {
         folder: folder.clone(),
@@ -28,8 +28,8 @@ fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     paths.iter().enumerate().map(beside).collect()
 }
 
-/// Opens the lists of stores in these folders. A list that is still open acts like the list of
-/// another process.
+/// Opens the purge lists of stores in these folders. A list that the test still has open counts as
+/// the list of another process.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
     open(&beside(paths), FreshNames { era, set: era })
 }
@@ -38,7 +38,7 @@ fn opened(paths: &[PathBuf], era: u64) -> Purges {
     tried(paths, era).unwrap_or_else(|failure| panic!("{failure}")).0
 }
 
-/// Drops `before`, then opens the lists.
+/// Drops `before`, and then opens the lists.
 fn opened_after(before: Purges, paths: &[PathBuf], era: u64) -> Purges {
     drop(before);
     opened(paths, era)
@@ -146,7 +146,7 @@ fn a_purge_that_no_disk_takes_is_refused_and_changes_nothing() {
         "{:?}",
         health.trouble(0)
     );
-    // This is the state after a disk was unmounted and its mount point remains.
+    // Simulates an unmounted disk, whose mount point is an empty folder.
     fs::create_dir(&paths[0]).expect("made");
     assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
     assert_eq!(
@@ -219,7 +219,7 @@ fn the_list_stays_small_when_one_url_is_purged_often() {
     assert_eq!(opened_after(purges, &paths, 6).book.latest(), 300);
 }
 
-/// Takes a store out of use. Returns whether the lists of the other stores durably record this.
+/// Takes a store out of use. Returns whether the lists of all other stores record this durably.
 fn took_out(lists: &Lists, store: usize) -> bool {
     let (sender, receiver) = channel();
     lists.take_out(vec![store], Box::new(move || sender.send(()).expect("somebody waits")));

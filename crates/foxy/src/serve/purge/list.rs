@@ -1,6 +1,6 @@
-//! One copy of the purge list, in a store's folder: reading, appending, rewriting. A write counts
-//! only if the file still has its name and no other process has it, so that the next start finds
-//! it.
+//! One copy of the purge list, in a store's folder: reads it, appends to it, and rewrites it. A
+//! write counts only if the path still names the written file and no other process has it open.
+//! Otherwise the next start could not find the purge.
 
 use foxy_proxy::cache::purge::Rule;
 use foxy_proxy::cache::purge::journal::{self, Journal, Series, Unreliable};
@@ -10,13 +10,13 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// File name of the list in a store's folder.
+/// Name of the list file in a store's folder.
 pub const NAME: &str = "foxy.purges";
-/// File name of a list that is being rewritten.
+/// Name of a list file while foxy rewrites it.
 const NEW_NAME: &str = "foxy.purges.new";
-/// A list is rewritten when it exceeds twice its first length by this many bytes.
+/// foxy rewrites a list when its length exceeds twice its first length by this many bytes.
 pub const MAX_GROWTH_BYTES: u64 = 1 << 20;
-/// Largest list that foxy accepts. foxy never writes a larger list.
+/// Largest list file that foxy reads. foxy never writes a larger file.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 const OWNER_ONLY: u32 = 0o600;
 
@@ -37,10 +37,10 @@ impl FoundList {
     }
 }
 
-/// Why the content of a list cannot be trusted.
+/// Reason why foxy cannot rely on a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsound {
-    /// The path is not a regular file, or the file is far too large.
+    /// The path is not a regular file, or the file is too large.
     NotOurs,
     Unreadable(SystemError),
     /// The content is damaged or may be incomplete.
@@ -57,14 +57,14 @@ impl fmt::Display for Unsound {
     }
 }
 
-/// Why a list cannot be written.
+/// Reason why foxy cannot write a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// Another process has the list open.
     InUse,
-    /// The list was removed or replaced while foxy wrote it.
+    /// Another program removed or replaced the list while foxy wrote it.
     Lost,
-    /// The folder was replaced since start-up, so the list would not be in the store's folder.
+    /// The folder was replaced after start-up, so the list would be in the wrong folder.
     OtherFolder,
     System(SystemError),
 }
@@ -88,11 +88,11 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// A copy of an [`io::Error`] that can be compared.
+/// A comparable copy of an [`io::Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemError {
     Number(i32),
-    /// The kind of an error that has no number.
+    /// An error without an error number of the system. Contains its kind.
     Kind(ErrorKind),
 }
 
@@ -111,7 +111,7 @@ impl fmt::Display for SystemError {
     }
 }
 
-/// Reads the list in a folder. The only error is [`WriteError::InUse`].
+/// Reads the list in `folder`. [`WriteError::InUse`] is the only possible error.
 pub fn read(folder: &Path) -> Result<FoundList, WriteError> {
     let path = folder.join(NAME);
     let unreadable =
@@ -142,13 +142,13 @@ fn refuse_if_in_use(path: &Path) -> Result<(), WriteError> {
     }
 }
 
-/// The list in one folder, open for writing.
+/// The purge list in one folder, open for writing.
 pub struct PurgeList {
     folder: PathBuf,
-    /// The folder that was opened at start-up.
+    /// The folder as it was opened at start-up. A comparison shows whether the folder was replaced.
     home: io::Result<File>,
     series: Series,
-    /// `None` if the file cannot be trusted. The next write then creates a new file.
+    /// The open file. `None` if foxy cannot rely on it; the next write then creates a new file.
     open: Option<OpenList>,
 }
 
@@ -156,12 +156,12 @@ struct OpenList {
     file: File,
     next_block: u32,
     length: u64,
-    /// Length of the list when it was last rewritten.
+    /// Length in bytes after the last rewrite.
     first_length: u64,
 }
 
 impl PurgeList {
-    /// The list of `series` in `folder`. The first write creates a new file.
+    /// Prepares the list of `series` in `folder`. The first write creates a new file.
     pub fn new(folder: PathBuf, series: Series) -> Self {
         Self { home: File::open(&folder), folder, series, open: None }
     }
@@ -176,7 +176,7 @@ impl PurgeList {
         &self.folder
     }
 
-    /// Whether the next start would find everything that was written.
+    /// Whether the next start will find all written rules.
     pub fn is_there(&self) -> bool {
         self.is_at_home()
             && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
@@ -188,8 +188,9 @@ impl PurgeList {
             .is_some_and(|(home, named)| is_same_file(&home, &named))
     }
 
-    /// Makes `rules` durable. They follow the rules that `before` returns, and `latest` is the
-    /// number of the last rule. After an error, the rules may or may not be durable.
+    /// Writes `rules` durably. `before` returns all earlier rules, for the case that the file must
+    /// be rewritten. `latest` is the number of the last rule. After an error, it is unknown whether
+    /// the rules are on disk.
     pub fn keep(
         &mut self,
         before: impl FnOnce() -> Vec<Rule>,
@@ -237,7 +238,7 @@ impl PurgeList {
         Ok(OpenList { file, next_block, length, first_length: length })
     }
 
-    /// Removes the list durably, so that no later start relies on it. A missing list is no error.
+    /// Removes the list durably, so that no later start relies on it. Succeeds if there is no list.
     pub fn remove(&mut self) -> io::Result<()> {
         self.open = None;
         match fs::remove_file(self.folder.join(NAME)) {
@@ -262,7 +263,7 @@ impl OpenList {
         Ok(self)
     }
 
-    /// Whether `path` still names this file, and the file contains everything that was written.
+    /// Whether `path` names this open file, and the file has its full length.
     fn is_at(&self, path: &Path) -> bool {
         match (self.file.metadata(), path.symlink_metadata()) {
             (Ok(ours), Ok(named)) => is_same_file(&ours, &named) && named.len() >= self.length,

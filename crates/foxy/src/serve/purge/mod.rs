@@ -1,5 +1,5 @@
-//! Durable purges: the list in each store's folder, the thread that writes all lists, and the
-//! decision at start-up whether stored responses can be trusted.
+//! Durable purges: the list in each store's folder, and the thread that writes all lists. At
+//! start-up, the lists show whether foxy may use the stored responses.
 
 pub mod journal;
 pub mod list;

@@ -1,34 +1,33 @@
-//! At start-up, decides from the purge lists in the stores' folders whether stored responses can be
-//! trusted.
+//! Decides at start-up whether foxy may use the stored responses. The decision depends on the purge
+//! lists in the stores' folders.
 //!
-//! If a store was not in use while another was, its old responses could come back after a
-//! replacement or purge. So each list records which stores it was used with, and at which position.
-//! Stores that continued without a failed store record a different position.
+//! A store that was missing for some time may contain responses that foxy has replaced or purged
+//! meanwhile. Therefore each list records a position: the place of its store among all stores in
+//! use. After a failed store is taken out of use, the remaining lists record another position.
 
 use crate::serve::purge::list::{FoundList, Unsound};
 use foxy_proxy::cache::purge::journal::{Journal, Series};
 use std::fmt;
 
-/// Random names for a new series of purges and a new set of stores.
+/// Random numbers for a new series of purges and for a new set of stores.
 #[derive(Clone, Copy, Debug)]
 pub struct FreshNames {
     pub era: u64,
     pub set: u64,
 }
 
-/// Why stored responses are not trusted any more.
+/// Reason why foxy discards all stored responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForgottenReason {
     NoList,
-    /// No list can be relied on. Contains the reason for the first list.
+    /// No list is reliable. Contains the reason for the first list.
     Unsound(Unsound),
-    /// Meanwhile, the stores were used with other stores, in another order or with another scheme.
+    /// foxy used the stores together with other stores, in another order, or with another scheme.
     OtherStores,
-    /// The stores were used without a store that was out of use. That store may contain replaced
-    /// responses.
+    /// foxy used the other stores while this store was out of use. Its responses may be outdated.
     OutOfUse,
-    /// Half of the lists or more are missing. Nothing shows whether the other stores were out of
-    /// use.
+    /// At least half of the lists are missing. The remaining lists cannot show whether a store was
+    /// out of use.
     NoWitness,
 }
 
@@ -53,16 +52,16 @@ impl fmt::Display for ForgottenReason {
     }
 }
 
-/// A store's position among the stores, hashed by `foxy_proxy::cache::purge::journal::place`.
+/// Position of a store among all stores, hashed by `foxy_proxy::cache::purge::journal::place`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesPlace {
-    /// The position if all stores are in use.
+    /// The position while all stores are in use.
     pub complete: u64,
-    /// The position if another store is out of use.
+    /// The position while another store is out of use.
     pub reduced: u64,
 }
 
-/// A store, and the purge list found in its folder.
+/// A store, with the purge list in its folder.
 #[derive(Debug)]
 pub struct ListedStore {
     pub place: SeriesPlace,
@@ -72,18 +71,18 @@ pub struct ListedStore {
 }
 
 impl ListedStore {
-    /// The list, if this store continued without another store.
+    /// Returns the list if this store continued while another store was out of use.
     fn reduced(&self) -> Option<&Journal> {
         self.found.sound().filter(|journal| journal.series.place == self.place.reduced)
     }
 }
 
-/// The series of purges that continues or starts.
+/// The series of purges that applies after this start.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The purges in force. The position in this journal belongs to no store.
+    /// The purges in force. This journal has no position.
     pub journal: Journal,
-    /// Why the series is new. `None` if it continues.
+    /// Reason why a new series starts. `None` if the old series continues.
     pub forgotten: Option<ForgottenReason>,
 }
 
@@ -103,16 +102,16 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     };
     let Series { era, set, .. } = first.series;
     if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
-        // The list of a store that was out of use is outdated, and the lists of the other stores
-        // say so. At most half of the stores are taken out together. So more than half of the lists
-        // always include a list that says so.
+        // A store that was out of use has an outdated list, which only the other lists can reveal.
+        // foxy takes at most half of the stores out of use together. So if more than half of the
+        // lists are present, at least one of them would reveal it.
         let found = sound().count();
         let may_hold = |store: &ListedStore| store.may_hold && store.found.sound().is_some();
         if found <= stores.len() - found && stores.iter().any(may_hold) {
             return anew(ForgottenReason::NoWitness);
         }
-        // A missing list may belong to a new store that replaced an old store, and the old store
-        // may come back.
+        // A missing list may mean that a new store replaces an old store, which the user may add
+        // again later. The new set number makes the old store's list outdated.
         let set = if found == stores.len() { set } else { fresh.set };
         return continued(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
     }
@@ -128,7 +127,7 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     continued(stores.iter().filter_map(ListedStore::reduced), series)
 }
 
-/// The series that these lists share, with the rules of all lists.
+/// Continues the series of these lists, with the rules of all lists.
 fn continued<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Continued {
     let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
     let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();
@@ -141,7 +140,7 @@ mod tests {
     use foxy_proxy::cache::purge::journal::Unreliable;
 
     const FRESH: FreshNames = FreshNames { era: 90, set: 91 };
-    /// Offset of the position of a store that continued without another store.
+    /// The tests add this number to a position while another store is out of use.
     const REDUCED: u64 = 100;
     const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
 

@@ -1,4 +1,5 @@
-//! Opens the device of a store: the device in the settings, otherwise the default of the scheme.
+//! Opens the device with which a store reads and writes its disk. Uses the device in the settings,
+//! or the default of the scheme.
 
 use crate::failure::Failure;
 use crate::settings::Settings;

@@ -1,5 +1,5 @@
-//! Health of the stores' disks and files: full, read-only, failing, silent or removed. A store with
-//! trouble still serves what it can.
+//! Health of the stores' disks and files. A disk can be full, read-only, failing or silent, and a
+//! file can be removed. A store with a trouble continues to serve as far as possible.
 
 use foxy_base::Instant;
 use foxy_device::{FileFault, LockedFile};
@@ -10,15 +10,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// How long a trouble is reported after it was last seen. Only the next disk operation can show
-/// whether the trouble is over.
+/// A trouble is reported until this long after foxy last observed it. Only another disk operation
+/// can show that the trouble is over.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// This many failed operations make a disk count as failing. A single bad sector causes fewer.
+/// A disk counts as failing after this many failed operations. A single bad sector causes fewer
+/// failures.
 const MIN_FAILURES: u64 = 10;
-/// A disk that does not answer for this long counts as silent. Even slow disks answer within a few
-/// seconds.
+/// A disk counts as silent if an operation gets no answer for this long. Slow disks answer within a
+/// few seconds.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
-/// With fewer operations, the share of failures is not meaningful.
+/// The share of failures is computed only after this many operations. With fewer, it is not
+/// meaningful.
 const MIN_OPERATIONS: u64 = 20;
 const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -26,9 +28,9 @@ const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub enum DiskTrouble {
     Full,
     ReadOnly,
-    /// Most operations fail.
+    /// At least half of the disk operations fail.
     Failing,
-    /// Some operations fail.
+    /// Fewer than half of the disk operations fail.
     FailingSometimes,
     Silent,
 }
@@ -63,7 +65,7 @@ impl fmt::Display for DiskTrouble {
     }
 }
 
-/// Health of one store's disk, judged from the store's counters.
+/// Health of a store's disk, computed from the store's counters.
 pub struct DiskHealth {
     full: RecentCount,
     read_only: RecentCount,
@@ -72,8 +74,8 @@ pub struct DiskHealth {
 }
 
 impl DiskHealth {
-    /// A healthy disk. Failures during the opening do not count, because several store sizes may
-    /// have been tried.
+    /// Starts with a healthy disk. Ignores failures that occurred while the store was opened,
+    /// because opening may try several sizes.
     pub fn of(Observer { statistics, .. }: &Observer) -> Self {
         Self {
             full: RecentCount::new(statistics.no_room.get(), 1),
@@ -87,14 +89,14 @@ impl DiskHealth {
         }
     }
 
-    /// Whether the file system has refused a write recently. The system itself reports a read-only
-    /// file system later, or never.
+    /// Whether the file system has recently refused a write. foxy does not ask the system, which
+    /// reports a read-only file system late or never.
     pub fn is_read_only(&self, observer: &Observer, now: Instant) -> bool {
         self.read_only.judge(observer.statistics.read_only.get(), now)
     }
 
-    /// The trouble at `now`. A full disk also causes failures but is reported as full. A silent
-    /// disk is reported as silent, whatever other trouble it has.
+    /// Returns the trouble of the disk at the time `now`. A full disk is reported as full, although
+    /// its writes also fail. A silent disk is reported as silent, even if it has other troubles.
     pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
         let statistics = &observer.statistics;
         let errors = statistics.device_errors.get();
@@ -116,7 +118,7 @@ impl DiskHealth {
     }
 }
 
-/// Number of operations that were sent to a disk.
+/// Returns the number of operations that the store has sent to its disk.
 fn operations(statistics: &StoreStatistics) -> u64 {
     let StoreStatistics {
         creates, opens, closes, reads, writes, syncs, unlinks, directories, ..
@@ -125,13 +127,13 @@ fn operations(statistics: &StoreStatistics) -> u64 {
     kinds.into_iter().map(|kind| kind.get()).sum()
 }
 
-/// Whether a disk has not answered an operation for too long.
+/// Whether an operation has had no answer from the disk for [`SILENT_AFTER`].
 pub fn is_silent(observer: &Observer, now: Instant) -> bool {
     observer.owed.since().is_some_and(|since| since + SILENT_AFTER <= now)
 }
 
-/// Whether at least half of the operations fail. `failed` and `operations` are the counters at the
-/// last check.
+/// Computes whether at least half of the recent operations failed. `failed` and `operations` are
+/// the counters at the last computation.
 struct FailureShare {
     failed: Cell<u64>,
     operations: Cell<u64>,
@@ -150,11 +152,11 @@ impl FailureShare {
     }
 }
 
-/// Whether a counter grew by `least` without a pause of one minute.
+/// Computes whether a counter grew by at least `least`, with less than a minute between increases.
 struct RecentCount {
     least: u64,
     count: Cell<u64>,
-    /// Value of the counter before it began to grow.
+    /// Value of the counter before the increases began.
     before: Cell<u64>,
     last_growth: Cell<Option<Instant>>,
 }
@@ -182,12 +184,12 @@ impl RecentCount {
     }
 }
 
-/// Checks every second whether the stores' files exist, are complete and are writable. Has its own
-/// thread, so that a silent disk delays nothing else. Dropping the value ends the thread.
+/// Checks every second whether the files of the stores exist, are complete, and are writable. Runs
+/// on its own thread, because a silent disk blocks the check. Drop ends the thread.
 pub struct FileWatch(Arc<Mutex<Vec<Option<FileFault>>>>);
 
 impl FileWatch {
-    /// Starts to watch the file of each store that has a file.
+    /// Starts to check the stores' files. An entry without a file is skipped.
     pub fn start(files: Vec<Option<Weak<LockedFile>>>) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(vec![None; files.len()]));
         let watched = Arc::downgrade(&seen);

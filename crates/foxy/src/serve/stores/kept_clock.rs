@@ -1,5 +1,6 @@
-//! Saves clock readings in each store's folder. So stored responses do not become younger if the
-//! civil clock is set back while foxy is stopped.
+//! Saves clock readings in each store's folder. If the system clock is set back while foxy is
+//! stopped, stored responses therefore do not become younger. The steady clock in these readings
+//! never goes back, and the civil clock is the system's date and time.
 
 use crate::failure::Failure;
 use crate::serve::purge::list::is_same_file;
@@ -12,17 +13,17 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Name of the file in a store's folder.
+/// Name of the file with the readings in a store's folder.
 const NAME: &str = "foxy.clock";
 const NEW_NAME: &str = "foxy.clock.new";
-/// Time between two saved readings. A crash loses readings of at most this time.
+/// Interval between saved readings. A crash loses at most the readings of one interval.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
-/// Time between two checks whether the civil clock was set back.
+/// Interval between checks whether the civil clock was set back.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Largest difference in milliseconds between the clocks from one check to the next, if nobody sets
-/// them.
+/// Largest difference in milliseconds between the progress of both clocks from one check to the
+/// next. A larger difference means that somebody set the civil clock.
 const MAX_DRIFT_MS: u64 = 1000;
-/// Longest lifetime of a response in seconds (RFC 9111 §1.2.2). Any older response is stale.
+/// Longest lifetime of a response in seconds (RFC 9111 §1.2.2). An older response is always stale.
 const MAX_LIFETIME_SECS: u64 = 1 << 31;
 const MAGIC: &str = "foxy-clock-1";
 
@@ -30,7 +31,7 @@ const MAGIC: &str = "foxy-clock-1";
 struct Readings {
     steady: WallTime,
     civil: WallTime,
-    /// Whether foxy served no requests after this reading.
+    /// Whether foxy stopped normally after this reading, and so stored nothing after it.
     is_last: bool,
 }
 
@@ -59,15 +60,17 @@ impl Readings {
     }
 }
 
-/// The first reading of the steady clock in this process.
+/// First reading of the steady clock in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Resumed {
     steady: WallTime,
-    /// Whether the civil clock went back. Then it is unknown how long foxy was stopped.
+    /// Whether the civil clock was set back while foxy was stopped. The length of this time is then
+    /// unknown.
     went_back: bool,
 }
 
-/// Continues the steady clock from the saved readings. `civil` is the civil clock's time now.
+/// Computes where the steady clock continues after the saved readings. `civil` is the current time
+/// of the civil clock.
 fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     let Some(kept) = kept else { return Resumed { steady: civil, went_back: false } };
     let lost = if kept.is_last { Duration::ZERO } else { WRITE_INTERVAL };
@@ -79,14 +82,14 @@ fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     Resumed { steady: WallTime(steady), went_back }
 }
 
-/// A store's folder as it was opened at start-up.
+/// A store's folder, as opened at start-up.
 struct Home {
     folder: PathBuf,
     opened: io::Result<File>,
 }
 
 impl Home {
-    /// Writes the file. Fails if the folder was replaced.
+    /// Writes the readings to the file. Fails if the folder was replaced after start-up.
     fn keep(&self, readings: Readings) -> io::Result<()> {
         let opened = self.opened.as_ref().map_err(|error| io::Error::from(error.kind()))?;
         if !is_same_file(&opened.metadata()?, &self.folder.metadata()?) {
@@ -100,21 +103,21 @@ impl Home {
     }
 }
 
-/// The newest readings that are saved in these folders.
+/// Returns the newest readings in these folders.
 fn read<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<Readings> {
     let read = |folder: &Path| Readings::parse(&fs::read_to_string(folder.join(NAME)).ok()?);
     folders.filter_map(read).max_by_key(|readings| readings.steady)
 }
 
-/// A thread that saves the readings.
+/// A thread that saves readings at intervals.
 pub struct KeptClock {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl KeptClock {
-    /// Continues the steady clock from the readings in these folders, and saves new readings there.
-    /// Returns `None` if there are no folders.
+    /// Continues the steady clock from the readings in `folders`, and starts to save new readings
+    /// there. Returns `None` if there are no folders.
     pub fn begin(folders: Vec<PathBuf>) -> Result<Option<Self>, Failure> {
         if folders.is_empty() {
             return Ok(None);
@@ -152,23 +155,25 @@ impl KeptClock {
         Ok(Some(Self { stop, thread }))
     }
 
-    /// Saves the last readings. Nothing may be stored after this call.
+    /// Saves the last readings. The caller must not store anything after this call.
     pub fn end(self) {
         drop(self.stop);
-        // A panicked thread has saved no last reading. The next start treats this like a crash.
+        // A panicked thread has not saved the last readings. The next start then behaves as after a
+        // crash.
         let _ended = self.thread.join();
     }
 }
 
-/// Whether the saved readings are too old, or the civil clock was set since they were saved.
+/// Whether new readings must be saved: the saved readings are too old, or somebody has set the
+/// civil clock since.
 fn must_be_kept(kept: Readings, now: Readings) -> bool {
     let ahead = |readings: Readings| readings.steady.0.saturating_sub(readings.civil.0);
     let was_set = ahead(kept).abs_diff(ahead(now)) > MAX_DRIFT_MS;
     was_set || now.steady.since(kept.steady) >= WRITE_INTERVAL
 }
 
-/// Writes all files. A failed write has the same effect as a crash. The store itself detects what
-/// is wrong with its disk.
+/// Writes the readings to all folders. Ignores errors, because a missing reading has the same
+/// effect as a crash. The store itself reports troubles of its disk.
 fn keep(homes: &[Home], is_last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(is_last));

@@ -1,5 +1,5 @@
-//! Opens the stores: each folder, its device and its shard. foxy refuses to start if a store cannot
-//! be used.
+//! Opens all stores: the folder, the device and the shard of each store. foxy does not start if a
+//! store cannot be used.
 
 mod device;
 pub mod health;
@@ -31,28 +31,28 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Time between two checks whether a store has opened.
+/// Interval between checks whether a store has opened.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
-/// Longest time for which the start-up waits until an index is rebuilt. Afterwards foxy serves
-/// during the rebuild, with misses for the missing part.
+/// Longest time for which the start waits while stores rebuild their index. After this time, foxy
+/// serves during the rebuild. Records that are not yet in the index are misses.
 const REBUILDING_PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct RunningStore {
-    /// Dropping the shard closes the store.
+    /// The running store. Drop closes it.
     pub shard: Shard,
     pub facts: OpenStore,
     /// Size in bytes of the largest response that the store accepts.
     pub object_limit: u64,
     sizes: RangeInclusive<u64>,
     size_choice: SizeChoice,
-    /// The locked file with the superblock. Like the folder, it is released after the shard has
+    /// The locked file that contains the superblock. Drop releases the file after the shard has
     /// ended.
     held: Option<Arc<LockedFile>>,
     root: Root,
 }
 
 impl RunningStore {
-    /// How the store was opened. Returns `None` for the scheme that stores nothing.
+    /// Returns how the store was opened. Returns `None` for the scheme that stores nothing.
     pub fn beginning(&self) -> Option<Beginning> {
         self.shard.handle().observer().beginning.get()
     }
@@ -65,7 +65,8 @@ impl RunningStore {
         Member { store: Arc::new(self.shard.handle()), sizes: self.sizes.clone() }
     }
 
-    /// Warns about a store that lost its content, because this causes misses.
+    /// Warns if the store lost its content, because the operator would otherwise not expect the
+    /// misses.
     fn report_lost_content(&self) {
         let text = match self.beginning() {
             Some(Beginning::Anew(reason)) => format!(
@@ -82,7 +83,7 @@ impl RunningStore {
         terminal::report(Level::Warning, &format!("foxy: store {folder}: {text}"));
     }
 
-    /// Locks the file that the store may have just created.
+    /// Locks the store's file, which the store may have just created.
     fn hold_file(&mut self) -> Result<(), Failure> {
         let Some(file) = self.facts.scheme.row().control else { return Ok(()) };
         let held = self.root.lock_file(file, self.held.take().and_then(Arc::into_inner));
@@ -90,8 +91,8 @@ impl RunningStore {
         Ok(())
     }
 
-    /// Waits until the store serves. If it rebuilds its index, waits only until `patience`. Records
-    /// its size.
+    /// Waits until the store can serve, then records its size. A store that rebuilds its index only
+    /// delays until the time `patience`.
     fn wait_until_usable(&mut self, patience: Instant) -> Result<(), Failure> {
         let handle = self.shard.handle();
         let folder = &self.facts.folder;
@@ -129,8 +130,8 @@ impl RunningStore {
     }
 }
 
-/// Opens every store and waits until each can be used. The scheme that stores nothing needs no
-/// folder. `locked` contains folders that this process has already locked.
+/// Opens each store, and waits until all can be used. `locked` contains folders that this process
+/// has already locked. The scheme that stores nothing needs no folder.
 pub fn open(
     settings: &Settings,
     locked: &[Root],
@@ -217,8 +218,8 @@ fn start(
     })
 }
 
-/// The default size limit of objects: an eighth of the store, so that one object does not displace
-/// all others. The limit is at least 64 MiB for ordinary files, but at most half of the store.
+/// Returns the default limit of object sizes: an eighth of the store, so that one object does not
+/// evict all others. Small stores accept at least 64 MiB, but at most half of the store.
 fn object_limit(store: ByteSize) -> ByteSize {
     const PART: u64 = 8;
     const LEAST: ByteSize = ByteSize(64 << 20);
@@ -236,8 +237,8 @@ fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
     settings.disk.write_budget.map(budget)
 }
 
-/// Bytes that may wait in a store's mailbox and on their way to disk. With little memory, the
-/// number is small.
+/// Returns the number of bytes that may wait for the store's thread and for the disk: a quarter of
+/// `memory` bytes, within the bounds below.
 fn waiting_bytes(memory: u64) -> usize {
     const LEAST: u64 = 2 << 20;
     const MOST: u64 = 16 << 20;

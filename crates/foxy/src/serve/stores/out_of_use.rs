@@ -1,5 +1,5 @@
 //! Takes stores with worn-out disks out of use, and chooses other stores for their keys. A store
-//! stays out of use until foxy restarts.
+//! remains out of use until foxy restarts.
 
 use foxy_base::Instant;
 use foxy_base::random::split_mix;
@@ -8,9 +8,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Several failures within this time count as one.
+/// All failures within this time count as one failure.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
-/// After a pause of this length, earlier failures no longer count.
+/// After this time without failures, earlier failures no longer count.
 const REMEMBERED: Duration = Duration::from_secs(60);
 /// A store is worn out after this many counted failures. A bad sector or a loose cable causes
 /// fewer.
@@ -18,11 +18,12 @@ const MAX_FAILURES: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WornReason {
-    /// Disk operations failed in ten different seconds, without a pause of a minute.
+    /// Disk operations failed in ten different seconds, with less than a minute between failures.
     Failing,
-    /// The file system was read-only in ten different seconds, without a pause of a minute.
+    /// The file system was read-only in ten different seconds, with less than a minute between
+    /// them.
     ReadOnly,
-    /// The store does not answer any more.
+    /// The store's thread has ended, so the store will not answer again.
     Ended,
 }
 
@@ -36,17 +37,17 @@ impl fmt::Display for WornReason {
     }
 }
 
-/// What one check observes about a store.
+/// State of a store at one check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sight {
-    /// Number of operations that have failed so far, except for lack of space.
+    /// Total number of failed operations, except failures because the disk is full.
     pub failures: u64,
     pub is_read_only: bool,
-    /// Whether the store has stopped answering for good.
+    /// Whether the store's thread has ended.
     pub has_ended: bool,
 }
 
-/// How worn one store is.
+/// Counts the failures of one store.
 #[derive(Clone, Copy, Debug)]
 pub struct Wear {
     failures: u64,
@@ -56,18 +57,19 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// A healthy store. `failures` is the number of failures during the opening, which do not
+    /// Starts with a healthy store. `failures` is the number of failures until now, which do not
     /// count.
     pub const fn new(failures: u64) -> Self {
         Self { failures, bad_looks: 0, last_bad: None, reason: None }
     }
 
-    /// Why the store is worn out, according to the last check.
+    /// Returns why the store is worn out. Returns `None` if the last check found no reason.
     pub const fn reason(&self) -> Option<WornReason> {
         self.reason
     }
 
-    /// Checks the store. Returns why the store is worn out, if it is. This result is final.
+    /// Counts new failures at the time `now`. Returns why the store is worn out, if it is. A
+    /// worn-out store never becomes healthy again.
     pub fn look(&mut self, sight: Sight, now: Instant) -> Option<WornReason> {
         let seen = match sight {
             Sight { has_ended: true, .. } => Some(WornReason::Ended),
@@ -91,16 +93,16 @@ impl Wear {
     }
 }
 
-/// A store that may have to be taken out of use.
+/// A store, and whether it is worn out or already out of use.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     pub worn: Option<WornReason>,
     pub is_out: bool,
 }
 
-/// Numbers of the worn stores to take out of use together: at most half of the stores in use, and
-/// none if no healthy store remains. The limit is needed because the next start needs more than
-/// half of the purge lists.
+/// Returns the numbers of the worn-out stores to take out of use together. Returns at most half of
+/// the stores in use, because the next start needs more than half of the purge lists. Returns none
+/// if no healthy store remains.
 pub fn to_take_out(stores: &[Candidate]) -> Vec<usize> {
     let in_use = || stores.iter().enumerate().filter(|(_, store)| !store.is_out);
     if in_use().all(|(_, store)| store.worn.is_some()) {
@@ -116,7 +118,8 @@ pub struct OutOfUse {
 }
 
 impl OutOfUse {
-    /// All `stores` are in use. `secret` is random and different in each process.
+    /// Starts with all `stores` in use. `secret` must be a random number, different in each
+    /// process.
     pub fn none(stores: usize, mut secret: u64) -> Self {
         let is_out = (0..stores).map(|_| AtomicBool::new(false)).collect();
         Self { is_out, secret: split_mix(&mut secret) }
@@ -130,14 +133,15 @@ impl OutOfUse {
         self.is_out[store].load(Ordering::SeqCst)
     }
 
-    /// Numbers of the stores in use.
+    /// Returns the numbers of the stores in use.
     pub fn in_use(&self) -> Vec<usize> {
         (0..self.is_out.len()).filter(|store| !self.is_out(*store)).collect()
     }
 
-    /// The store for a key that belongs to store `home`, and the key to use there. If `home` is out
-    /// of use, the key depends on the process and on the number of stores in use. So a record is
-    /// found only while no other process can have changed it.
+    /// Returns the store for `key`, and the key under which that store has the record. `home` is
+    /// the store to which the key belongs. If `home` is out of use, the returned key is different
+    /// in each process and for each number of stores in use. So no other process can have changed
+    /// the record.
     pub fn place(&self, key: Key, home: usize) -> (usize, Key) {
         if !self.is_out(home) {
             return (home, key);
@@ -161,8 +165,8 @@ mod tests {
 
     const FAILING: Option<WornReason> = Some(WornReason::Failing);
 
-    /// Runs checks for pairs of a second and the number of failures until then. Returns the last
-    /// result.
+    /// Runs a check for each pair of time in seconds and total number of failures. Returns the
+    /// result of the last check.
     fn looked(looks: impl IntoIterator<Item = (u64, u64)>) -> Option<WornReason> {
         let mut wear = Wear::new(3);
         let look = |(at, failures)| {

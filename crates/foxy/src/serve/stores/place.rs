@@ -1,5 +1,5 @@
-//! Prepares a store before it is opened: locks its folder and its file or block device, and chooses
-//! its size.
+//! Prepares a store before it is opened. Locks the store's folder and its file or block device, and
+//! chooses its size.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -21,7 +21,7 @@ pub struct StorePlace<'a> {
     pub store: &'a StoreChoice,
     pub scheme: SchemeName,
     pub root: Root,
-    /// The store's file or block device, if it already exists.
+    /// The locked file or block device. `None` if the store does not exist yet.
     pub held: Option<LockedFile>,
     pub size: SizeChoice,
 }
@@ -44,7 +44,7 @@ impl<'a> StorePlace<'a> {
             Some(root) => root.clone(),
             None => patiently(is_in_use, || Root::open(folder)).map_err(refuse)?,
         };
-        // A process that was just killed may release the file slightly later than the folder.
+        // Retries, because a killed process may release the file slightly later than the folder.
         let hold = |file| patiently(is_in_use, || hold(&root, scheme, file));
         let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
         let device = held.as_ref().and_then(LockedFile::block_device);
@@ -71,7 +71,7 @@ impl<'a> StorePlace<'a> {
     }
 }
 
-/// The size of each store, chosen by the free space on its disk.
+/// Chooses the size of each store, depending on the free space of its disk.
 pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     let claims: Vec<_> = places.iter().map(StorePlace::claim).collect();
     let taken = |store: usize, enough| {
@@ -83,7 +83,7 @@ pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     })
 }
 
-/// Locks the store's file `name`, or the block device with that name.
+/// Locks the store's file `name`. If `name` is a link to a block device, locks the device.
 fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile>, RootError> {
     match root.lock_file(name, None)? {
         None if scheme.row().takes_block_devices() => root.lock_block_device(name),
@@ -91,14 +91,14 @@ fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile
     }
 }
 
-/// Number of bytes of a device that a store can use.
+/// Returns the number of bytes of a block device that a store can use.
 fn usable_bytes(device: BlockDevice, scheme: SchemeName) -> ByteSize {
     const PAGE_BYTES: u64 = PAGE as u64;
     ByteSize(device.bytes.min(scheme.row().most_bytes()) / PAGE_BYTES * PAGE_BYTES)
 }
 
-/// Refuses a device in place of a folder. foxy needs a folder for its lock and its purge list,
-/// which cannot be on the device.
+/// Refuses a block device as a store folder. foxy needs a folder for its lock and its purge list,
+/// because the device has no space for them.
 fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     if !path.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
         return Ok(());
@@ -111,8 +111,8 @@ fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// The size with which the existing store was created. Opens only a regular file or the locked
-/// device, because opening other files could block for ever.
+/// Returns the size with which the existing store was created. Reads only a regular file or the
+/// locked device, because opening any other file could block forever.
 fn existing_size(
     folder: &Path,
     scheme: SchemeName,

@@ -1,5 +1,6 @@
-//! Chooses the size of each store: the configured size if the disk has space, otherwise a size that
-//! fits. Decides for all stores together, because several may share a disk.
+//! Chooses the size of each store. Uses the configured size if the disk has enough space, or
+//! otherwise a size that fits. Considers all stores together, because several stores may share a
+//! disk.
 
 use crate::failure::Failure;
 use crate::settings::resolve::new_store_size;
@@ -13,20 +14,21 @@ const MIN_STORE_BYTES: u64 = *STORE_BYTES.start();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeChoice {
-    /// The size in the settings.
+    /// The store must have the size in the settings.
     Exactly(ByteSize),
-    /// The size of the existing store. `is_fixed` means that another size would delete the content.
+    /// The store keeps the size of the existing store. `is_fixed` means that a change of size would
+    /// delete its content.
     Kept { size: ByteSize, is_fixed: bool },
-    /// A new store with a size that suits the disk.
+    /// The store is new, and its size depends on the disk.
     Anything,
-    /// A new store that uses a whole block device.
+    /// The store is new, and uses a whole block device of this size.
     Device(ByteSize),
 }
 
 impl SizeChoice {
-    /// Chooses by the configured size and the size of the existing store. A store of the configured
-    /// size is used even if its disk is full now, so that foxy still starts. `may_grow` says
-    /// whether the size can change.
+    /// Chooses by the configured size `asked` and the size of the existing store. An existing store
+    /// of the configured size is always used. Otherwise foxy would not start while its disk is
+    /// full. `may_grow` means that the scheme can change the size.
     pub fn of(asked: Option<ByteSize>, existing: Option<ByteSize>, may_grow: bool) -> Self {
         match (asked, existing) {
             (Some(asked), existing) if existing != Some(asked) => Self::Exactly(asked),
@@ -43,24 +45,25 @@ impl SizeChoice {
     }
 }
 
-/// A store and the disk that contains it.
+/// A store that needs space, and its disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub size: SizeChoice,
-    /// Device number of the disk's file system.
+    /// Number that identifies the file system of the store's folder.
     pub file_system: u64,
     pub free_bytes: u64,
 }
 
-/// Store number `store` does not fit. The disk has space for `available`.
+/// The store number `store` does not fit on its disk. The disk has `available` bytes for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
     pub store: usize,
     pub available: ByteSize,
 }
 
-/// Chooses the sizes of all stores, in their order. `taken(store, enough)` counts the bytes that a
-/// store already uses, up to `enough`. It is called only if the sizes exceed the free space.
+/// Chooses the sizes of all stores, in order. `taken(store, enough)` returns the bytes that a store
+/// already uses, and may stop counting at `enough`. It is called only if the sizes exceed the free
+/// space.
 pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<ByteSize>, NoRoom> {
     let mut left: HashMap<u64, u64> = HashMap::new();
     let mut wanted: HashMap<u64, u64> = HashMap::new();
@@ -100,7 +103,7 @@ pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<
     Ok(sizes)
 }
 
-/// The error for a store that is larger than the system's limit for files. Returns `None` if the
+/// Returns the error for a store that is larger than the limit on file sizes. Returns `None` if the
 /// limit is high enough.
 pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
@@ -112,7 +115,7 @@ pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     )))
 }
 
-/// The error for a store that does not fit on its disk.
+/// Returns the error for a store that does not fit on its disk.
 pub fn no_room(folder: &Path, choice: SizeChoice, available: ByteSize) -> Failure {
     let (folder, bytes) = (folder.display(), available.0);
     let trouble = match choice {

@@ -1,11 +1,13 @@
-//! The table of settings. A row makes the field in [`Settings`] and in [`Written`], the flag, the
-//! key in the file, the bounds, the default, the documentation and the JSON Schema.
+//! The table of settings. From each row, macros generate the field in [`Settings`] and in
+//! [`Written`], the flag, the key in the file, the bounds, the default, the documentation and the
+//! JSON Schema.
 
-/// Settings of one chapter: a struct of values in force, a struct of values as written, and `ROWS`.
+/// Defines the settings of a chapter: a struct of final values, a struct of values that the user
+/// wrote, and the table `ROWS`.
 ///
-/// A row is `FIELD: MODE TYPE = "KEY" flag "FLAG", KIND(BOUNDS), DEFAULT;` below its documentation.
-/// A `given` setting always has a value, at least its default. An `optional` setting may have none.
-/// A `defaulted` setting without a value has the default of its type.
+/// A row is `FIELD: MODE TYPE = "KEY" flag "FLAG", KIND(BOUNDS), DEFAULT;`, after its
+/// documentation. A `given` setting always has a value. An `optional` setting may have no value. A
+/// `defaulted` setting without a value has the default of its type.
 macro_rules! settings {
     (
         struct $group:ident, written as $written:ident in $place:ident, chapter $chapter:literal;
@@ -55,33 +57,34 @@ macro_rules! settings {
     (@flag) => { None };
 }
 
-/// The chapters, in the order of the documentation.
+/// Defines all chapters, in the order of the documentation.
 macro_rules! chapters {
     ($($place:ident: $file:ident::$group:ident, $written:ident;)*) => {
         $(pub use $file::$group;)*
 
-        /// Settings in force.
+        /// The final settings of a run.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings {
             $(pub $place: $group,)*
         }
 
         impl Settings {
-            /// Requires that `complete` has given every `given` setting a value.
+            /// Builds the final settings. The function `complete` must have added all defaults
+            /// before.
             pub fn of(written: &Written) -> Self {
                 Self { $($place: $group::of(&written.$place),)* }
             }
         }
 
-        /// Settings as the command line and the file give them.
+        /// The settings that the command line and the file contain.
         #[derive(Debug, Default)]
         pub struct Written {
             $(pub $place: $file::$written,)*
-            /// Where each setting was written, by key.
+            /// The place where each setting was written, by key.
             pub sources: BTreeMap<&'static str, Source>,
         }
 
-        /// Every setting, in the order of the documentation.
+        /// Returns every setting, in the order of the documentation.
         pub fn all() -> impl Iterator<Item = &'static Setting> {
             [$($group::ROWS),*].into_iter().flatten()
         }

@@ -1,4 +1,4 @@
-//! Shows the contents of a store as JSON for programs. Sizes are in bytes.
+//! Prints the contents of a store as JSON, for programs. All sizes are in bytes.
 
 use super::text::name;
 use super::{Inspected, class_name, hex};

@@ -1,4 +1,5 @@
-//! `foxy store inspect PATH`: shows where a store that is not in use has its content.
+//! `foxy store inspect PATH`: shows how a store that no process uses has arranged its contents on
+//! disk.
 
 mod json;
 mod text;
@@ -68,8 +69,8 @@ fn inspect(file: &StoreFile, listed: Option<u32>) -> Result<Inspected<'_>, Refus
     Ok(Inspected { file, copies, superblock, report: report.map(Box::new), listed })
 }
 
-/// Name of a size class. Packed records share a page; other records use as many pages as one read
-/// needs.
+/// Returns the name of a size class. Several packed records share a page. Other classes are named
+/// after the pages that one read of the record needs.
 fn class_name(class: usize) -> String {
     match class {
         0 => "packed".into(),

@@ -1,4 +1,4 @@
-//! Shows the contents of a store as tables for people.
+//! Prints the contents of a store as tables, for people.
 
 use super::{Inspected, class_name, hex};
 use crate::commands::fsck;
@@ -115,7 +115,8 @@ pub const fn name(log: LogName) -> &'static str {
     }
 }
 
-/// The segments in the order in which they were written, then the number of free slots.
+/// Lists the segments of the log file in the order in which foxy wrote them, then the number of
+/// free segments. `only` selects one segment.
 fn segments(report: &Report, only: Option<u32>) -> String {
     let heads = [
         "segment",

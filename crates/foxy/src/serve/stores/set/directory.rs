@@ -1,29 +1,32 @@
-//! Remembers for each key which store may have it, and which change of the key is running. Memory
-//! is limited: for a forgotten key, every store is asked, and the answer is still correct.
+//! Remembers which store may have a key, and which change of a key is in progress. The memory for
+//! keys is limited. For a key that was forgotten, the caller must ask every store.
 
 use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of parts, each with its own lock.
+/// Number of parts of the directory. Each part has its own lock.
 const PARTS: usize = 64;
-/// Number of keys that share a row in a part. A new key replaces the oldest.
+/// Number of entries in a row. Bytes of the key select its row. In a full row, a new key replaces
+/// the oldest key.
 const WAYS: usize = 8;
-/// Bytes of an entry: the key, then the store's number plus one. Zero means unknown.
+/// Size of an entry in bytes: the key (16), then the store's number plus one (1). The number zero
+/// means unknown.
 const ENTRY_BYTES: usize = 17;
 const MAX_WAITING_CHANGES: usize = 32;
 
-/// Number of keys placed so far. Information from one epoch is outdated in the next.
+/// Number of keys that were placed before a lookup. If the number has changed since, the result of
+/// the lookup may be outdated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
-/// Whether a change may start.
+/// Says whether a change of a key may start.
 pub enum Turn<Change> {
-    /// The change starts now. The caller must call [`Directory::end`] afterwards.
+    /// The change starts now. The caller must call [`Directory::end`] after the change.
     Now(Change),
-    /// The change was queued.
+    /// The change waits for earlier changes of the same key.
     Later,
-    /// The change was refused because too many changes wait.
+    /// The change is refused, because too many changes of the key wait.
     Never(Change),
 }
 
@@ -39,7 +42,7 @@ struct Part<Change> {
 }
 
 impl<Change> Directory<Change> {
-    /// A directory with space for about `keys` keys.
+    /// Creates a directory with space for about `keys` keys.
     pub fn new(keys: usize) -> Self {
         let entries = (keys / PARTS).next_multiple_of(WAYS).max(WAYS);
         let part = || Part {
@@ -55,7 +58,7 @@ impl<Change> Directory<Change> {
         self.parts[usize::from(key.0[0]) % PARTS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The only store that may have the key. Returns `None` if it is unknown.
+    /// Returns the only store that may have the key. Returns `None` if the store is unknown.
     pub fn find(&self, key: Key) -> Option<usize> {
         self.part(key).find(key)
     }
@@ -64,7 +67,7 @@ impl<Change> Directory<Change> {
         Epoch(self.part(key).placed)
     }
 
-    /// Records that `store` has the key. Ignored if a key was placed after `epoch`.
+    /// Records that `store` has the key. Does nothing if any key was placed after `epoch`.
     pub fn learn(&self, key: Key, store: usize, epoch: Epoch) {
         let mut part = self.part(key);
         if Epoch(part.placed) == epoch {
@@ -72,7 +75,7 @@ impl<Change> Directory<Change> {
         }
     }
 
-    /// Starts a change of a key, or queues it behind the running changes of that key.
+    /// Starts a change of `key`, or queues it behind earlier changes of this key.
     pub fn begin(&self, key: Key, change: Change) -> Turn<Change> {
         let mut part = self.part(key);
         match part.under_way.get_mut(&key) {
@@ -88,15 +91,15 @@ impl<Change> Directory<Change> {
         }
     }
 
-    /// Records that only `store` may have the key. The running change has removed it from all
-    /// others.
+    /// Records that only `store` may have the key. The change in progress has removed the key from
+    /// all other stores.
     pub fn place(&self, key: Key, store: usize) {
         let mut part = self.part(key);
         part.placed += 1;
         part.set(key, store);
     }
 
-    /// Ends the running change. Returns the next change, which then counts as running.
+    /// Ends the change in progress. Returns the next change of this key, which is then in progress.
     pub fn end(&self, key: Key) -> Option<Change> {
         let mut part = self.part(key);
         let next = part.under_way.get_mut(&key).and_then(VecDeque::pop_front);

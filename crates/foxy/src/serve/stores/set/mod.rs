@@ -1,6 +1,6 @@
-//! Combines all stores into one. The selection chooses the store for a record, among the stores
-//! that accept its size. At most one store has a record of a key, so a replaced record cannot come
-//! back (rule 3 of the store contract).
+//! Combines all stores into one store. The selection rule chooses a store for each new record,
+//! among the stores that accept its size. At most one store has a record for a key, so a replaced
+//! record cannot be served again (rule 3 of the store contract).
 
 mod directory;
 
@@ -13,17 +13,17 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest number of keys whose store is remembered, at 17 bytes each.
+/// Largest number of keys whose store is remembered. Each key needs 17 bytes.
 const MAX_KNOWN_KEYS: usize = 1 << 20;
 
-/// How the store for a new record is chosen (R68).
+/// Rule that chooses the store for a new record (R68).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// The hash of the key chooses the store.
+    /// The hash of the key selects the store.
     Key,
-    /// The stores are used in turn.
+    /// Each new record goes to the next store in turn.
     RoundRobin,
-    /// The store with the fewest unanswered requests is used.
+    /// The record goes to the store with the fewest unanswered requests.
     LeastLoad,
 }
 
@@ -39,11 +39,11 @@ impl Selection {
 
 pub struct Member {
     pub store: Arc<dyn ObjectStore>,
-    /// Sizes in bytes of the objects that the store accepts (R67).
+    /// Sizes in bytes of the objects that this store accepts (R67).
     pub sizes: RangeInclusive<u64>,
 }
 
-/// The stores as one. A set without stores stores nothing.
+/// All stores, combined into one store. Without members, it stores nothing.
 #[derive(Clone)]
 pub struct StoreSet(Arc<Inner>);
 
@@ -53,18 +53,19 @@ struct Inner {
     selection: Selection,
     next: AtomicUsize,
     out: OutOfUse,
-    /// `None` if the key alone decides which store has the record.
+    /// `None` if the key alone determines the store of a record.
     directory: Option<Directory<Change>>,
 }
 
-/// Whether the key alone decides which store has the record.
+/// Whether the key alone determines the store of a record.
 pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
     let are_alike = members.iter().all(|member| member.sizes == members[0].sizes);
     members.len() < 2 || (selection == Selection::Key && are_alike)
 }
 
 impl StoreSet {
-    /// The order of `members` decides which keys belong to which store. `secret` is random.
+    /// Combines `members`. Their order determines which keys belong to which store. `secret` must
+    /// be a random number.
     pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {
         let directory = (!is_by_key(&members, selection)).then(|| Directory::new(MAX_KNOWN_KEYS));
         Self(Arc::new(Inner {
@@ -77,13 +78,14 @@ impl StoreSet {
         }))
     }
 
-    /// The stores out of use. Records in a store that is taken out must never be served again.
+    /// Returns the stores that are out of use. Once a store is out of use, its records must never
+    /// be served.
     pub fn out_of_use(&self) -> &OutOfUse {
         &self.0.out
     }
 }
 
-/// A request that a store has not answered yet.
+/// Counts a request that a store has not answered yet. Drop ends the count.
 struct Waiting {
     set: Arc<Inner>,
     store: usize,
@@ -105,8 +107,8 @@ enum ChangeWish {
     Remove,
 }
 
-/// A running change of a key. When this value is dropped, with or without an answer, the next
-/// change starts.
+/// A change of a key that is in progress. Drop starts the next change of the key, even if the store
+/// sent no answer.
 struct Changing {
     set: Arc<Inner>,
     key: Key,
@@ -122,7 +124,8 @@ impl Drop for Changing {
 }
 
 impl Inner {
-    /// The store to which a key belongs, among `count` stores. Returns `None` if `count` is zero.
+    /// Returns the store to which a key belongs, among `count` stores. Returns `None` if `count` is
+    /// zero.
     fn home(&self, key: Key, count: usize) -> Option<usize> {
         let [.., a, b, c, d] = key.0;
         (u32::from_le_bytes([a, b, c, d]) as usize).checked_rem(count)
@@ -132,7 +135,8 @@ impl Inner {
         self.members[store].sizes.contains(&size)
     }
 
-    /// The store for a new record. Returns `None` if no store accepts its size.
+    /// Chooses the store for a new record of `size` bytes. Returns `None` if no store accepts this
+    /// size.
     fn choose(&self, key: Key, size: u64) -> Option<usize> {
         let mut able = self.out.in_use();
         able.retain(|store| self.takes(*store, size));
@@ -148,7 +152,8 @@ impl Inner {
         }
     }
 
-    /// Counts the request as unanswered until its answer, which is passed to `reply`.
+    /// Counts a request to `store` as unanswered. Returns a reply that ends the count and passes
+    /// the answer to `reply`.
     fn counted(self: &Arc<Self>, store: usize, reply: Reply) -> Reply {
         self.waiting[store].fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting { set: Arc::clone(self), store };
@@ -163,8 +168,8 @@ impl Inner {
         self.members[store].store.get(key, reply);
     }
 
-    /// Searches the stores one after another, starting with the last, until one has the key.
-    /// `doubt` says why an earlier store could not answer.
+    /// Searches the stores in `left` for the key, beginning with the last. Stops at the first store
+    /// that has the key. `doubt` says why an earlier store could not answer.
     fn search(self: &Arc<Self>, mut left: Vec<usize>, key: Key, doubt: AbsentReason, reply: Reply) {
         let Some(store) = left.pop() else { return reply(Answer::Absent(doubt)) };
         let epoch = self.directory.as_ref().map(|directory| directory.epoch(key));
@@ -185,7 +190,7 @@ impl Inner {
         );
     }
 
-    /// Removes the key from these stores one after another. Calls `then` with `Removed`, or with
+    /// Removes the key from each store in `left`. Calls `then` with `Removed` at the end, or with
     /// the first other answer.
     fn clear(self: &Arc<Self>, mut left: Vec<usize>, key: Key, then: Reply) {
         let Some(store) = left.pop() else { return then(Answer::Removed) };
@@ -200,8 +205,9 @@ impl Inner {
         self.members[store].store.remove(key, then);
     }
 
-    /// Stores a record in the store that already has its key, if that store accepts the record.
-    /// Otherwise chooses another store, after all stores that may have the key removed it.
+    /// Stores a record. The record goes to the store that already has the key, if that store
+    /// accepts it. Otherwise the selection rule chooses a store. All other stores that may have the
+    /// key first remove it.
     fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
         let known = self.known(key);
         let target =
@@ -229,15 +235,16 @@ impl Inner {
         self.directory.as_ref()?.find(key)
     }
 
-    /// The stores in use that may have the key.
+    /// Returns the stores in use that may have a key. `known` is the only such store, if it is
+    /// known.
     fn may_have(&self, known: Option<usize>) -> Vec<usize> {
         let mut stores = self.out.in_use();
         stores.retain(|store| known.is_none_or(|known| known == *store));
         stores
     }
 
-    /// Runs a change when its turn comes. Changes of the same key run in the order of their
-    /// requests.
+    /// Runs a change of `key`. Changes of the same key run one after another, in the order of the
+    /// calls.
     fn change(self: &Arc<Self>, directory: &Directory<Change>, key: Key, change: Change) {
         match directory.begin(key, change) {
             Turn::Now(change) => self.make(key, change),

@@ -1,8 +1,8 @@
-//! Tests with stores that answer in any order. Only the last record of a key may remain.
+//! Tests a set of stores that answer in any order. Only the last record of each key may remain.
 
 use super::*;
 
-/// A store that handles requests in order. The test decides when it answers, and in which order.
+/// A store that handles requests in order. The test decides the time and the order of its answers.
 #[derive(Default)]
 struct Queued {
     store: Fake,
@@ -14,7 +14,7 @@ type Request = Box<dyn FnOnce(&Fake) + Send>;
 type Delivery = Box<dyn FnOnce() + Send>;
 
 impl Queued {
-    /// Handles one request or sends one answer. Returns false if there is neither.
+    /// Handles one request or sends one answer. Returns false if nothing remains to do.
     fn step(&self, random: &mut Random) -> bool {
         let count = self.answers.lock().expect("whole").len();
         if count > 0 && random.chance(0.5) {
@@ -50,7 +50,8 @@ impl ObjectStore for Queued {
     }
 }
 
-/// Sends random requests for more keys than the directory can store, and answers in random order.
+/// Sends random requests for more keys than the directory can remember. Sends the answers in random
+/// order.
 fn check_random(seed: u64, selection: Selection) {
     let mut random = Random::new(seed);
     let stores: [Arc<Queued>; 3] = [(); 3].map(|()| Arc::default());

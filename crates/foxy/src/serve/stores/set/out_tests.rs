@@ -1,4 +1,5 @@
-//! Tests with stores out of use: they receive no requests, and their old records do not come back.
+//! Tests sets in which stores are out of use. Such stores receive no requests, and their old
+//! records are not served again.
 
 use super::*;
 
@@ -8,12 +9,12 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..60).map(key)
 }
 
-/// Sizes that three stores accept: equal or different.
+/// Returns the sizes that three stores accept: equal ranges if `alike`, otherwise different ranges.
 fn sizes(alike: bool) -> [RangeInclusive<u64>; 3] {
     if alike { [ALL, ALL, ALL] } else { SIZES }
 }
 
-/// A set of three stores. Each store has some of the keys, with the text `old`.
+/// Creates a set of three stores. Each store has records with the text `old` for some of the keys.
 fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSet {
     let set = set(stores, &sizes(alike), selection);
     for key in keys() {
@@ -23,7 +24,7 @@ fn filled(stores: &[Arc<Fake>; 3], selection: Selection, alike: bool) -> StoreSe
     set
 }
 
-/// Makes a store refuse everything, like a failing disk, and takes the store out of use.
+/// Makes a store refuse all requests, like a failing disk. Then takes the store out of use.
 fn fails(set: &StoreSet, stores: &[Arc<Fake>; 3], store: usize) {
     *stores[store].refuses.lock().expect("whole") =
         Some(RefusedReason::DeviceFailed(IoError::Device));
@@ -88,8 +89,8 @@ fn a_record_that_may_be_outdated_is_never_found() {
         let first = filled(&stores, selection, alike);
         fails(&first, &stores, 1);
         keys().for_each(|key| drop(put(&first, key, "meanwhile", 1)));
-        // The next process uses this store again, but emptied. The process replaces the records,
-        // then takes the store out of use.
+        // The next process empties this store and uses it again. It replaces the records, and then
+        // takes the store out of use.
         *stores[1].refuses.lock().expect("whole") = None;
         stores[1].records.clear();
         let second = set_of_process(&stores, &sizes(alike), selection, 10);

@@ -1,4 +1,4 @@
-//! Tests of a set of stores in memory. Two sets may share the stores, like two runs of foxy.
+//! Tests a set of stores in memory. Two sets can share the same stores, like two runs of foxy.
 
 #[path = "order_tests.rs"]
 mod order;
@@ -16,9 +16,9 @@ use std::sync::mpsc::channel;
 #[derive(Default)]
 struct Fake {
     records: Records,
-    /// If set, the store answers every request with this refusal.
+    /// If this is `Some`, the store refuses every request with this reason.
     refuses: Mutex<Option<RefusedReason>>,
-    /// While this is a list, requests stay in it without an answer.
+    /// If this is `Some`, the store puts requests in this list and does not answer them.
     held: Mutex<Option<Vec<Reply>>>,
 }
 
@@ -59,7 +59,7 @@ fn set(stores: &[Arc<Fake>], sizes: &[RangeInclusive<u64>], selection: Selection
     set_of_process(stores, sizes, selection, 9)
 }
 
-/// The set that a process with this secret would have.
+/// Creates the set of a process that has this secret.
 fn set_of_process(
     stores: &[Arc<Fake>],
     sizes: &[RangeInclusive<u64>],
