@@ -1,10 +1,9 @@
-//! A crowd that asks a real foxy for one cold object, half of it at the same time and half of it
-//! when much of the object has gone by: one fetch from the origin, bounded memory, every byte right
-//! for everybody.
+//! Tests a crowd of clients that request the same uncached object. Half of the clients come at the
+//! start, and half when much of the object has arrived. foxy must fetch the object once, use
+//! bounded memory, and send the right bytes to every client.
 //!
-//! `FOXY_CROWD=1000x1G` runs it with that many clients and an object of that size, and says what
-//! came of it; run it with `--release`, `--nocapture` and enough descriptors for two sockets a
-//! client.
+//! `FOXY_CROWD=1000x1G` uses 1000 clients and an object of 1 GB, and prints the results. Use
+//! `--release` and `--nocapture`. The limit on open files must allow two sockets for each client.
 
 mod support;
 
@@ -20,18 +19,19 @@ use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use support::Foxy;
 
-/// Bytes after which the body repeats: a prime number, so that no byte stands at its place in
-/// another buffer or part too.
+/// The body repeats after this many bytes. The number is prime, so equal offsets in two buffers
+/// never hold equal bytes.
 const PERIOD: usize = 65_521;
 
-/// Bytes that are read and written at a time.
+/// Largest number of bytes that a read or a write transfers.
 const PIECE: usize = 64 << 10;
 
-/// Bytes that foxy may hold at its peak. 8 MiB are the memory that it is told to use. Parts and
-/// flights have about as much each, the store its buffers, and each client a few kilobytes.
+/// Limit in bytes for foxy's peak memory. `--memory` is 8 MiB. Parts and fetches in flight use
+/// about as much each. Buffers of the store and a few kilobytes per client are added.
 const PEAK: u64 = 64 << 20;
 
-/// The body over and over again: any piece of it begins within the first period.
+/// Returns the repeating body. It is longer than a period, so that a piece can start at any offset
+/// of the first period.
 fn pattern() -> Arc<Vec<u8>> {
     let byte = |at: usize| ((at % PERIOD).wrapping_mul(0x9e37_79b9) >> 13) as u8;
     Arc::new((0..PERIOD + PIECE).map(byte).collect())
@@ -43,11 +43,12 @@ fn piece(pattern: &[u8], at: u64, most: u64) -> &[u8] {
     &pattern[start..start + length]
 }
 
-/// Bytes after which the second half of the crowd comes, at most.
+/// The second half of the crowd comes after this many bytes of the body, or after a third of a
+/// smaller body.
 const LATE: u64 = 64 << 20;
 
-/// An origin of one object, which answers when it is told to, and goes on after `pause` bytes when
-/// it is told to again; gives where it is and how often it was asked.
+/// Starts an origin with one object. The origin responds when it receives from `go`. It pauses
+/// after `pause` bytes, until it receives again. Returns its address and its number of requests.
 fn origin(
     (length, pause): (u64, u64),
     pattern: Arc<Vec<u8>>,
@@ -78,7 +79,8 @@ fn origin(
     (address, asked)
 }
 
-/// A client that has asked; gives how many bytes of the body it got, all of which were right.
+/// Sends a request on its own thread. The thread checks every byte of the body, and returns the
+/// length of the body.
 fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) -> JoinHandle<u64> {
     let run = move || {
         let mut stream = TcpStream::connect(proxy).expect("connected");
@@ -118,7 +120,7 @@ fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) ->
     Builder::new().stack_size(128 << 10).spawn(run).expect("a thread")
 }
 
-/// Waits until the clients that asked wait for one fetch together.
+/// Waits until `clients` clients share one fetch.
 fn await_crowd(foxy: &Foxy, clients: u64) {
     while foxy.metric::<u64>("foxy_proxy_collapsed_total") + 1 < clients {
         assert!(
@@ -129,7 +131,7 @@ fn await_crowd(foxy: &Foxy, clients: u64) {
     }
 }
 
-/// How many clients, bytes each, and whether to say how it went.
+/// Returns the number of clients, the length of the body in bytes, and whether to print results.
 #[expect(
     clippy::disallowed_methods,
     reason = "says how large the crowd is; without it the usual one"

@@ -1,4 +1,5 @@
-//! A foxy with few descriptors: clients wait for their turn, and idle ones give way.
+//! Tests a foxy that may open few files. New clients wait, and foxy closes idle connections for
+//! them.
 
 mod support;
 
@@ -14,7 +15,8 @@ use support::Foxy;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// An origin that answers nobody until it is told to; tells of each request.
+/// Starts an origin that sends its responses only after it receives from `go`. It reports each
+/// request through the returned channel.
 fn holding(go: Receiver<()>) -> (SocketAddr, Receiver<()>) {
     let (asked, all) = channel();
     let (give, given) = channel::<TcpStream>();

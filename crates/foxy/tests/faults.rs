@@ -1,12 +1,13 @@
-//! A real foxy while a fault strikes in the middle of a load: no wrong byte, and errors only where
-//! the origin failed.
+//! Tests a running foxy during a fault in the middle of a load. No byte may be wrong. Requests may
+//! fail only if the origin fails.
 
 mod support;
 
 use serde_json::Value;
 use support::commands::{command, ended, foxy, records};
 
-/// Measures of a load on a foxy, by name, while `fault` is in its middle third.
+/// Runs a load on foxy, with `fault` in its middle third. Returns a function that looks up a
+/// measure by name.
 fn load(fault: &str, more: &[&str]) -> impl Fn(&str) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);
@@ -59,7 +60,7 @@ fn a_disk_that_is_full_for_a_while_fails_nothing() {
         ended(compare.arg("--folder").arg(folder.path()).arg("--out").arg(&out));
     let records = records(&out.join("records.jsonl"));
     if code == Some(3) {
-        // Without the right to mount there is no disk to be full, and that is what is said.
+        // Without the right to mount, the test cannot fill a disk. The command must then say so.
         assert!(err.contains("no disk to be full"), "{text}{err}");
         return;
     }

@@ -1,9 +1,9 @@
-//! `h2spec`, the conformance checks for HTTP/2, against a running foxy in front of a small origin:
-//! over plain TCP by prior knowledge, and over TLS. What it may find is what docs/conformance.md
-//! says, no more and no less.
+//! Runs `h2spec`, a conformance test for HTTP/2, against a running foxy in front of a small origin.
+//! One run uses TCP without TLS (prior knowledge), and one uses TLS. The failures must be exactly
+//! those in docs/conformance.md.
 //!
-//! `cargo xtask tools` puts the program under the target directory. Another one is run by naming
-//! it: `FOXY_H2SPEC=/path/to/h2spec cargo test -p foxy --test h2spec`.
+//! `cargo xtask tools` installs h2spec in the target directory. To use another h2spec, name it:
+//! `FOXY_H2SPEC=/path/to/h2spec cargo test -p foxy --test h2spec`.
 
 mod support;
 
@@ -15,8 +15,8 @@ use support::{Foxy, Origin};
 
 const DOCUMENT: &str = include_str!("../../../docs/conformance.md");
 
-/// Times a check that failed gets another chance: some wait for a second to pass, on a machine that
-/// may be busy.
+/// A failed check runs again, up to this many times. Some checks wait for a second to pass, and a
+/// busy machine delays them.
 const CHANCES: u32 = 2;
 
 #[test]
@@ -66,7 +66,7 @@ fn check(program: &Path, over: &str, port: u16, more: &[&str]) {
     );
 }
 
-/// Runs all checks; gives the names of those that failed, as `section/number`.
+/// Runs all checks. Returns the names of the failed checks as `section/number`.
 fn run(program: &Path, port: u16, more: &[&str], over: &str) -> BTreeSet<String> {
     let report = tempfile::NamedTempFile::new().expect("a file");
     let mut command = Command::new(program);
@@ -83,8 +83,8 @@ fn run(program: &Path, port: u16, more: &[&str], over: &str) -> BTreeSet<String>
     failed
 }
 
-/// Reads a JUnit report: how many checks there are, and which failed. Their names are the section
-/// and a number within it.
+/// Parses a JUnit report. Returns the number of checks, and the names of the failed checks. A name
+/// consists of the section and a number within it.
 fn results(report: &str) -> (usize, BTreeSet<String>) {
     let (mut count, mut failed, mut package, mut number) = (0, BTreeSet::new(), String::new(), 0);
     for line in report.lines().map(str::trim) {
@@ -105,7 +105,8 @@ fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
     after.split('"').next().unwrap_or_default()
 }
 
-/// The checks that docs/conformance.md gives a reason for: rows of check, transports and reason.
+/// Returns the checks for which docs/conformance.md explains a failure with this transport. The
+/// table rows consist of check, transports and reason.
 fn documented(over: &str) -> BTreeSet<String> {
     let is_check = |line: &&str| {
         ["| `generic/", "| `http2/", "| `hpack/"].iter().any(|suite| line.starts_with(suite))
@@ -118,7 +119,7 @@ fn documented(over: &str) -> BTreeSet<String> {
     here.filter_map(|columns| columns[0].split('`').nth(1).map(str::to_owned)).collect()
 }
 
-/// The program: the one that is named, or the one that was installed.
+/// Returns the path of h2spec: the path in `FOXY_H2SPEC`, or the installed program.
 fn program() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("FOXY_H2SPEC") {
         return Some(named.into());
@@ -127,8 +128,8 @@ fn program() -> Option<PathBuf> {
     installed.exists().then_some(installed)
 }
 
-/// Says on the terminal, past the capture of passing tests, that nothing was checked; where all
-/// must be checked, fails.
+/// Prints that nothing was checked, even while the test harness captures output. Panics instead if
+/// the environment requires all checks.
 fn not_run() {
     let reason = "h2spec is not installed; `cargo xtask tools` does that where Go is";
     assert!(std::env::var_os("CI").is_none(), "h2spec was not run: {reason}");

@@ -1,5 +1,5 @@
-//! How much memory a foxy holds: what it is told to use, and a stated amount besides; and after a
-//! peak no more than before.
+//! Tests how much memory foxy uses: `--memory` plus a documented amount. After a peak, foxy must
+//! use no more than before.
 
 mod support;
 
@@ -10,11 +10,11 @@ use std::net::TcpStream;
 use std::time::Duration;
 use support::{Foxy, Origin};
 
-/// Bytes of `--memory`.
+/// Value of `--memory` in bytes.
 const MEMORY: u64 = 32 << 20;
 
-/// The bound of docs/operation.md: 1.75 times `--memory`, as the allocator rounds up and has holes,
-/// and 40 MiB for the program.
+/// The bound in docs/operation.md: 1.75 times `--memory` and 40 MiB for the program. The factor
+/// exists because the allocator rounds up and leaves holes.
 const BOUND: u64 = MEMORY / 4 * 7 + (40 << 20);
 
 const CLIENTS: usize = 8;
@@ -23,7 +23,7 @@ fn start(folder: &std::path::Path) -> Foxy {
     Foxy::start_plain(folder, &["--size", "512M", "--memory", "32M"])
 }
 
-/// Asks for all of these, over a few connections that are kept.
+/// Requests all URLs over a few persistent connections.
 fn get(foxy: &Foxy, urls: &[String]) {
     std::thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -37,7 +37,8 @@ fn get(foxy: &Foxy, urls: &[String]) {
 fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount() {
     let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
     let foxy = start(folder.path());
-    // Just above one and two pages: the sizes whose reads are largest beside them.
+    // Sizes just above one and two pages. Compared with the record, foxy reads the most bytes for
+    // these sizes.
     let sizes = [4_200, 4_600, 5_000, 8_300, 8_800];
     let url =
         |number: usize| origin.url(&format!("{number}?bytes={}", sizes[number % sizes.len()]));
@@ -49,10 +50,11 @@ fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount(
     assert!(foxy.admin("/metrics").body.contains("foxy_store_hits_total"));
 }
 
-/// Clients at the peak. Their heads stay below the size from which foxy bounds heads together.
+/// Number of clients at the peak. Their incomplete request heads are shorter than the size from
+/// which foxy limits all heads together.
 const CLIENTS_AT_PEAK: usize = 4_000;
 
-/// A client that has sent most of a head.
+/// Connects a client that sends most of a request head.
 fn half_a_head(foxy: &Foxy) -> TcpStream {
     let mut stream = TcpStream::connect(foxy.proxy).expect("connected");
     let head = format!("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: {}", "x".repeat(7_500));
@@ -60,7 +62,8 @@ fn half_a_head(foxy: &Foxy) -> TcpStream {
     stream
 }
 
-/// Waits until what foxy holds is as is wanted, and says how much it was last.
+/// Waits until `is_wanted` accepts foxy's memory in bytes, for at most `within`. Returns the last
+/// value.
 fn held(foxy: &Foxy, within: Duration, is_wanted: impl Fn(u64) -> bool) -> u64 {
     let begun = clock::monotonic();
     loop {

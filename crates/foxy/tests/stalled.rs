@@ -1,5 +1,5 @@
-//! Memory that clients make foxy hold which ask and take nothing, against the bound in
-//! docs/operation.md, as the system counts it.
+//! Tests foxy's memory while clients send requests but do not read the responses. The memory that
+//! the system reports must stay within the bound in docs/operation.md.
 
 mod support;
 
@@ -11,19 +11,20 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use support::Foxy;
 
-/// Bytes of each object: it is stored as one record.
+/// Length of each object in bytes. foxy stores such an object as one record.
 const LENGTH: usize = 1 << 20;
 
 const OBJECTS: usize = 200;
 
-/// HTTP/2 connections, and requests on each.
+/// Number of HTTP/2 connections. The next constant is the number of requests on each.
 const CONNECTIONS: usize = 10;
 const STREAMS: u32 = 100;
 
-/// The `--memory` that `support` gives.
+/// Value of `--memory` in the test support, in bytes.
 const MEMORY: u64 = 8 << 20;
 
-/// The bound of docs/operation.md on memory beyond the memory at the start.
+/// Returns the bound in docs/operation.md on the memory that foxy may add after its start, in
+/// bytes.
 fn bound() -> u64 {
     let budget = (MEMORY / 2).max(8 << 20);
     let requests = budget / (16 << 10) + CONNECTIONS as u64;
@@ -36,13 +37,14 @@ fn large_origin() -> SocketAddr {
     TestOrigin::start(move |_, _| answer.clone()).address
 }
 
-/// The HEADERS of a GET of an object.
+/// Builds the HEADERS frame of a GET request for an object.
 fn ask(stream: u32, origin: SocketAddr, object: usize) -> Vec<u8> {
     let block = get_block(&origin.to_string(), &format!("/{object}"));
     frame(kind::HEADERS, END_STREAM | END_HEADERS, stream, &block)
 }
 
-/// A connection on which many requests wait for their bodies, as its window is nothing.
+/// Opens a connection and sends many requests. Their bodies cannot arrive, because the window is 0
+/// bytes.
 fn stall(foxy: &Foxy, origin: SocketAddr, first: usize) -> TcpStream {
     let mut client = TcpStream::connect(foxy.proxy).expect("connected");
     client.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -59,7 +61,7 @@ fn stall(foxy: &Foxy, origin: SocketAddr, first: usize) -> TcpStream {
         let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
         std::io::copy(&mut (&client).take(length.into()), &mut std::io::sink())
             .expect("its payload");
-        // A head, or the word that there is no room for the request.
+        // HEADERS starts a response. RST_STREAM means that foxy has no room for the request.
         answered += u32::from(header[3] == kind::HEADERS || header[3] == kind::RST_STREAM);
     }
     client

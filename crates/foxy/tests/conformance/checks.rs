@@ -1,11 +1,11 @@
-//! Checks and what came of them, counted as the suite counts, and what docs/conformance.md says of
-//! them.
+//! Checks of the cache suite and their results. Counts results as the suite does, and compares them
+//! with docs/conformance.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub const DOCUMENT: &str = include_str!("../../../../docs/conformance.md");
 
-/// A check and what came of it.
+/// A check of the suite, and its result.
 pub struct Check {
     pub kind: String,
     pub needs: Vec<String>,
@@ -13,10 +13,11 @@ pub struct Check {
     pub problem: String,
 }
 
-/// Checks by their names.
+/// Checks by their ids.
 pub type Checks = BTreeMap<String, Check>;
 
-/// The required and optimal checks that failed, or need one that did, as the suite counts them.
+/// Returns the ids of failed checks that are required or optimal. As in the suite, a check also
+/// fails if it depends on a failed check.
 pub fn failures(checks: &Checks) -> BTreeSet<String> {
     fn passes(checks: &Checks, id: &str) -> bool {
         checks.get(id).is_some_and(|check| {
@@ -27,7 +28,7 @@ pub fn failures(checks: &Checks) -> BTreeSet<String> {
     counted.map(|(id, _)| id).filter(|id| !passes(checks, id)).cloned().collect()
 }
 
-/// Fails unless the checks that failed are those documented.
+/// Panics unless exactly the `documented` checks failed.
 pub fn assert_documented(checks: &Checks, documented: &BTreeSet<String>) {
     let failed = failures(checks);
     let described = |id: &String| format!("\n  {id}: {}", checks[id].problem);
@@ -43,7 +44,7 @@ pub fn assert_documented(checks: &Checks, documented: &BTreeSet<String>) {
     );
 }
 
-/// How many of a kind passed, in the words of the document.
+/// Returns how many checks of `kind` passed, in the words of docs/conformance.md.
 pub fn share(checks: &Checks, kind: &str) -> String {
     let failed = failures(checks);
     let all: Vec<_> = checks.iter().filter(|(_, check)| check.kind == kind).collect();
@@ -51,7 +52,8 @@ pub fn share(checks: &Checks, kind: &str) -> String {
     format!("{passed} of {}", all.len())
 }
 
-/// The checks that the document gives a reason for: rows `| ids | kind | cuts | reason |`.
+/// Returns the checks for which docs/conformance.md explains a failure, from table rows `| ids |
+/// kind | cuts | reason |`. A cut is a version of the suite.
 pub fn documented(cut: &str) -> BTreeSet<String> {
     rows(4)
         .filter(|columns| is_about(columns[2], cut))
@@ -59,8 +61,8 @@ pub fn documented(cut: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The checks that are documented not to be played in virtual time, and why: rows `| ids | cuts |
-/// reason |`.
+/// Returns the checks that cannot run in virtual time, each with its reason. Reads the table rows
+/// `| ids | cuts | reason |` of docs/conformance.md.
 pub fn documented_unplayable(cut: &str) -> BTreeMap<String, String> {
     let of_cut = rows(3).filter(|columns| is_about(columns[1], cut));
     let reason = |columns: &[&str]| columns[2].trim_end_matches(" |").to_owned();

@@ -1,6 +1,6 @@
-//! The public suite of checks for HTTP caches, `http-cache-tests`: over sockets against a running
-//! foxy, and in virtual time against the rules alone. What either may find is what
-//! docs/conformance.md says, no more and no less.
+//! Runs the public test suite for HTTP caches, `http-cache-tests`. One run uses sockets and a
+//! running foxy. The other run uses virtual time and only foxy's caching rules. The failures must
+//! be exactly those in docs/conformance.md.
 
 mod checks;
 #[path = "../../../foxy-rules/tests/miniature/mod.rs"]

@@ -1,20 +1,21 @@
-//! Plays one check against the miniature: the suite's origin and its client, in virtual time, with
-//! the suite's own meaning of what must be seen (client/test.mjs, server/handle-test.mjs).
+//! Runs one check of the suite in virtual time against foxy's caching rules. This file plays the
+//! suite's origin and client, and judges results as the suite does (client/test.mjs,
+//! server/handle-test.mjs).
 
 use crate::miniature::{Answer, Came, Lines, Miniature, Request, Response};
 use crate::vectors::{AnswerFrom, Body, Expectation, OriginAnswer, Step, Value, Vector};
 use foxy_base::WallTime;
 use foxy_rules::{Fields, Role, date};
 
-/// A request that the origin saw.
+/// A request that the simulated origin received.
 struct Seen {
-    /// The client's number of the request, from 1.
+    /// The client's number of the request, counted from 1.
     number: usize,
     method: String,
     fields: Lines,
 }
 
-/// Plays a check; an error says what was seen that must not be.
+/// Runs a check. The error says which result was wrong.
 pub fn play(vector: &Vector) -> Result<(), String> {
     let mut cache = Miniature::new(Role::Gateway.into());
     let mut seen = Vec::new();
@@ -67,7 +68,7 @@ fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// The value of a field as JavaScript's clients and servers give it, over all its lines.
+/// Returns a field's value, with the values of all its lines joined as in JavaScript.
 fn joined(fields: &Lines, name: &str) -> Option<String> {
     let lines: Vec<_> = fields.values(name).map(String::from_utf8_lossy).collect();
     (!lines.is_empty()).then(|| lines.join(", "))
@@ -140,7 +141,7 @@ fn is_met(expectation: &Expectation, fields: &Lines) -> bool {
     }
 }
 
-/// Checks the requests at the origin, in the order that the suite expects.
+/// Checks that the origin received the expected requests in the expected order.
 fn origin_expects(steps: &[Step], seen: &[Seen], responses: &[Response]) -> Result<(), String> {
     let mut seen = seen.iter();
     for ((step, response), number) in steps.iter().zip(responses).zip(1..) {

@@ -1,4 +1,4 @@
-//! The suite against a running foxy in front of the suite's own origin.
+//! Runs the cache suite against a running foxy, in front of the suite's own origin.
 
 use crate::checks::{Check, Checks, DOCUMENT, assert_documented, documented, failures, share};
 use crate::suite::{self, Cut};
@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Stdio};
 
-/// Times a check that failed runs again, alone: some of them wait for a second to pass, on a
-/// machine that may be busy.
+/// A failed check runs alone again, up to this many times. Some checks wait for a second to pass,
+/// and a busy machine delays them.
 const CHANCES: u32 = 2;
 
 #[test]
@@ -52,14 +52,14 @@ fn the_public_suite_finds_what_the_documentation_says() {
     assert!(DOCUMENT.contains(&row), "docs/conformance.md has no row {row}");
 }
 
-/// The checks of any kind that passed here and not there, or there and not here.
+/// Returns the checks that passed in only one of the two runs.
 fn differing(checks: &Checks, played: &Checks) -> Vec<String> {
     let differs =
         |id: &String| checks.get(id).is_none_or(|check| check.passed != played[id].passed);
     played.keys().filter(|id| differs(id)).cloned().collect()
 }
 
-/// The suite's origin server. It ends when its standard input does.
+/// The suite's origin server. It ends when its standard input closes.
 struct Origin {
     child: Child,
     input: Option<ChildStdin>,
@@ -91,7 +91,7 @@ impl Drop for Origin {
     }
 }
 
-/// Runs all checks, or those named.
+/// Runs the checks with these ids, or all checks if `ids` is empty.
 fn run(cut: &Cut, base: &str, ids: &[String]) -> Checks {
     let output = cut.output("run", &[base, &ids.join(",")]);
     let checks: Vec<Value> = serde_json::from_slice(&output).expect("a list of checks");

@@ -1,5 +1,5 @@
-//! Where the suite is, and how node runs it. The npm package is installed under the target
-//! directory; another cut is run by naming its folder: `FOXY_CACHE_TESTS=/path/to/cache-tests cargo
+//! Finds the cache suite, and runs it with node. The test installs the npm package in the target
+//! directory. To run another version, name its folder: `FOXY_CACHE_TESTS=/path/to/cache-tests cargo
 //! test -p foxy --test conformance`.
 
 use std::io::Write;
@@ -11,16 +11,16 @@ const PACKAGE: &str = include_str!("package.json");
 const LOCK: &str = include_str!("package-lock.json");
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/suite.mjs");
 
-/// A cut of the suite.
+/// A version of the suite.
 #[derive(Clone)]
 pub struct Cut {
     pub folder: PathBuf,
-    /// The name in docs/conformance.md.
+    /// Name of this version in docs/conformance.md.
     pub name: &'static str,
 }
 
-/// The cut to run. Without one, says on the terminal, past the capture of passing tests, that
-/// nothing was checked; where all must be checked, fails.
+/// Returns the version to run. If there is none, prints that nothing was checked. Panics instead if
+/// the environment requires all checks.
 pub fn cut() -> Option<Cut> {
     static INSTALLED: LazyLock<Result<PathBuf, String>> = LazyLock::new(installed);
     if let Some(folder) = std::env::var_os("FOXY_CACHE_TESTS") {
@@ -38,14 +38,14 @@ pub fn cut() -> Option<Cut> {
     }
 }
 
-/// Says something on the terminal, past the capture of passing tests.
+/// Prints `text` on the terminal, even while the test harness captures output.
 pub fn tell(text: &str) {
     std::io::stderr()
         .write_all(format!("\n{text}\n").as_bytes())
         .expect("standard error is writable");
 }
 
-/// The folder of the npm package, installed if it is not there yet.
+/// Returns the folder of the npm package. Installs the package if it is missing.
 fn installed() -> Result<PathBuf, String> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("http-cache-tests");
     let package = place.join("node_modules/http-cache-tests");
@@ -81,14 +81,14 @@ fn works(program: &str) -> Result<(), String> {
 }
 
 impl Cut {
-    /// The script that serves, runs or prints the suite.
+    /// Prepares the node script with an action: serve, run or print the suite.
     pub fn node(&self, action: &str) -> Command {
         let mut command = Command::new("node");
         command.args(["--no-warnings", SCRIPT, action]).arg(&self.folder);
         command
     }
 
-    /// The standard output of the script.
+    /// Runs the script, and returns its standard output.
     pub fn output(&self, action: &str, more: &[&str]) -> Vec<u8> {
         let output = self.node(action).args(more).output().expect("node ran before");
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,10 +1,10 @@
-//! The suite's checks as data, as vectors.mjs prints them, and which of them are not for the rules
-//! to play.
+//! The suite's checks as data, in the format that vectors.mjs prints. Also decides which checks the
+//! caching rules alone cannot run.
 
 use crate::suite::Cut;
 use serde::Deserialize;
 
-/// A check.
+/// A check of the suite.
 #[derive(Debug, Deserialize)]
 pub struct Vector {
     pub id: String,
@@ -13,37 +13,38 @@ pub struct Vector {
     pub steps: Vec<Step>,
 }
 
-/// A request, what the origin would answer, and what must be seen.
+/// A request, the origin's response to it, and the expected results.
 #[derive(Debug, Deserialize)]
 pub struct Step {
-    /// When the request comes, in seconds since 1970.
+    /// Time of the request, in seconds since 1970.
     pub at: u64,
-    /// How long the origin takes.
+    /// Seconds until the origin responds.
     pub seconds: u64,
     pub method: String,
     pub path: String,
     pub fields: Vec<(String, String)>,
     pub answer: OriginAnswer,
     pub expects: Expectations,
-    /// Whether interim responses are part of it.
+    /// Whether the step contains interim (1xx) responses.
     pub interim: bool,
 }
 
-/// The answer of the origin.
+/// The response of the origin.
 #[derive(Debug, Deserialize)]
 pub struct OriginAnswer {
     pub status: u16,
     pub fields: Vec<(String, String)>,
     pub body: String,
-    /// Closes the connection instead.
+    /// Whether the origin closes the connection without a response.
     pub disconnects: bool,
-    /// Request fields of which any with that value makes it a 304.
+    /// Request fields with values. If the request contains one of them, the origin responds with
+    /// 304.
     pub confirms: Vec<(String, String)>,
-    /// Fields that must reach the client as they are here.
+    /// Fields that the client must receive unchanged.
     pub shown: Vec<(String, String)>,
 }
 
-/// Where the suite expects an answer from.
+/// Whether the response may come from the cache, from the origin, or from a validation.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerFrom {
@@ -54,23 +55,23 @@ pub enum AnswerFrom {
     LmValidated,
 }
 
-/// Expectations of a step.
+/// Expected results of a step.
 #[derive(Debug, Deserialize)]
 pub struct Expectations {
     pub from: AnswerFrom,
     pub status: Option<u16>,
-    /// Fields of the client's response.
+    /// Expected fields of the response to the client.
     pub fields: Vec<Expectation>,
-    /// Names that the client's response must not have.
+    /// Names of fields that the response to the client must not contain.
     pub missing: Vec<String>,
     pub body: Option<Body>,
-    /// Fields of the request that the origin sees; without a value, any will do.
+    /// Expected fields of the origin's request. `None` accepts any value.
     pub sent: Vec<(String, Option<String>)>,
-    /// The method that the origin sees.
+    /// Expected method of the origin's request.
     pub method: Option<String>,
 }
 
-/// The expectation of a field.
+/// Expected value of a field.
 #[derive(Debug, Deserialize)]
 pub struct Expectation {
     pub name: String,
@@ -78,44 +79,44 @@ pub struct Expectation {
     pub value: Value,
 }
 
-/// A field's value.
+/// The value that a field must have.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "is", content = "as", rename_all = "snake_case")]
 pub enum Value {
     There,
     Text(String),
-    /// A date that many seconds after the origin's answer.
+    /// A date this many seconds after the origin's response.
     Dated(i64),
-    /// Above that number.
+    /// A number greater than this number.
     Above(i64),
-    /// That of another field.
+    /// The value of the field with this name.
     Same(String),
 }
 
-/// A body.
+/// The expected body of a response.
 #[derive(Debug, Deserialize)]
 pub struct Body {
     pub text: String,
-    /// Even where the status allows none.
+    /// Whether the body is checked even if the status allows no body.
     pub always: bool,
 }
 
-/// Why the rules cannot play a check.
+/// Reason why the caching rules alone cannot run a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unplayable {
     /// The check concerns 1xx responses.
     Interim,
-    /// The check concerns fields that end at the next hop.
+    /// The check concerns hop-by-hop fields, which end at the next server.
     HopByHop,
-    /// The check concerns a body without a visible end.
+    /// The check concerns a body whose end is not marked by a length or a chunk.
     Framing,
-    /// The check has letters beyond ASCII. Node.js sends them as UTF-8 with a body and as Latin-1
-    /// without.
+    /// The check contains characters outside ASCII. Node.js sends them as UTF-8 if there is a body,
+    /// and otherwise as Latin-1.
     BeyondAscii,
 }
 
 impl Unplayable {
-    /// As docs/conformance.md has it.
+    /// Returns the text of this reason in docs/conformance.md.
     pub fn description(self) -> &'static str {
         match self {
             Self::Interim => "interim responses",
@@ -126,7 +127,7 @@ impl Unplayable {
     }
 }
 
-/// Fields that end at the next hop.
+/// Names of fields that end at the next server.
 const HOP_BY_HOP: [&str; 9] = [
     "connection",
     "keep-alive",
@@ -140,7 +141,7 @@ const HOP_BY_HOP: [&str; 9] = [
 ];
 
 impl Vector {
-    /// Why the rules cannot play it, if they cannot.
+    /// Returns why the caching rules cannot run this check. Returns `None` if they can.
     pub fn unplayable(&self) -> Option<Unplayable> {
         let lines =
             self.steps.iter().flat_map(|step| step.fields.iter().chain(&step.answer.fields));
@@ -163,7 +164,7 @@ impl Vector {
 }
 
 impl Step {
-    /// Whether the body is shorter than its length says.
+    /// Whether the origin's body is shorter than its `Content-Length`.
     fn ends_early(&self) -> bool {
         let bodiless = !self.answer.confirms.is_empty();
         let lengths = self
@@ -176,7 +177,7 @@ impl Step {
     }
 }
 
-/// All checks of a cut that are for proxies.
+/// Reads all checks of this version that apply to proxies.
 pub fn read(cut: &Cut) -> Vec<Vector> {
     let output = String::from_utf8(cut.output("vectors", &[])).expect("JSON");
     let vector =

@@ -1,5 +1,5 @@
-//! The suite's checks against the rules alone, in virtual time: what they find is what the run over
-//! sockets finds.
+//! Runs the suite in virtual time against foxy's caching rules. The results must equal those of the
+//! run over sockets.
 
 use crate::checks::{Check, Checks, assert_documented, documented, documented_unplayable};
 use crate::player;
@@ -29,7 +29,7 @@ fn the_rules_alone_find_what_the_documentation_says() {
         cut.name
     ));
     let documented = documented(cut.name);
-    // A check that was not played counts as in the run over sockets.
+    // For a check that cannot run here, uses the result of the run over sockets.
     for vector in vectors.iter().filter(|vector| vector.unplayable().is_some()) {
         let found =
             if documented.contains(&vector.id) { Err("documented".to_owned()) } else { Ok(()) };
@@ -38,7 +38,7 @@ fn the_rules_alone_find_what_the_documentation_says() {
     assert_documented(&checks, &documented);
 }
 
-/// Results of the checks of a cut that the rules can play.
+/// Runs all checks that the caching rules can run, and returns the results.
 pub fn play(cut: &Cut) -> Checks {
     play_all(&vectors::read(cut))
 }

@@ -1,21 +1,22 @@
-//! HTTP/2 frames written by hand (RFC 9113 §6), for clients that no library would play.
+//! Builds HTTP/2 frames byte by byte (RFC 9113 §6). HTTP/2 libraries refuse to behave like these
+//! hostile clients.
 
 use foxy_testkit::http2::{END_HEADERS, END_STREAM, PREFACE, frame, kind};
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt;
 
-/// A kind that no document gives a meaning.
+/// A frame type that no standard defines.
 pub const UNKNOWN: u8 = 0xbb;
 
 pub const ACK: u8 = 1;
 
-/// The setting that says how much a stream may send unasked.
+/// Identifier of the setting for the initial window of a stream in bytes.
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// The code of a GOAWAY to a client that sends too much of what is costly.
+/// Error code in a GOAWAY frame to a client that sends too many costly frames.
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// SETTINGS with a window for each stream.
+/// Builds a SETTINGS frame that sets the initial window of streams to `bytes`.
 pub fn window(bytes: u32) -> Vec<u8> {
     frame(
         kind::SETTINGS,
@@ -25,18 +26,18 @@ pub fn window(bytes: u32) -> Vec<u8> {
     )
 }
 
-/// The beginning of a connection whose streams have no window.
+/// Builds the start of a connection whose streams have a window of 0 bytes.
 pub fn opening() -> Vec<u8> {
     [PREFACE, &window(0)[..]].concat()
 }
 
-/// A GET that is complete.
+/// Builds a complete GET request.
 pub fn get(stream: u32, origin: SocketAddr, path: &str) -> Vec<u8> {
     frame(kind::HEADERS, END_STREAM | END_HEADERS, stream, &block(origin, path))
 }
 
-/// The field block of a GET (RFC 7541): two fields of the static table, two literals that no table
-/// takes.
+/// Builds the header block of a GET request (RFC 7541). It has two indexed fields, and two literal
+/// fields that the receiver must not index.
 fn block(origin: SocketAddr, path: &str) -> Vec<u8> {
     let mut block = vec![0x82, 0x86];
     for (name, value) in [(4, path), (1, &origin.to_string())] {
@@ -46,13 +47,14 @@ fn block(origin: SocketAddr, path: &str) -> Vec<u8> {
     block
 }
 
-/// A GET whose fields never end: HEADERS and CONTINUATIONs of `bytes` bytes together.
+/// Builds a GET request whose header never ends. The HEADERS and CONTINUATION frames have `bytes`
+/// bytes in total.
 pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
     const VALUE: usize = 4_000;
     let mut frames = frame(kind::HEADERS, END_STREAM, 1, &block(origin, "/1/head"));
     while frames.len() < bytes {
-        // A literal of a new name, whose length takes two bytes more than its prefix (RFC 7541
-        // §5.1).
+        // A literal field with a new name. Its length needs two bytes in addition to the prefix
+        // (RFC 7541 §5.1).
         let mut field = vec![0, 5];
         field.extend(b"x-pad");
         let rest = VALUE - 127;
@@ -67,15 +69,15 @@ pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
     frames
 }
 
-/// Takes frames apart as they come.
+/// Splits received bytes into frames.
 #[derive(Default)]
 pub struct Reader {
     buffer: Vec<u8>,
 }
 
 impl Reader {
-    /// Adds bytes; the code of a GOAWAY among the frames that they end, and whether SETTINGS must
-    /// be acknowledged.
+    /// Adds received bytes. Returns the code of a complete GOAWAY frame, and whether the client
+    /// must acknowledge a SETTINGS frame.
     pub fn add(&mut self, bytes: &[u8]) -> (Option<u32>, bool) {
         self.buffer.extend_from_slice(bytes);
         let (mut goaway, mut settings) = (None, false);
@@ -102,7 +104,7 @@ impl Reader {
     }
 }
 
-/// Acknowledges SETTINGS.
+/// Sends an acknowledgement of a SETTINGS frame.
 pub async fn acknowledge(stream: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
     stream.write_all(&frame(kind::SETTINGS, ACK, 0, &[])).await
 }

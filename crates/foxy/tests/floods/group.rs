@@ -1,12 +1,13 @@
-//! A control group with a limit on memory, for one foxy, and what it says of its memory.
+//! A control group that limits the memory of one foxy process, and reports how much memory the
+//! process uses.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Where groups may be, the file with their limit, and the lines of `memory.stat` that count memory
-/// without page cache.
+/// Possible folders of control groups. Each has the file for the limit, and the lines of
+/// `memory.stat` that count memory without the page cache.
 const PLACES: [(&str, &str, &str); 2] = [
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss "),
     ("/sys/fs/cgroup", "memory.max", "anon "),
@@ -14,17 +15,17 @@ const PLACES: [(&str, &str, &str); 2] = [
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// The group. It is removed when it is dropped; its processes must have ended.
+/// The control group. Drop removes it; its processes must have ended before.
 pub struct Group {
     folder: PathBuf,
     line: &'static str,
 }
 
 impl Group {
-    /// Makes one with this limit.
+    /// Creates a group with a memory limit of `bytes` bytes.
     ///
     /// # Errors
-    /// Why there can be none here.
+    /// The reason why this machine cannot create the group.
     pub fn new(bytes: u64) -> Result<Self, String> {
         let mut why = "there are no control groups for memory".to_owned();
         for (place, limit, line) in PLACES {
@@ -37,7 +38,7 @@ impl Group {
                 continue;
             }
             let group = Self { folder, line };
-            // A file that is not there is not made: then these are groups of another kind.
+            // If the file is missing, the folder belongs to the other version of control groups.
             if !group.folder.join(limit).exists() {
                 continue;
             }
@@ -49,12 +50,12 @@ impl Group {
         Err(why)
     }
 
-    /// The file that takes processes into the group.
+    /// Returns the file to which the id of a new member process is written.
     pub fn members(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// Bytes that its processes hold now, without page cache.
+    /// Returns the memory in bytes that the processes use now, without the page cache.
     pub fn resident(&self) -> io::Result<u64> {
         let text = std::fs::read_to_string(self.folder.join("memory.stat"))?;
         let value = text.lines().find_map(|line| line.strip_prefix(self.line));
@@ -64,7 +65,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Processes that have just ended leave the group a moment later.
+        // The kernel refuses to remove the group until ended processes have left it, so Drop
+        // retries.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() {
                 return;

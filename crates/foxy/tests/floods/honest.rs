@@ -1,5 +1,5 @@
-//! The honest clients: eight connections that ask for one object after the other, a mixture of hits
-//! in memory, hits on disk and misses, each with the time it took.
+//! Well-behaved clients during a flood. Eight connections request objects one after another: a
+//! mixture of memory hits, disk hits and misses. The test measures the time of each request.
 
 use crate::origin::{GOOD, Origin};
 use foxy_base::clock;
@@ -19,36 +19,37 @@ use tokio::time::timeout;
 
 const CLIENTS: u64 = 8;
 
-/// Requests after which a client opens a new connection.
+/// A client opens a new connection after this many requests.
 const KEPT: u64 = 25;
 
-/// How long a request may take.
+/// Time limit of a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where they come from: never the flood's address.
+/// Local address of the well-behaved clients. It differs from the addresses of the flood.
 const FROM: &str = "127.0.0.2:0";
 
-/// Objects in memory, and how long they are.
+/// Number of objects for memory hits, and their length in bytes.
 const MEMORY: (u64, u64) = (200, 10_000);
 
-/// How long objects on disk are, and those that are stored nowhere yet.
+/// Length in bytes of objects for disk hits. The next constant is for objects that are not stored
+/// yet.
 const DISK: u64 = 32_768;
 const MISS: u64 = 10_000;
 
 static UNIQUE: AtomicU64 = AtomicU64::new(0);
 
-/// The requests of the honest clients.
+/// The mixture of requests that the well-behaved clients send.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixture {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// Objects that memory does not hold all of.
+    /// Number of objects for disk hits. They need more space than the memory cache has.
     pub disk: u64,
-    /// Whether some requests are for names that are new to foxy.
+    /// Whether some requests use host names that foxy has not resolved before.
     pub names: bool,
 }
 
-/// The results of a phase.
+/// Measurements of one phase of the test.
 #[derive(Default)]
 pub struct Measured {
     pub all: Latencies,
@@ -56,13 +57,14 @@ pub struct Measured {
     pub disk: Latencies,
     pub miss: Latencies,
     pub names: Latencies,
-    /// Requests that were not answered with 200 and all bytes, and the first few reasons.
+    /// Number of requests without a complete response of status 200. The next field contains the
+    /// first few reasons.
     pub failures: u64,
     pub reasons: Vec<String>,
 }
 
 impl Measured {
-    /// Adds a request; false when it failed.
+    /// Adds the result of a request. Returns false if the request failed.
     fn add(
         &mut self,
         kind: Kind,
@@ -93,7 +95,7 @@ impl Measured {
     }
 }
 
-/// A phase that runs in a thread of its own until it is ended.
+/// A phase that runs on its own thread until it is stopped.
 pub struct Phase {
     over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Measured>,
@@ -123,7 +125,7 @@ impl Phase {
     }
 }
 
-/// Asks for these objects once, so that they are stored.
+/// Requests each object once, so that foxy stores it.
 pub fn fetch_all(proxy: SocketAddr, objects: Vec<(String, u64)>) -> Vec<String> {
     let tasks = LocalSet::new();
     let (objects, failed) = (Rc::new(RefCell::new(objects)), Rc::new(RefCell::new(Vec::new())));
@@ -144,10 +146,11 @@ pub fn fetch_all(proxy: SocketAddr, objects: Vec<(String, u64)>) -> Vec<String> 
 }
 
 impl Mixture {
-    /// All objects that are to be hits.
+    /// Returns all objects that later requests expect to be hits.
     pub fn stored(&self) -> Vec<(String, u64)> {
         let memory = (0..MEMORY.0).map(|number| (self.memory(number), MEMORY.1));
-        // Last in, first out: what is in memory comes last.
+        // `fetch_all` begins with the end of this list. So the objects for memory hits are
+        // requested last, and remain in memory.
         memory.chain((0..self.disk).map(|number| (self.on_disk(number), DISK))).collect()
     }
 
@@ -160,7 +163,7 @@ impl Mixture {
     }
 }
 
-/// The purpose of a request.
+/// The expected source of a response.
 #[derive(Clone, Copy)]
 enum Kind {
     Memory,
@@ -192,7 +195,7 @@ impl Client {
                 continue;
             }
             self.stream = None;
-            // A proxy that has ended would be asked without end.
+            // Limits the rate of attempts if foxy has ended.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -215,7 +218,8 @@ impl Client {
     }
 }
 
-/// One request; again on a new connection where foxy closed the old one before any of its answer.
+/// Sends a request. If foxy closed the old connection before it sent any byte of a response,
+/// repeats the request on a new connection.
 async fn ask(
     stream: &mut Option<TcpStream>,
     proxy: SocketAddr,
@@ -229,7 +233,7 @@ async fn ask(
     }
 }
 
-/// Sends the request once. A failure has the number of bytes received and the reason.
+/// Sends the request once. The error contains the number of received bytes and the reason.
 async fn once(
     place: &mut Option<TcpStream>,
     proxy: SocketAddr,

@@ -1,4 +1,5 @@
-//! The floods: what each of them does, how large it is, and what must be stored before it.
+//! The kinds of floods: the behaviour of the hostile clients, the size of each flood, and the
+//! objects that foxy must store before it.
 
 use crate::frames::{self, ENHANCE_YOUR_CALM, Reader};
 use crate::origin::{Origin, SILENT};
@@ -12,22 +13,24 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
-/// Streams of each HTTP/2 connection.
+/// Number of streams on each HTTP/2 connection.
 const STREAMS: u64 = 100;
-/// The stored objects that floods ask for: for each length, how many.
+/// Length in bytes and number of stored objects that floods request. The next constant is for large
+/// objects.
 const SMALL: (u64, u64) = (1_000_000, 40);
 const LARGE: (u64, u64) = (4_000_000, 60);
-/// How long the objects are that no one has asked for before.
+/// Length in bytes of objects that no client has requested before.
 const NEW: u64 = 1_000_000;
-/// A head that is just not too long.
+/// Length in bytes of a request head just below foxy's limit of 64 KiB.
 const HEAD: usize = 63 << 10;
-/// Costly frames each connection sends in a second, and connections that send them.
+/// Number of costly frames per second on each connection. The next constant is the number of these
+/// connections.
 const FRAMES: u64 = 10_000;
 const FRAMING: u64 = 2;
-/// Receive buffer, in bytes, of a client that does not read: as little as the system allows.
+/// Receive buffer in bytes of a client that does not read. The system allows no smaller buffer.
 const NO_ROOM: u32 = 2_048;
 
-/// A flood.
+/// A kind of flood: many hostile clients with the same behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flood {
     Http2HitsUnread,
@@ -44,7 +47,7 @@ pub enum Flood {
     FewDescriptors,
 }
 
-/// A kind of frame that costs the receiver more than the sender.
+/// A type of frame that costs the receiver more work than the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Costly {
     Settings,
@@ -54,7 +57,7 @@ pub enum Costly {
     Unknown,
 }
 
-/// All floods, by name.
+/// All floods with their names.
 pub const ALL: [(&str, Flood); 16] = [
     ("http2-hits-unread", Flood::Http2HitsUnread),
     ("http2-disk-hits-unread", Flood::Http2DiskHitsUnread),
@@ -75,7 +78,7 @@ pub const ALL: [(&str, Flood); 16] = [
 ];
 
 impl Flood {
-    /// Objects that must be stored before it begins.
+    /// Returns the objects that foxy must store before the flood begins, with their lengths.
     pub fn stored(self, origin: &Origin) -> Vec<(String, u64)> {
         let (length, count) = match self {
             Self::Http2HitsUnread | Self::Http1HitsUnread => SMALL,
@@ -86,7 +89,7 @@ impl Flood {
         (0..count).map(|number| (origin.url(length, &format!("flood/{number}")), length)).collect()
     }
 
-    /// Connections at full size.
+    /// Returns the number of connections at full size.
     const fn connections(self) -> u64 {
         match self {
             Self::Http2HitsUnread | Self::Http2DiskHitsUnread | Self::Http2MissesUnread => 15,
@@ -100,7 +103,7 @@ impl Flood {
         }
     }
 
-    /// Where its connection of that number comes from.
+    /// Returns the local address of the connection with this number.
     fn from(self, number: u64) -> SocketAddr {
         let last = u8::try_from(number % 40).expect("small");
         let address = match self {
@@ -111,13 +114,13 @@ impl Flood {
     }
 }
 
-/// Counts of a flood, updated while it goes on.
+/// Counters that are updated during a flood.
 #[derive(Default)]
 pub struct Seen {
     pub opened: Cell<u64>,
-    /// Connections that foxy closed, or did not take.
+    /// Number of connections that foxy closed or refused.
     pub ended: Cell<u64>,
-    /// Connections that were told to calm down.
+    /// Number of connections that received the error ENHANCE_YOUR_CALM.
     pub calmed: Cell<u64>,
 }
 
@@ -125,16 +128,16 @@ fn count(cell: &Cell<u64>) {
     cell.set(cell.get() + 1);
 }
 
-/// Where a flood goes.
+/// Addresses of the proxy under test and of its origin, and the size of the flood.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// By how much the flood is smaller than at full size.
+    /// Factor by which the flood has fewer connections than at full size.
     pub smaller: u64,
 }
 
-/// Begins a flood: a task for each connection, which goes on until it is dropped.
+/// Starts a flood with one task for each connection. Each task runs until the flood ends.
 pub fn begin(flood: Flood, target: Target, tasks: &LocalSet, seen: &Rc<Seen>) {
     let connections = match flood {
         Flood::Frames(_) => FRAMING,
@@ -143,21 +146,21 @@ pub fn begin(flood: Flood, target: Target, tasks: &LocalSet, seen: &Rc<Seen>) {
     for number in 0..connections {
         let seen = Rc::clone(seen);
         tasks.spawn_local(async move {
-            // Not all at the same moment: a queue of the system would be full, which is not what is
-            // tried here.
+            // The connections start at different times. Otherwise a queue of the operating system
+            // would overflow, which this test does not examine.
             sleep(Duration::from_micros(number * 300)).await;
             loop {
                 let _ = one(flood, target, number, &seen).await;
                 count(&seen.ended);
-                // A client that is sent away comes back, but not at once: the flood has no
-                // processor of its own.
+                // A rejected client reconnects after a delay, because the flood and foxy share the
+                // processor.
                 sleep(Duration::from_secs(1)).await;
             }
         });
     }
 }
 
-/// One connection, until foxy ends it.
+/// Runs one connection until foxy closes it.
 async fn one(flood: Flood, target: Target, number: u64, seen: &Rc<Seen>) -> std::io::Result<()> {
     let narrow = matches!(flood, Flood::Http1HitsUnread | Flood::Http1MissesUnread);
     let mut stream = connect(target.proxy, flood.from(number), narrow).await?;
@@ -231,14 +234,14 @@ async fn connect(proxy: SocketAddr, from: SocketAddr, narrow: bool) -> std::io::
     Ok(stream)
 }
 
-/// Reads to the end: of answers that are short, or none.
+/// Reads until the connection closes. The responses are short or missing.
 async fn drain(mut stream: TcpStream) -> std::io::Result<()> {
     let mut buffer = [0; 4_096];
     while stream.read(&mut buffer).await? > 0 {}
     Ok(())
 }
 
-/// Reads nothing, and notices only that the connection is reset.
+/// Reads nothing. Returns when foxy resets the connection.
 async fn unread(stream: TcpStream) -> std::io::Result<()> {
     loop {
         sleep(Duration::from_millis(500)).await;
@@ -248,7 +251,8 @@ async fn unread(stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// Asks on all streams of a connection for bodies that it leaves no room for.
+/// Sends requests on all streams of a connection. The window of each stream is 0 bytes, so no body
+/// can arrive.
 async fn ask_all(
     mut stream: TcpStream,
     _number: u64,
@@ -275,7 +279,8 @@ async fn ask_all(
     }
 }
 
-/// Sends costly frames at a fixed rate, beside a hundred streams that wait for their window.
+/// Sends costly frames at a fixed rate. A hundred other streams of the connection wait for a
+/// window.
 async fn frames_of(
     costly: Costly,
     stream: TcpStream,
@@ -311,7 +316,7 @@ async fn frames_of(
 fn frame_of(costly: Costly, number: u64) -> Vec<u8> {
     let stream = u32::try_from(2 * (number % STREAMS) + 1).expect("small");
     match costly {
-        // Not more than the bodies would fill, so that nothing comes of it.
+        // A window of 0 or 1 byte is too small for a body, so no response can end.
         Costly::Settings => frames::window(u32::try_from(number % 2).expect("small")),
         Costly::Ping => frame(kind::PING, 0, 0, &number.to_be_bytes()),
         Costly::Priority => frame(kind::PRIORITY, 0, stream, &[0, 0, 0, 0, 16]),

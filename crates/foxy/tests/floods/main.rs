@@ -1,8 +1,8 @@
-//! Floods with honest clients beside them: each way that one client may try to take all of foxy, in
-//! a control group of 512 MB. Honest clients must get their answers nearly as fast as without the
-//! flood, and memory must stay bounded and go back.
+//! Tests foxy with hostile and well-behaved clients in a control group of 512 MB. Each flood tries
+//! to exhaust another resource of foxy. Well-behaved clients must be served almost as fast as
+//! without the flood. foxy's memory must stay bounded, and must shrink afterwards.
 //!
-//! `docs/proofs.md` says how to run it at full size.
+//! `docs/proofs.md` describes the test at full size.
 
 mod frames;
 mod group;
@@ -28,30 +28,32 @@ use support::black_box::variable;
 use support::run_record::RunRecord;
 use tokio::task::LocalSet;
 
-/// Memory that foxy may hold at most, without page cache.
+/// Limit in bytes for foxy's memory, without the page cache.
 const BOUND: u64 = 400 << 20;
-/// How much more than before the flood may be held when memory counts as given back.
+/// After the flood, memory must fall to the value before the flood plus this many bytes.
 const BACK: u64 = 32 << 20;
-/// Memory that foxy uses by its defaults there, once it is filled: before the flood it may not be.
+/// Memory in bytes that foxy uses with default settings once its cache is full. The cache may not
+/// be full before the flood.
 const FILLED: u64 = 96 << 20;
-/// How long it may take to give memory back.
+/// Time limit for memory to fall after the flood.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
-/// How many times longer than without the flood honest requests may take, at their 99th percentile.
+/// During a flood, the 99th percentile of honest requests may be this many times longer than
+/// without the flood.
 const SLOWER: f64 = 3.0;
-/// How long no honest request may take. Clients that wait ask for nothing else, so a percentile
-/// hides it.
+/// Longest time of a single honest request in microseconds. A separate limit is needed, because a
+/// waiting client sends no other request, so few requests show the delay.
 const LONGEST: u64 = 1_000_000;
-/// Differences below this are the machine's, in microseconds.
+/// Differences below this number of microseconds are noise of the machine.
 const LEAST: u64 = 2_000;
 
-/// How large a run is.
+/// The size of a test run.
 #[derive(Clone, Copy)]
 struct Size {
     smaller: u64,
     before: Duration,
     during: Duration,
     disk_objects: u64,
-    /// Whether times are judged: on a machine that does other things too they say little.
+    /// Whether times are judged. On a machine with other work, times are not meaningful.
     timed: bool,
 }
 
@@ -70,11 +72,11 @@ const FULL: Size = Size {
     timed: true,
 };
 
-/// Floods of the small size: one for each thing that is to be shared.
+/// Floods in the small run. Each examines a different shared resource.
 const FEW: [&str; 4] =
     ["http2-hits-unread", "http1-heads", "idle-from-one-address", "http2-settings"];
 
-/// The effects of a flood.
+/// Results of a flood.
 struct Outcome {
     name: &'static str,
     before: Measured,
@@ -118,7 +120,7 @@ fn floods_take_neither_memory_nor_time_from_honest_clients() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Starts a foxy, floods it, and looks how it goes on.
+/// Starts foxy, runs a flood, and observes foxy after the flood.
 fn flood_once(
     name: &'static str,
     flood: Flood,
@@ -133,7 +135,7 @@ fn flood_once(
         flood.stored(&origin).into_iter().chain(mixture.stored()).collect(),
     );
     assert!(failed.is_empty(), "{name}: {} objects were not stored: {}", failed.len(), failed[0]);
-    // The first moments after filling are not what it goes on with.
+    // Discards the first measurements after the cache was filled, because they are not typical.
     Phase::begin(mixture, 1).run_for(size.before / 3);
     subject.memory.most();
     let before = Phase::begin(mixture, 2).run_for(size.before);
@@ -172,7 +174,8 @@ fn flood_once(
     })
 }
 
-/// How long it took until foxy held no more than this.
+/// Returns the time until foxy's memory fell to `enough` bytes. Returns `None` if the time limit
+/// passed before.
 fn given_back(subject: &Subject, enough: u64) -> Option<Duration> {
     let begun = clock::monotonic();
     loop {
@@ -195,7 +198,7 @@ impl Phase {
 }
 
 impl Outcome {
-    /// The bars that were not held.
+    /// Returns a text for each bound that was missed.
     fn missed(&self, flood: Flood, size: Size) -> Vec<String> {
         let mut missed = Vec::new();
         if !self.alive {
@@ -292,12 +295,12 @@ impl Outcome {
     }
 }
 
-/// A runtime of one thread.
+/// Creates a Tokio runtime with one thread.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Lets this test have as many descriptors as it may.
+/// Raises this process's limit on open files as far as possible.
 fn raise_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -305,7 +308,8 @@ fn raise_descriptors() {
     setrlimit(Resource::Nofile, limit).expect("up to the hard limit anybody may");
 }
 
-/// A flood must not cost honest clients the processor: what foxy does of it must.
+/// Lowers the priority of the flood, so that the flood takes no CPU time from honest clients. Only
+/// foxy's reaction to the flood may slow them.
 fn give_way() {
     let thread = std::fs::read_link("/proc/thread-self").ok();
     let number = thread.and_then(|path| path.file_name()?.to_str()?.parse().ok());
@@ -313,7 +317,7 @@ fn give_way() {
         rustix::process::setpriority_process(number.and_then(rustix::process::Pid::from_raw), 10);
 }
 
-/// Past the capture of passing tests.
+/// Prints `text`, even while the test harness captures output.
 fn say(text: &str) {
     writeln!(std::io::stderr(), "{text}").expect("standard error is writable");
 }

@@ -1,5 +1,5 @@
-//! The origin of the floods, which answers at once and as fast as it is read, and a name server
-//! that answers for some names and is silent about all others.
+//! The origin of the flood tests. It responds at once, and sends as fast as foxy reads. Its name
+//! server resolves some names, and never answers for others.
 
 use foxy_base::clock;
 use foxy_base::time::Instant;
@@ -12,20 +12,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::{LocalSet, spawn_local};
 
-/// Bytes that are sent at a time.
+/// Largest number of bytes in one write.
 const PIECE: usize = 64 << 10;
 
-/// Bytes that go out in a second of objects that a flood alone asks for, so that the disk is not
-/// what is tried.
+/// Largest rate, in bytes per second, for objects that only a flood requests. The limit keeps the
+/// disk from being the bottleneck.
 const RATE: u64 = 100_000_000;
 
-/// Names below this resolve; no other does.
+/// The name server resolves names below this zone. All other names fail.
 pub const GOOD: &str = "good.test";
 
-/// Names below this are never answered.
+/// The name server sends no answer for names below this zone.
 pub const SILENT: &str = "silent.test";
 
-/// A running origin with its name server. Both end with the test's process.
+/// A running origin with its name server. Both run until the test process ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     pub address: SocketAddr,
@@ -60,7 +60,7 @@ impl Origin {
         started.recv().expect("it starts")
     }
 
-    /// The URL of an object of this length.
+    /// Returns the URL of an object of `length` bytes.
     pub fn url(&self, length: u64, name: &str) -> String {
         format!("http://{}/{length}/{name}", self.address)
     }
@@ -68,12 +68,12 @@ impl Origin {
 
 struct Server {
     bytes: Vec<u8>,
-    /// When the next piece for a flood may go out.
+    /// Earliest time at which the next piece for a flood may be sent.
     free: Cell<Instant>,
 }
 
 impl Server {
-    /// Answers each request with as many bytes as the first part of its path says.
+    /// Responds to each request. The first part of the path is the length of the body in bytes.
     async fn serve(self: Rc<Self>, mut stream: TcpStream) {
         let _only_slower = stream.set_nodelay(true);
         let mut buffer = Vec::new();
@@ -121,7 +121,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until `bytes` bytes may go out.
+    /// Waits until `bytes` bytes may be sent within the rate limit.
     async fn turn(&self, bytes: usize) {
         let now = clock::monotonic();
         let turn = self.free.get().max(now);
@@ -130,8 +130,8 @@ impl Server {
     }
 }
 
-/// Answers questions for the IPv4 address of good names with this machine, and for other things
-/// with nothing.
+/// Answers DNS questions for the IPv4 address of a name below [`GOOD`] with a loopback address.
+/// Answers other questions with an empty response.
 async fn answer_names(socket: UdpSocket) {
     let mut packet = [0; 512];
     loop {
@@ -141,7 +141,8 @@ async fn answer_names(socket: UdpSocket) {
     }
 }
 
-/// The answer to a question (RFC 1035 §4); none where it is for a name that is never answered.
+/// Returns the response to a DNS question (RFC 1035 §4). Returns `None` for a name below
+/// [`SILENT`].
 fn name_answer(question: &[u8]) -> Option<Vec<u8>> {
     let mut end = 12;
     let mut name = String::new();

@@ -1,4 +1,4 @@
-//! A foxy with defaults in a control group of 512 MB, and its memory as time goes by.
+//! Runs a foxy with default settings in a control group of 512 MB, and samples its memory.
 
 use crate::group::Group;
 use crate::kinds::Flood;
@@ -12,16 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::Duration;
 
-/// All the memory that foxy has.
+/// Memory limit of the control group in bytes.
 const MEMORY: u64 = 512 << 20;
 
-/// Between two looks at the memory.
+/// Interval between samples of the memory.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// Descriptors where they are few: at first, and at most.
+/// Limit on open files for the test with few descriptors: the initial limit, and the limit to which
+/// foxy may raise it.
 const FEW: (u64, u64) = (256, 1_024);
 
-/// The running foxy.
+/// The foxy under test.
 pub struct Subject {
     pub proxy: SocketAddr,
     pub memory: Memory,
@@ -31,10 +32,10 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Starts a subject for a flood that is `smaller` times smaller than at full size.
+    /// Starts foxy for a flood that has `smaller` times fewer connections than at full size.
     ///
     /// # Errors
-    /// Why there can be no control group here.
+    /// The reason why this machine has no control group for the test.
     pub fn start(flood: Flood, origin: &Origin, smaller: u64) -> Result<Self, String> {
         let group = Arc::new(Group::new(MEMORY)?);
         let folder = tempfile::tempdir().expect("a folder");
@@ -63,7 +64,7 @@ impl Subject {
 
 fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64) {
     let file = folder.join("foxy.toml");
-    // A flood of a smaller size meets a limit that is smaller too.
+    // A smaller flood needs a smaller limit, so that it still reaches the limit.
     let limits = match smaller {
         1 => String::new(),
         smaller => format!("[limits]\nconnections = {}\n", 8_192 / smaller),
@@ -83,18 +84,18 @@ fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64
     command.arg("--store").arg(folder.join("store")).arg("--config").arg(file);
 }
 
-/// Samples of the memory.
+/// Values that the sampling thread updates.
 #[derive(Default)]
 struct Told {
     now: AtomicU64,
     most: AtomicU64,
-    /// The most that the kernel held for TCP, on the whole machine: no group counts that
-    /// everywhere.
+    /// Largest memory in bytes that the kernel used for TCP on the whole machine. Not every kernel
+    /// counts this memory in control groups.
     sockets: AtomicU64,
     over: AtomicBool,
 }
 
-/// Memory that is looked at again and again.
+/// Samples the memory of foxy at intervals.
 pub struct Memory {
     told: Arc<Told>,
     looks: Option<JoinHandle<()>>,
@@ -116,17 +117,17 @@ impl Memory {
         Self { told, looks: Some(looks) }
     }
 
-    /// Bytes held now.
+    /// Returns the memory in bytes that foxy uses now.
     pub fn now(&self) -> u64 {
         self.told.now.load(Ordering::SeqCst)
     }
 
-    /// The most that was held since this was last asked.
+    /// Returns the largest memory in bytes since the last call.
     pub fn most(&self) -> u64 {
         self.told.most.swap(self.now(), Ordering::SeqCst)
     }
 
-    /// The most that the kernel held for TCP since this was last asked.
+    /// Returns the largest TCP memory of the kernel in bytes since the last call.
     pub fn sockets(&self) -> u64 {
         self.told.sockets.swap(0, Ordering::SeqCst)
     }
@@ -141,7 +142,7 @@ impl Drop for Memory {
     }
 }
 
-/// Bytes that the kernel holds for TCP.
+/// Reads the memory in bytes that the kernel uses for TCP.
 fn sockets() -> u64 {
     let text = std::fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("TCP: "));

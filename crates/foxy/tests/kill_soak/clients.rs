@@ -1,6 +1,6 @@
-//! The clients of the soak. Most requests are plain. The others are reloads, overlapping reloads of
-//! two variants, ranges, HEADs, unsafe requests and purges; some clients leave early. Each answer
-//! is judged as it comes.
+//! The clients of the soak test. Most requests are plain. The others are reloads, overlapping
+//! reloads of two variants, ranges, HEADs, unsafe requests and purges. Some clients close the
+//! connection early. Each response is judged when it arrives.
 
 use crate::ledger::{Ack, Broken, Holds, Ledger, Seen, Way, count, locked};
 use crate::origin::Origin;
@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Where foxy is, and which run of it.
+/// The addresses of foxy and the number of its current run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub run: u64,
-    /// Client side and admin side; none while it is down.
+    /// Address of the proxy and address of the admin server. `None` while foxy is not running.
     pub addresses: Option<(SocketAddr, SocketAddr)>,
-    /// Whether it was told to stop: then nobody has a claim to an answer.
+    /// Whether foxy was told to stop. Then requests may fail.
     pub ending: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Shared {
     pub origin: Origin,
     pub place: Mutex<Place>,
     pub over: AtomicBool,
-    /// Pages that clients choose from; those after them are for storms.
+    /// Number of pages that clients request. Pages with higher numbers are for storms.
     pub pages: usize,
 }
 
@@ -42,7 +42,7 @@ impl Shared {
         *locked(&self.place)
     }
 
-    /// Whether that run is still up and meant to stay up.
+    /// Whether foxy is still in this run and was not told to stop.
     fn is_up(&self, run: u64) -> bool {
         let place = self.place();
         place.run == run && !place.ending && place.addresses.is_some()
@@ -55,11 +55,12 @@ pub struct Ask {
     pub page: usize,
     pub language: usize,
     pub method: Method,
-    /// Fields besides those that follow from the rest, each with its line end.
+    /// Additional header lines, each with its line end. Other fields follow from the rest of the
+    /// request.
     pub fields: String,
-    /// Whether it asks past the cache.
+    /// Whether the request asks foxy to fetch a new response (`Cache-Control: no-cache`).
     pub reload: bool,
-    /// Number of body bytes after which the client leaves.
+    /// Number of body bytes after which the client closes the connection.
     pub leaves: Option<u64>,
 }
 
@@ -81,7 +82,7 @@ impl Method {
     }
 }
 
-/// A client: its own connection, its own random numbers.
+/// A client with its own connection and its own random numbers.
 pub struct Client {
     pub shared: Arc<Shared>,
     random: Random,
@@ -93,7 +94,7 @@ impl Client {
         Self { shared: Arc::clone(shared), random: Random::new(seed), connection: None }
     }
 
-    /// Goes on until the soak is over.
+    /// Sends requests until the soak test ends.
     pub fn run(mut self) {
         while !self.shared.over.load(Ordering::SeqCst) {
             if self.shared.place().addresses.is_none() {
@@ -133,7 +134,7 @@ impl Client {
         self.ask(&ask);
     }
 
-    /// How the origin is to answer, should it be asked.
+    /// Chooses at random how the origin shall respond, in case foxy forwards the request.
     fn manner(&mut self) -> String {
         let mut fields = String::new();
         if self.random.chance(0.4) {
@@ -155,7 +156,7 @@ impl Client {
         format!("Range: bytes={from}-{end}\r\n")
     }
 
-    /// Asks, on the connection there is or a new one.
+    /// Sends a request on the open connection, or on a new connection.
     pub fn ask(&mut self, ask: &Ask) {
         let place = self.shared.place();
         let Some((address, _)) = place.addresses else { return };
@@ -171,7 +172,8 @@ impl Client {
         }
     }
 
-    /// Reloads two variants of a page at the same time; the reload that begins later ends first.
+    /// Reloads two variants of a page at the same time. The second reload begins later but ends
+    /// first.
     fn overlap(&mut self, page: usize, language: usize) {
         let other = (language + 1 + below(&mut self.random, 2)) % LANGUAGES.len();
         let [one, two] = [language, other].map(|language| Ask { page, language, ..Ask::default() });
@@ -194,8 +196,8 @@ impl Client {
         self.ask(&two);
     }
 
-    /// Purges a page, through the proxy or on the admin side. Once that is confirmed, all that was
-    /// handed out before is stale.
+    /// Purges a page through the proxy or the admin server. After the confirmation, foxy must not
+    /// serve any version that the origin sent earlier.
     fn purge(&mut self, page: usize, through_proxy: bool) {
         let place = self.shared.place();
         let Some((proxy, admin)) = place.addresses else { return };
@@ -227,7 +229,7 @@ impl Client {
     }
 }
 
-/// Sends a request for a page and judges what comes. An error ends the connection.
+/// Sends a request for a page, and judges the response. An error ends the connection.
 fn exchange(shared: &Shared, connection: &mut Connection, ask: &Ask) -> io::Result<()> {
     let (url, host) = (shared.origin.url(ask.page), shared.origin.address);
     let language = match LANGUAGES[ask.language] {
@@ -257,7 +259,7 @@ fn exchange(shared: &Shared, connection: &mut Connection, ask: &Ask) -> io::Resu
     }
 }
 
-/// An answer whose head has come.
+/// A response whose head has arrived.
 struct Answer<'a> {
     shared: &'a Shared,
     ask: &'a Ask,
@@ -358,7 +360,7 @@ impl Answer<'_> {
             self.head.field("proxy-status")
         ));
         match self.head.status {
-            // The range begins after the end of what is there now.
+            // 416 means that the range begins after the end of the current version.
             416 | 500..600 => {
                 count(&self.ledger().counts.refused, 1);
                 connection.skip(&self.head)
@@ -370,8 +372,8 @@ impl Answer<'_> {
         }
     }
 
-    /// A reload whose head says that the newer response is being stored: no later run has an older
-    /// one.
+    /// Records that the response of a reload is being stored. Later runs of foxy must not serve an
+    /// older version.
     fn stored_head(&self, variant: usize, version: u64, way: Way) {
         let stored = self.head.field("cache-status").contains("; stored");
         if self.ask.reload && way == Way::Fetched && stored {

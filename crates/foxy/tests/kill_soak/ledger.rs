@@ -1,5 +1,5 @@
-//! Versions that the origin handed out and that clients saw, page by page, and the rules that no
-//! answer may break.
+//! Records, for each page, the versions that the origin sent and that clients received. Contains
+//! the rules that every response must obey.
 
 use crate::pages::{LANGUAGES, Page};
 use foxy_base::clock;
@@ -9,39 +9,41 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How much longer than its lifetime an answer may be reused: times are whole seconds on the wire,
-/// and the machine is busy.
+/// A response may be reused for this long after its lifetime. HTTP times are whole seconds, and the
+/// test machine is busy.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// How far the time that a store has on disk may lag behind when foxy is killed.
+/// After a kill, the time that a store has saved on disk may be this much too early.
 const CLOCK_LAG: Duration = Duration::from_secs(2);
 
-/// How long before the origin sees it a fetch may have begun in foxy, where only the origin saw it.
+/// A fetch may have begun in foxy this long before the origin received it. Used if only the origin
+/// saw the fetch.
 const FETCH_LEAD: Duration = Duration::from_secs(5);
 
-/// Events that are kept of each page.
+/// Number of recent events that are kept for each page.
 const REMEMBERED: usize = 60;
 
-/// From when on an acknowledged version counts.
+/// When an acknowledged version begins to forbid older versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// From the end of the answer on.
+    /// From the end of the response.
     Always,
-    /// Only once that run of foxy has ended.
+    /// After the run of foxy with this number has ended.
     AfterRun(u64),
 }
 
-/// A version that a client has from the origin: nothing older may be answered to who asks later.
+/// A version that a client received from the origin. Later requests must not receive an older
+/// version.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     pub version: u64,
-    /// When what brought it began, at the latest that is sure.
+    /// Latest possible time at which the request for this version began.
     pub begun: Instant,
     pub ended: Instant,
     pub holds: Holds,
 }
 
-/// The times at which a version was handed out.
+/// First and last time at which the origin sent a version.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
     first: Instant,
@@ -51,58 +53,60 @@ struct Handed {
 /// One variant of a page.
 #[derive(Debug, Default)]
 pub struct Shelf {
-    /// The version that the origin has now.
+    /// The current version at the origin.
     pub version: u64,
-    /// 304s so far.
+    /// Number of 304 responses of the origin.
     pub renewals: u64,
     handed: HashMap<u64, Handed>,
     acks: Vec<Ack>,
 }
 
-/// How an answer was reached, as `Cache-Status` says.
+/// Source of a response, according to `Cache-Status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// From the cache alone.
+    /// The cache answered without the origin.
     Hit,
-    /// By a fetch of its own, the origin's 304 included.
+    /// foxy sent a request to the origin. The origin may have confirmed the stored response with a
+    /// 304.
     Fetched,
-    /// With the fetch that another request began.
+    /// The response came from a fetch that another request had begun.
     Joined,
 }
 
-/// An answer to a client.
+/// A response that a client received.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     pub begun: Instant,
     pub version: u64,
     pub way: Way,
-    /// The run of foxy that answered.
+    /// Number of the run of foxy that sent the response.
     pub run: u64,
-    /// Whether the request asked past the cache.
+    /// Whether the request asked foxy to fetch a new response.
     pub reload: bool,
 }
 
-/// A rule that an answer broke.
+/// A rule that a response broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
-    /// The bytes, the length or the fields belong to nothing that the origin has.
+    /// The bytes, the length or the fields belong to no version of the origin.
     Wrong,
-    /// Older than a version that was acknowledged before its request began.
+    /// The version is older than a version that was acknowledged before the request began.
     Older,
-    /// As `Older`, of a page whose slow fetch outlasted a storm.
+    /// The version is older than an acknowledged version, and the page was fetched slowly during a
+    /// storm.
     OlderAfterStorm,
-    /// Reused for longer than its lifetime.
+    /// foxy reused the response for longer than its lifetime.
     Outlived,
-    /// Reused although a purge was confirmed.
+    /// foxy reused the response although a purge of it was confirmed.
     Purged,
-    /// A reload was answered without the origin.
+    /// foxy answered a reload without asking the origin.
     NotReloaded,
     /// foxy did not start, did not stop, or did not answer.
     Dead,
 }
 
 impl Shelf {
-    /// Notes that the origin hands out its version now.
+    /// Records that the origin sends its current version at the time `now`.
     pub fn hand_out(&mut self, now: Instant) {
         self.handed.entry(self.version).or_insert(Handed { first: now, last: now }).last = now;
     }
@@ -111,7 +115,7 @@ impl Shelf {
         self.acks.push(ack);
     }
 
-    /// Acknowledges a version that came from the cache, or with another client's fetch.
+    /// Acknowledges a version that a client received from the cache or from another client's fetch.
     pub fn acknowledge_reused(&mut self, version: u64, ended: Instant) {
         if let Some(handed) = self.handed.get(&version) {
             let begun = handed.first - FETCH_LEAD;
@@ -122,8 +126,8 @@ impl Shelf {
         }
     }
 
-    /// The rule that this answer breaks, if any; `lifetime` is how long its version may be reused,
-    /// and purges of the page are given as when they began and ended.
+    /// Returns the rule that a response breaks, if any. Its version may be reused for `lifetime`.
+    /// `purges` contains the start and end of each purge of the page.
     pub fn judge(
         &self,
         seen: Seen,
@@ -155,13 +159,13 @@ impl Shelf {
         purged.then_some(Broken::Purged)
     }
 
-    /// When a version was handed out last.
+    /// Returns the time at which the origin last sent a version.
     fn last(&self, version: u64) -> Option<Instant> {
         self.handed.get(&version).map(|handed| handed.last)
     }
 }
 
-/// All of a page.
+/// All records of a page.
 #[derive(Default)]
 pub struct Book {
     pub shelves: [Shelf; LANGUAGES.len()],
@@ -177,7 +181,7 @@ impl Book {
         }
     }
 
-    /// Whether the origin has handed out any of it.
+    /// Whether the origin has received a request for the page.
     pub fn was_asked_for(&self) -> bool {
         self.shelves.iter().any(|shelf| !shelf.handed.is_empty())
     }
@@ -187,15 +191,15 @@ impl Book {
     }
 }
 
-/// A restart with the clock behind the latest time that foxy had seen: what passed meanwhile nobody
-/// can know.
+/// A restart at which the clock was behind the latest time that foxy had seen. foxy cannot know how
+/// long it was down.
 #[derive(Clone, Copy, Debug)]
 pub struct Gap {
     pub died: Instant,
     pub back: Instant,
 }
 
-/// Numbers of the whole soak.
+/// Counters of the whole soak test.
 #[derive(Default)]
 pub struct Counts {
     pub whole: AtomicU64,
@@ -214,13 +218,13 @@ pub fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Ordering::Relaxed);
 }
 
-/// All pages with all that is known of them.
+/// All pages and their records.
 pub struct Ledger {
     pub pages: Vec<Page>,
     books: Vec<Mutex<Book>>,
     gaps: Mutex<Vec<Gap>>,
     found: Mutex<Vec<(Broken, String)>>,
-    /// The first of the pages of storms.
+    /// Number of the first page that is used in storms.
     storms_from: usize,
     pub counts: Counts,
 }
@@ -240,7 +244,8 @@ impl Ledger {
         locked(&self.gaps).push(gap);
     }
 
-    /// Judges an answer, and keeps it with the page's events when it breaks a rule.
+    /// Judges a response. If it breaks a rule, records the finding with the recent events of the
+    /// page.
     pub fn judge(&self, page: usize, language: usize, seen: Seen) -> Option<Broken> {
         let about = &self.pages[page];
         let book = self.book(page);
@@ -262,7 +267,7 @@ impl Ledger {
         broken
     }
 
-    /// Keeps what is wrong, with the page's events.
+    /// Records a finding about a page, with the recent events of the page.
     pub fn found(&self, broken: Broken, page: usize, what: &str) {
         let book = self.book(page);
         let mut text = format!("{broken:?}: {:?}\n  {what}\n", self.pages[page]);
@@ -273,22 +278,22 @@ impl Ledger {
         self.found_elsewhere(broken, text);
     }
 
-    /// Keeps what is wrong and is of no page.
+    /// Records a finding that concerns no page.
     pub fn found_elsewhere(&self, broken: Broken, text: String) {
         locked(&self.found).push((broken, text));
     }
 
-    /// How many answers broke this rule.
+    /// Returns the number of responses that broke this rule.
     pub fn broken(&self, rule: Broken) -> usize {
         locked(&self.found).iter().filter(|(broken, _)| *broken == rule).count()
     }
 
-    /// How much is wrong.
+    /// Returns the number of all findings.
     pub fn total(&self) -> usize {
         locked(&self.found).len()
     }
 
-    /// The first few of each kind of what is wrong, as text.
+    /// Returns the first `most` findings of each kind as text.
     pub fn findings(&self, most: usize) -> Vec<String> {
         let found = locked(&self.found);
         let mut texts: Vec<(Broken, usize, String)> = Vec::new();
@@ -324,8 +329,8 @@ mod tests {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
-    /// A shelf whose versions 1 and 2 were handed out at these seconds, and 2 acknowledged by a
-    /// request from 19 to 22.
+    /// Creates a shelf. The origin sent version 1 at the second `first` and version 2 at the second
+    /// `second`. A request from second 19 to 22 acknowledged version 2.
     fn shelf(first: u64, second: u64, holds: Holds) -> Shelf {
         let mut shelf = Shelf::default();
         for (version, time) in [(1, first), (2, second)] {
@@ -344,10 +349,10 @@ mod tests {
     fn an_older_answer_is_one_to_a_request_after_the_newer_was_acknowledged() {
         for (first, holds, begun, verdict) in [
             (10, Holds::Always, 30, Some(Broken::Older)),
-            // The request began before the newer one had come whole.
+            // The request began before the newer version had arrived completely.
             (10, Holds::Always, 21, None),
-            // The older one was handed out while the newer was under way: nobody can know their
-            // order.
+            // The older version was sent while the newer version was being sent, so their order is
+            // unknown.
             (20, Holds::Always, 30, None),
             (10, Holds::AfterRun(1), 30, None),
             (10, Holds::AfterRun(0), 30, Some(Broken::Older)),

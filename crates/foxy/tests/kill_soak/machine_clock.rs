@@ -1,26 +1,26 @@
-//! The civil clock as foxy sees it, moved while foxy runs. Debian's `faketime` does that; without
-//! it the clock stays.
+//! Moves the civil clock that foxy sees, while foxy runs. The library of Debian's package
+//! `faketime` does this. Without the library, the clock is not moved.
 
 use crate::support::black_box::variable;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Debian has the library, by machine.
+/// Folder that contains the library, below a folder for each machine type.
 const LIBRARIES: &str = "/usr/lib";
 
-/// A clock for one process after another.
+/// A clock that successive foxy processes see.
 pub struct MovedClock {
     library: PathBuf,
     file: PathBuf,
-    /// How far it is ahead of the true time now, in seconds.
+    /// Number of seconds by which the clock is ahead of the true time now.
     offset: i64,
-    /// How far it was at most since it was made.
+    /// Largest number of seconds by which the clock has been ahead.
     most: i64,
 }
 
 impl MovedClock {
-    /// A clock that shows the true time; it is set by a file in `folder`. `None` without the
-    /// library.
+    /// Creates a clock that shows the true time. A file in `folder` sets the clock. Returns `None`
+    /// if the library is missing.
     pub fn new(folder: &Path) -> Option<Self> {
         let library = variable("FOXY_FAKETIME").map(PathBuf::from).or_else(library)?;
         let clock = Self { library, file: folder.join("clock"), offset: 0, most: 0 };
@@ -28,7 +28,7 @@ impl MovedClock {
         Some(clock)
     }
 
-    /// Makes a command see this clock. Its monotonic clock stays what it is.
+    /// Makes a command see this clock. The monotonic clock of the command is not changed.
     pub fn show_to(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("FAKETIME_TIMESTAMP_FILE", &self.file);
         for name in [
@@ -46,7 +46,7 @@ impl MovedClock {
         self.write();
     }
 
-    /// Whether it shows less than it has shown before, but for the time that has passed.
+    /// Whether the clock is less far ahead than it was at an earlier time.
     pub const fn is_behind(&self) -> bool {
         self.offset < self.most
     }

@@ -1,8 +1,8 @@
-//! A soak of kills: foxy is killed and started again and again under clients of every kind. No
-//! answer may be wrong. None may be older than a newer one that was acknowledged before. The
-//! checker knows variants, reloads, renewals, purges and clocks.
+//! Soak test: kills and restarts foxy many times while clients of all kinds send requests. Every
+//! response must be right. No response may be older than a version that was acknowledged before.
+//! The judge considers variants, reloads, renewals, purges and clocks.
 //!
-//! `docs/proofs.md` says how to run it at full length.
+//! `docs/proofs.md` describes the test at full length.
 
 mod clients;
 mod ledger;
@@ -22,13 +22,13 @@ use std::sync::atomic::Ordering;
 use support::black_box::{number, variable};
 use support::run_record::RunRecord;
 
-/// Kills of a run beside all other tests, which has no storms.
+/// Number of kills in the short run, which runs with all other tests and has no storms.
 const SHORT: u64 = 5;
 
-/// URLs of each storm of a longer run.
+/// Number of URLs in each storm of a long run.
 const STORM: u64 = 16_000;
 
-/// Counts that must be zero, under their names in the record.
+/// Counters that must be zero, with their names in the record.
 const RULES: [(&str, Broken); 7] = [
     ("wrong_responses", Broken::Wrong),
     ("older_responses", Broken::Older),
@@ -39,7 +39,7 @@ const RULES: [(&str, Broken); 7] = [
     ("failed_starts_and_stops", Broken::Dead),
 ];
 
-/// Findings of each kind that are shown.
+/// Number of findings of each kind that the test prints.
 const SHOWN: usize = 2;
 
 #[test]
@@ -101,7 +101,8 @@ fn record(plan: &Plan, ledger: &Ledger, outcome: &[(&'static str, u64)], held: b
     record.write(variable("FOXY_SOAK_RECORD").as_deref(), held);
 }
 
-/// Past the capture of passing tests, where the length of a run is no surprise.
+/// Prints `text`, even while the test harness captures output. Long runs use it to show their
+/// progress.
 fn say(text: &str) {
     writeln!(std::io::stderr(), "{text}").expect("standard error is writable");
 }

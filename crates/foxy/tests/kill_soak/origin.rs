@@ -1,5 +1,6 @@
-//! The origin of the soak: a thread for each connection. A request says by its own fields how its
-//! answer comes: later, slowly, of a new version, broken off, or held until it is let go.
+//! The origin of the soak test, with a thread for each connection. Header fields of a request
+//! control the response. It can be late, slow, a new version, truncated, or held until the test
+//! releases it.
 
 use crate::ledger::{Book, Ledger};
 use crate::pages::{LANGUAGES, Page, Pattern, Validator, tag};
@@ -13,20 +14,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The body of each page of a storm.
+/// The body of each page in a storm.
 const STORM: &[u8] = b"a page among thousands\n";
 
-/// How long an answer is held at most.
+/// Longest time for which the origin holds a response.
 const HELD: Duration = Duration::from_secs(60);
 
-/// Version 0 of each page was changed at this second.
+/// Time at which version 0 of each page was changed, in seconds since 1970.
 const CHANGED: u64 = 1_577_836_800;
 
 /// A running origin.
 #[derive(Clone)]
 pub struct Origin {
     pub address: SocketAddr,
-    /// While it is set, answers with `Soak-Hold` stay half finished.
+    /// While this is set, the origin stops in the middle of each response to a request with
+    /// `Soak-Hold`.
     pub holding: Arc<AtomicBool>,
 }
 
@@ -48,13 +50,13 @@ impl Origin {
         started
     }
 
-    /// The URL of a page.
+    /// Returns the URL of a page.
     pub fn url(&self, page: usize) -> String {
         format!("http://{}/p/{page}", self.address)
     }
 }
 
-/// A request that has come.
+/// A request that the origin received.
 pub struct Request {
     pub method: String,
     pub path: String,
@@ -62,7 +64,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads one; `None` at the end of the connection.
+    /// Reads a request. Returns `None` at the end of the connection.
     fn read(reader: &mut impl BufRead) -> Option<Self> {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
@@ -95,7 +97,8 @@ impl Request {
         Duration::from_millis(self.number(name).unwrap_or(0))
     }
 
-    /// The one range it asks for, of a body of this length: from and up to.
+    /// Returns the start and the end of the requested range in a body of `length` bytes. The end is
+    /// exclusive. Returns `None` without a valid range.
     fn range(&self, length: u64) -> Option<(u64, u64)> {
         let (from, last) = self.field("range")?.strip_prefix("bytes=")?.split_once('-')?;
         let from: u64 = from.parse().ok()?;
@@ -109,11 +112,12 @@ impl Request {
     }
 }
 
-/// The answer about a page: decided under the lock of the page, sent after it.
+/// A response for a page. The origin chooses it while it holds the lock of the page, and sends it
+/// afterwards.
 struct Answer {
     head: String,
     tag: u64,
-    /// The bytes that go out, from and up to; none to HEAD and with a 304.
+    /// Start and end of the bytes to send. Empty for HEAD and for a 304.
     part: (u64, u64),
     chunked: bool,
 }
@@ -129,8 +133,7 @@ impl Server {
         let _only_slower = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
         while let Some(request) = Request::read(&mut reader) {
-            // A connection ends with what it could not send: also where an answer breaks off on
-            // purpose.
+            // An error ends the connection. Truncated responses also return an error on purpose.
             if self.answer(&request, stream).is_err() {
                 return;
             }
@@ -165,7 +168,8 @@ impl Server {
         self.body(request, &answer, stream)
     }
 
-    /// Renews all variants of a page. Returns their versions for the client of the unsafe request.
+    /// Creates a new version of all variants of a page. Returns the versions for the client that
+    /// sent the unsafe request.
     fn change(&self, page: &Page) -> String {
         let mut book = self.ledger.book(page.number);
         book.shelves.iter_mut().for_each(|shelf| shelf.version += 1);
@@ -217,7 +221,7 @@ impl Server {
     }
 }
 
-/// Decides the answer to a request for a page.
+/// Chooses the response to a request for a page.
 fn decide(page: &Page, request: &Request, book: &mut Book) -> Answer {
     let variant = page.variant(request.language());
     let shelf = &mut book.shelves[variant];

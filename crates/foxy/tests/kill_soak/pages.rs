@@ -1,19 +1,19 @@
-//! The pages of the soak: what each is like follows from the seed, and every byte of a body follows
-//! from page, language and version.
+//! The pages of the soak test. The properties of a page depend on the seed. Every byte of a body
+//! depends on page, language and version.
 
 use foxy_base::random::{Random, split_mix};
 
-/// The languages a client may ask for. The first is no `Accept-Language` at all.
+/// Languages that clients can request. The first entry means that `Accept-Language` is missing.
 pub const LANGUAGES: [&str; 3] = ["", "de", "fr"];
 
-/// Bytes after which a body repeats: a prime number, so that no byte stands at its place in another
-/// part too.
+/// A body repeats after this many bytes. The number is prime, so equal offsets in two parts never
+/// hold equal bytes.
 const PERIOD: usize = 65_521;
 
-/// Bytes that are compared and sent at a time, at most.
+/// Largest number of bytes that are compared or sent at once.
 pub const PIECE: usize = 32 << 10;
 
-/// The validator of a page.
+/// The kind of validator that a page has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validator {
     Nothing,
@@ -21,21 +21,21 @@ pub enum Validator {
     Date,
 }
 
-/// A page.
+/// The properties of a page.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub number: usize,
-    /// Whether it has a version for each language.
+    /// Whether the page has a separate version for each language.
     pub varies: bool,
-    /// Seconds for which an answer is fresh.
+    /// Number of seconds for which a response is fresh.
     pub max_age: u64,
     pub validator: Validator,
-    /// Whether answers carry `Date`.
+    /// Whether responses contain `Date`.
     pub dated: bool,
     pub chunked: bool,
-    /// Whether the origin answers a range with that range.
+    /// Whether the origin answers a range request with that range.
     pub ranges: bool,
-    /// Whether clients leave it alone but for plain requests.
+    /// Whether clients send only plain requests for this page.
     pub quiet: bool,
     base: u64,
 }
@@ -64,8 +64,8 @@ impl Page {
         }
     }
 
-    /// A small page that is fresh for long, has no variants and no validator: only its own fetches
-    /// renew it.
+    /// Creates a small page that stays fresh for long and has no variants and no validator. Only a
+    /// fetch of this page can renew it.
     pub const fn plain(number: usize) -> Self {
         Self {
             number,
@@ -80,12 +80,12 @@ impl Page {
         }
     }
 
-    /// Which of its variants a client that asks for this language gets.
+    /// Returns the number of the variant that a client gets for a language.
     pub const fn variant(&self, language: usize) -> usize {
         if self.varies { language } else { 0 }
     }
 
-    /// How long the body of a version is.
+    /// Returns the length in bytes of the body of a version.
     pub fn length(&self, variant: usize, version: u64) -> u64 {
         self.base + tag(self.number, variant, version) % (self.base / 3 + 1)
     }
@@ -95,13 +95,13 @@ pub fn below(random: &mut Random, bound: usize) -> usize {
     usize::try_from(random.below(bound as u64)).expect("below a number that fits")
 }
 
-/// Tells the bodies of all versions apart.
+/// Returns a number that identifies the body of a version.
 pub fn tag(number: usize, variant: usize, version: u64) -> u64 {
     let mut state = (number as u64) << 40 ^ (variant as u64) << 32 ^ version;
     split_mix(&mut state)
 }
 
-/// The bytes that all bodies are made of.
+/// Random bytes of which all bodies consist.
 pub struct Pattern(Vec<u8>);
 
 impl Pattern {
@@ -113,13 +113,14 @@ impl Pattern {
         Self(bytes)
     }
 
-    /// At most `most` bytes, and at most [`PIECE`], of the body with this tag from this place on.
+    /// Returns bytes of the body `tag`, from offset `at`. Returns up to `most` bytes, and up to
+    /// [`PIECE`] bytes.
     pub fn piece(&self, tag: u64, at: u64, most: u64) -> &[u8] {
         let start = usize::try_from((tag % PERIOD as u64 + at) % PERIOD as u64).expect("small");
         &self.0[start..start + usize::try_from(most.min(PIECE as u64)).expect("small")]
     }
 
-    /// Whether these are the bytes of that body from that place on.
+    /// Whether `bytes` equals the body `tag` from offset `at`.
     pub fn is(&self, tag: u64, mut at: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let right = self.piece(tag, at, bytes.len() as u64);

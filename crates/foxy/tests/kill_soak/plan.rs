@@ -1,5 +1,5 @@
-//! The course of a soak: which store, when foxy is started and how it ends, when its clock moves,
-//! and when there is a storm.
+//! The course of the soak test: the choice of stores, the starts and ends of foxy, the clock
+//! changes and the storms.
 
 use crate::clients::{Client, Place, Shared};
 use crate::ledger::{Broken, Gap, Ledger, locked};
@@ -18,7 +18,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How large a soak is.
+/// The length of a soak test.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub kills: u64,
@@ -27,25 +27,25 @@ pub struct Plan {
 }
 
 const CLIENTS: u64 = 8;
-/// Pages that clients choose from.
+/// Number of pages that clients request.
 const PAGES: usize = 48;
-/// Pages that are slow through each storm: each is a chance to find it out.
+/// Number of pages that are fetched slowly during each storm. Each page can reveal an error.
 const SLOW: usize = 16;
-/// Kills after which a store is given up for a new one of another kind.
+/// After this many kills, the test continues with a new store of another kind.
 const ROUND: u64 = 25;
-/// Kills for each storm.
+/// Number of kills for each storm.
 const STORMS: u64 = 40;
-/// Findings after which nothing more is learnt.
+/// The test ends after this many findings, because more findings give no new information.
 const ENOUGH: usize = 100;
-/// How long foxy may take to serve, and to end.
+/// Time limit for foxy to start and to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A soak that runs.
+/// A running soak test.
 pub struct Soak {
     pub shared: Arc<Shared>,
 }
 
-/// A store and the clock that belongs to it.
+/// A store, and the clock that foxy sees while it uses the store.
 struct Round {
     folder: TempDir,
     scheme: &'static str,
@@ -56,7 +56,8 @@ struct Round {
 impl Round {
     fn new(random: &mut Random) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // A store that is slow must not excuse an older response.
+        // With a short timeout, a slow store would cause a fetch, which would hide an older
+        // response in the store.
         std::fs::write(folder.path().join("foxy.toml"), "[timeouts]\nstore = \"20s\"\n")
             .expect("written");
         let scheme = ["webcosm", "webcosm", "webcosm", "stream-packetizer", "webcosm", "ufs"]
@@ -93,18 +94,18 @@ impl Round {
     }
 }
 
-/// How a run ends.
+/// The way in which a run of foxy ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Kill,
     Stop,
-    /// A second signal while it stops.
+    /// The test sends a second signal while foxy stops.
     StopTwice,
-    /// A kill while it stops.
+    /// The test kills foxy while foxy stops.
     KillWhileStopping,
 }
 
-/// Events so far.
+/// Counters of the events so far.
 #[derive(Default)]
 struct Course {
     run: u64,
@@ -127,7 +128,7 @@ impl Soak {
         Self { shared: Arc::new(Shared { ledger, pattern, origin, place, over, pages: PAGES }) }
     }
 
-    /// Runs it; what happened, by name.
+    /// Runs the soak test. Returns the number of each kind of event.
     pub fn run(&self, plan: &Plan) -> Vec<(&'static str, u64)> {
         let mut random = Random::new(plan.seed);
         let clients: Vec<_> = (0..CLIENTS)
@@ -164,7 +165,7 @@ impl Soak {
         ]
     }
 
-    /// One run of foxy, from its start to its end.
+    /// Runs foxy once, from its start to its end.
     fn one(
         &self,
         round: &mut Round,
@@ -176,7 +177,7 @@ impl Soak {
         let died = clock::monotonic();
         let ledger = &self.shared.ledger;
         if random.chance(0.15) {
-            // Killed while it starts, and started again at once.
+            // Kills foxy while it starts. The test then starts foxy again at once.
             let mut early = BlackBox::spawn(&mut round.command()).expect("the binary runs");
             sleep(Duration::from_millis(random.below(60)));
             early.kill();
@@ -199,7 +200,7 @@ impl Soak {
             self.clock_back(round, course, 86_400);
         }
         if stormy && plan.storm_urls == 0 {
-            // Longer than the shortest lifetime and what is allowed beside it.
+            // Waits longer than the shortest lifetime plus the tolerance.
             sleep(Duration::from_secs(4));
         } else if stormy {
             let first = PAGES + SLOW * usize::try_from(course.storms).expect("few");
@@ -264,7 +265,7 @@ impl Soak {
     }
 }
 
-/// How many storms a soak has.
+/// Returns the number of storms in a soak test.
 fn storms(plan: &Plan) -> usize {
     usize::try_from(plan.kills.div_ceil(STORMS)).expect("few")
 }

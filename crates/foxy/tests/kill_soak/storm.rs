@@ -1,5 +1,5 @@
-//! A storm: pages whose fetches are slow are reloaded, thousands of other URLs are reloaded after
-//! them, and the slow fetches end last. Then the pages must not be the older ones.
+//! A storm: clients reload some pages whose fetches are slow, and then thousands of other URLs. The
+//! slow fetches end last. Afterwards foxy must not serve the old versions of the pages.
 
 use crate::clients::{Ask, Client, Shared};
 use crate::ledger::{Broken, locked};
@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-/// Connections that a storm comes over.
+/// Number of connections that send the requests of a storm.
 const CONNECTIONS: usize = 48;
 
-/// Requests that are sent before the first of their answers is read.
+/// Number of requests that are sent before the first response is read.
 const BATCH: usize = 8;
 
-/// Lets a storm of `urls` URLs go by while fetches of these pages are under way.
+/// Runs a storm of `urls` URLs while slow fetches of `pages` are in flight.
 pub fn storm(shared: &Arc<Shared>, pages: Range<usize>, urls: usize) {
     shared.origin.holding.store(true, Ordering::SeqCst);
     let ask = |page, fields: &str| Ask { page, fields: fields.to_owned(), ..Ask::default() };
@@ -57,7 +57,7 @@ pub fn storm(shared: &Arc<Shared>, pages: Range<usize>, urls: usize) {
     }
 }
 
-/// Asks for each URL of the storm once.
+/// Requests each URL of the storm once.
 fn all(shared: &Arc<Shared>, urls: usize, fields: &'static str) -> io::Result<()> {
     let share = urls.div_ceil(CONNECTIONS);
     let parts: Vec<_> = (0..CONNECTIONS)
@@ -91,7 +91,7 @@ fn some(shared: &Shared, numbers: Range<usize>, fields: &str) -> io::Result<()> 
     Ok(())
 }
 
-/// Reads one answer, which must have a length.
+/// Reads a response. The response must have a length.
 fn answer(stream: &mut impl BufRead) -> io::Result<()> {
     let (mut line, mut length) = (String::new(), 0);
     loop {

@@ -1,5 +1,5 @@
-//! A client's connection to foxy: requests go out as text, answers are read byte by byte against
-//! what they must be.
+//! A client's connection to foxy. It sends requests as text, and compares every byte of a response
+//! with the expected body.
 
 use crate::pages::{PIECE, Pattern};
 use std::collections::BTreeMap;
@@ -7,14 +7,14 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long an answer may let a client wait.
+/// Time limit of a response.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug, Default)]
 pub struct Head {
     pub status: u16,
-    /// By lower-case name; of several with one name the last.
+    /// Values of fields by lower-case name. If a name is repeated, contains the last value.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -27,21 +27,21 @@ impl Head {
         self.field(name).parse().ok()
     }
 
-    /// The bytes of the whole that it says it brings: from, and how long the whole is.
+    /// Returns the start of the range in `Content-Range`, and the length of the whole body.
     pub fn range(&self) -> Option<(u64, u64)> {
         let (part, length) = self.field("content-range").strip_prefix("bytes ")?.split_once('/')?;
         Some((part.split_once('-')?.0.parse().ok()?, length.parse().ok()?))
     }
 }
 
-/// The end of a body.
+/// The way in which a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// A whole body of this length.
+    /// The body was complete and had this length in bytes.
     Whole(u64),
-    /// The body broke off, or the client left.
+    /// The body was truncated, or the client closed the connection.
     Cut,
-    /// A byte at about this place is not the one it must be.
+    /// A byte near this offset is wrong.
     Wrong(u64),
 }
 
@@ -64,7 +64,7 @@ impl Connection {
         self.stream.get_mut().write_all(text.as_bytes())
     }
 
-    /// Reads the head of the final answer.
+    /// Reads the head of the final response, after any 1xx responses.
     pub fn head(&mut self) -> io::Result<Head> {
         loop {
             let head = self.one_head()?;
@@ -99,8 +99,8 @@ impl Connection {
         }
     }
 
-    /// Reads a body that must be that of `tag` from `from` on. The client leaves once it has `most`
-    /// bytes.
+    /// Reads a body that must equal the body `tag` from offset `from`. The client closes the
+    /// connection after `most` bytes.
     pub fn body(&mut self, head: &Head, pattern: &Pattern, tag: u64, from: u64, most: u64) -> Body {
         let mut at = from;
         let chunked = head.field("transfer-encoding").eq_ignore_ascii_case("chunked");
@@ -138,7 +138,8 @@ impl Connection {
         }
     }
 
-    /// Reads a piece of the body. False when the piece breaks off or the client has enough.
+    /// Reads a part of the body. Returns false if the body is truncated or the client has enough
+    /// bytes.
     fn piece(
         &mut self,
         pattern: &Pattern,
@@ -165,7 +166,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Reads a body and forgets it.
+    /// Reads a body without checking it.
     pub fn skip(&mut self, head: &Head) -> io::Result<()> {
         let length = head.number("content-length").ok_or(io::ErrorKind::InvalidData)?;
         let copied = io::copy(&mut self.stream.by_ref().take(length), &mut io::sink())?;

@@ -1,5 +1,5 @@
-//! `foxy collector` as users run it: what it says and writes, that a full disk stops the log alone,
-//! and what is refused.
+//! Tests the program `foxy collector`: its output and its files, and the arguments that it refuses.
+//! A full disk must stop only the log.
 
 use crate::support::commands::{command, foxy, records, signal};
 use foxy_lab::{Origin, OriginOptions};
@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-/// A Collector that is ended when dropped.
+/// A running Collector. Drop ends it.
 struct Collector {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -18,7 +18,7 @@ struct Collector {
 }
 
 impl Collector {
-    /// With a place each for these proxies.
+    /// Starts a Collector with a port for each of these proxies.
     fn start(proxies: &[&str], more: &[&str]) -> Self {
         let mut command = command(&["collector"]);
         command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -39,7 +39,7 @@ impl Collector {
         Self { child, lines, places }
     }
 
-    /// Asks on the place of a proxy; the answer's first line and its body.
+    /// Sends a request to the port of a proxy. Returns the first line and the body of the response.
     fn get(&self, place: usize, url: &str) -> (String, String) {
         let stream = TcpStream::connect(&self.places[place]).expect("connected");
         let text = format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -48,7 +48,7 @@ impl Collector {
         (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
     }
 
-    /// Stops it; its exit code, and what it said on both sides.
+    /// Stops the Collector. Returns its exit code, standard output and standard error.
     fn stop(mut self) -> (Option<i32>, String, String) {
         signal(self.child.id(), "TERM");
         let (mut out, mut err) = (String::new(), String::new());

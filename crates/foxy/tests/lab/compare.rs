@@ -1,5 +1,5 @@
-//! `foxy compare` as users run it: its files, its exit codes, and what it does when a proxy or the
-//! user ends things early.
+//! Tests the program `foxy compare`: its files, its exit codes, and its behaviour if a proxy or the
+//! user ends it early.
 
 use crate::support::commands::{self, ended, foxy, signal};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A comparison of one repeat, with its files below `folder`.
+/// Prepares a comparison with one repeat. Its files are in `folder`.
 fn command(folder: &Path, more: &[&str]) -> Command {
     let mut command = commands::command(&["compare", "--quick", "--clients", "2", "--folder"]);
     std::fs::create_dir_all(folder.join("work")).expect("made");
@@ -33,7 +33,7 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let whom = ["foxy", "trafficserver", "--workload", "memory-hit", "--seconds", "1"];
     let more = [&whom[..], &["--fail-if", "foxy/wrong_bytes>0"]].concat();
-    // Nothing is found there, as if it were not installed.
+    // The search path contains no programs, as if the proxy were not installed.
     let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(
@@ -151,7 +151,7 @@ fn arguments_of_a_run_are_refused_where_a_comparison_is_reported_again() {
     }
 }
 
-/// A program that stands in for nginx.
+/// Writes a script that replaces nginx. Returns its path.
 fn stand_in(folder: &Path, script: &str) -> String {
     let programs = folder.join("programs");
     std::fs::create_dir_all(&programs).expect("made");
@@ -185,7 +185,8 @@ fn a_proxy_that_does_not_come_up_costs_its_own_figures_only() {
     );
 }
 
-/// A comparison that would take a minute, once its proxy serves; and the proxy's process.
+/// Starts a comparison that would take a minute, and waits until its proxy serves. Returns the
+/// command and the process id of the proxy.
 fn begun(folder: &Path) -> (Child, u32) {
     let more = ["foxy", "--workload", "memory-hit", "--seconds", "60"];
     let child = command(folder, &more).spawn().expect("the binary runs");
@@ -197,7 +198,7 @@ fn begun(folder: &Path) -> (Child, u32) {
             .flatten()
             .find_map(|entry| std::fs::read_to_string(entry.path().join("foxy/output")).ok());
         match proxy.split_whitespace().next().and_then(|id| id.parse().ok()) {
-            // The first line of what it says comes when it serves.
+            // The first line of output means that the proxy serves.
             Some(proxy) if output.is_some_and(|text| text.contains('\n')) => return (child, proxy),
             _ => std::thread::sleep(Duration::from_millis(5)),
         }

@@ -1,5 +1,4 @@
-//! `foxy figure` as its users see it: a table, files that can be looked at, and names that are not
-//! known.
+//! Tests the program `foxy figure`: its table, its files, and its error for unknown names.
 
 use crate::support::commands::foxy;
 

@@ -1,5 +1,5 @@
-//! The figures that are measured on real file systems, through the binary: with whatever this
-//! machine and user allow.
+//! Tests the program `foxy figure` with figures that are measured on real file systems, as far as
+//! this machine and user allow.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `foxy origin` and `foxy load` against each other: exit codes, the table, and the run records.
+//! Tests the programs `foxy origin` and `foxy load` together: exit codes, the table, and the run
+//! records.
 
 use crate::support::commands::{
     Serving, command, ended, foxy, records, run_workload, signal, value,
@@ -68,7 +69,7 @@ fn a_bar_on_what_a_command_does_not_measure_is_refused_before_anything_is_starte
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("never");
     let out = place.to_str().expect("UTF-8");
-    // Nobody listens at any of these: a command that began would say so.
+    // No program listens at this address. A command that started its run would report that.
     let nobody = "127.0.0.1:1";
     let check = |arguments: &[&str], expected: &str| {
         let (code, text, err) = foxy(arguments);
@@ -195,7 +196,7 @@ fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
     let (origin, folder) = (Serving::origin(), tempfile::tempdir().expect("a folder"));
     let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, to) = (proxy.local_addr().expect("bound").to_string(), origin.address.clone());
-    // A proxy that lives for three connections.
+    // A proxy that serves three connections and then ends.
     let lives = std::thread::spawn(move || {
         for mut client in proxy.incoming().flatten().take(3) {
             let mut server = std::net::TcpStream::connect(&to).expect("the origin");

@@ -1,5 +1,5 @@
-//! `foxy leap` as users run it: the tables, the records, the page, the log, a proxy that lies, and
-//! what is refused.
+//! Tests the program `foxy leap`: tables, records, page, log, and refused arguments. Also tests a
+//! proxy that sends wrong responses.
 
 use crate::support::commands::{Serving, foxy, records};
 use foxy_lab::leap::Line;
@@ -12,7 +12,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-/// A caching proxy. With two phases it would serve halves of what another process is copying.
+/// Starts a caching proxy. The `prefork` architecture is used, because a two-phase proxy could
+/// serve a file that another process is still copying.
 fn proxy(store: &Path) -> Serving {
     Serving::reference(store, &["prefork"])
 }
@@ -21,7 +22,8 @@ fn leap(arguments: &[&str]) -> (Option<i32>, String, String) {
     foxy(&[&["leap"], arguments].concat())
 }
 
-/// A proxy that answers everything with the same body, and hands out what it was asked.
+/// Starts a proxy that answers every request with the same body. Returns its address, and a channel
+/// with the requests that it received.
 fn same_for_all() -> (String, Receiver<String>) {
     let (asked, requests) = channel();
     let address = listen_in_order(move |mut client| {
@@ -116,7 +118,7 @@ fn kept_connections_are_said_to_cost_nothing() {
         assert_eq!(found, [20.0, 20.0, 0.0], "{path}: {out}");
         assert_eq!(value(path, "kept_connections_with_surplus_bytes"), 0.0, "{path}: {out}");
     }
-    // The proxy closes each connection without notice, which is no fault.
+    // The proxy closes each connection without `Connection: close`, which is not an error.
     let found = ["kept_connections", "verdict_ok", "errors"].map(|name| value("p", name));
     assert_eq!(found, [0.0, 20.0, 0.0], "{out}");
     assert!(value("p", "connect_p50_us") > 0.0, "{out}");
@@ -195,8 +197,8 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     assert!(asked.iter().all(|request| !request.contains("X-Foxy-")), "{asked:?}");
 }
 
-/// A port that is free, and two more after it: below those that the system gives to whoever asks
-/// for any, so that nobody takes one before it is used.
+/// Returns the first of three consecutive free ports. They are below the range from which the
+/// system assigns ports, so that no other program takes them before the test does.
 fn three_ports() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let own = u16::try_from(std::process::id() % 1000).expect("below 1000") * 12;
@@ -213,7 +215,7 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
     let json = folder.path().join("json");
     let first = three_ports();
     let place = |name: &str, after: u16| format!("{name}=127.0.0.1:{}", first + after);
-    // Proxies without a cache: they are their own parents' places.
+    // The proxies have no cache, so each proxy address is simply a port of the Collector.
     let (a, b, collector) = (place("a", 1), place("b", 2), format!("127.0.0.1:{first}"));
     let (code, out, err) = leap(&[
         "--collector",
@@ -285,7 +287,7 @@ fn trace_requests_by_other_methods_go_to_all_and_the_collector_forwards_each_onc
 
     let first = three_ports();
     let (collector, parent) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
-    // The first requests for the probe fetch it once, too. The two POSTs differ.
+    // The proxies' first requests for the probe also cause one fetch. The two POST requests differ.
     let bars = ["--fail-if", "verdict_ok<6", "--fail-if", "collector/origin_fetches>7"];
     let more = ["--proxy", &parent, "--collector", &collector, "--trace", trace];
     let (code, out, err) = leap(&[&more, &bars[..]].concat());

@@ -1,5 +1,5 @@
-//! `foxy leap --check` and `--passthrough` as users run them: what they start, what they say, what
-//! they record. How large the values are is the business of a quiet machine.
+//! Tests the programs `foxy leap --check` and `foxy leap --passthrough`: what they start, print and
+//! record. The values are not judged, because that needs a quiet machine.
 
 use crate::support::commands::{foxy, records};
 use foxy_testkit::client::exchange;
@@ -9,8 +9,8 @@ use serde_json::Value;
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-/// Runs `foxy leap` with these arguments and records; gives what it said, and what it measured of a
-/// subject.
+/// Runs `foxy leap` with these arguments. Returns its output, and a function that looks up a
+/// measure of a subject.
 fn leap(arguments: &[&str]) -> (String, impl Fn(&str, &str) -> Option<f64> + use<>) {
     let folder = tempfile::tempdir().expect("a folder");
     let json = folder.path().join("json");
@@ -60,7 +60,7 @@ fn replay_compares_hits_with_their_misses_in_each_case() {
     assert!(out.contains("not run: no condition, old, confirmed"), "{out}");
 }
 
-/// Three free ports, one after the other; the first of them.
+/// Returns the first of three consecutive free ports.
 fn three_free_ports() -> u16 {
     let free = || {
         TcpListener::bind("127.0.0.1:0")
@@ -73,7 +73,8 @@ fn three_free_ports() -> u16 {
     std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
 }
 
-/// A proxy that stores nothing, and asks its parent for one thing more after each request.
+/// Starts a proxy that stores nothing, and sends one additional request to its parent after each
+/// request.
 fn prefetching(parent: u16) -> String {
     let address = listen_in_order(move |mut client| {
         let text = read_head(&mut client).expect("a request");
@@ -85,7 +86,7 @@ fn prefetching(parent: u16) -> String {
         let ask = |text: &str| {
             exchange(TcpStream::connect(("127.0.0.1", parent)).expect("a parent"), text)
         };
-        // The client gets its answer before the further request, or it would wait for that.
+        // The client gets its response first. Otherwise it would wait for the additional request.
         client
             .write_all(&ask(&text))
             .and_then(|()| client.shutdown(Shutdown::Write))
@@ -111,7 +112,7 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
         "--requests",
         "10",
     ]);
-    // Two more are for the probes; the last may not have come when the run ends.
+    // Two more prefetches belong to the probes. The last prefetch may be missing when the run ends.
     let prefetches = value("eager", "prefetches").expect("counted");
     assert!((11.0..=12.0).contains(&prefetches), "{prefetches}: {out}");
     assert_eq!(value("honest", "prefetches"), Some(0.0), "{out}");
@@ -123,7 +124,7 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
 #[test]
 fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
     let first = three_free_ports();
-    // A proxy without a cache: it is its own parent's place.
+    // The proxy has no cache, so its address is simply a port of the Collector.
     let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
     let (out, value) =
         leap(&["--collector", &collector, "--proxy", &proxy, "--passthrough", "--requests", "20"]);

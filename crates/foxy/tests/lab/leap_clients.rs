@@ -1,4 +1,5 @@
-//! `foxy leap --listen` as users run it: real clients through it to proxies and an origin.
+//! Tests the program `foxy leap --listen`: real clients send requests through it to proxies and an
+//! origin.
 
 use crate::support::commands::{Serving, command, foxy, records, signal};
 use foxy_testkit::client::exchange;
@@ -7,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A Multiplier that takes clients; it is killed when dropped.
+/// A running Multiplier, the part of LEAP that copies requests of clients. Drop kills it.
 struct Leap {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -30,7 +31,7 @@ impl Leap {
         Self { child, out, address, origin }
     }
 
-    /// Stops it. Returns its exit code and its output.
+    /// Stops the Multiplier. Returns its exit code and its output.
     fn stop(mut self) -> (Option<i32>, String) {
         signal(self.child.id(), "INT");
         let mut said = String::new();
@@ -82,7 +83,8 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     assert!(said.contains("12 requests") && said.contains("clients: 13 connections"), "{said}");
     assert!(said.contains("refused no_authority: 1: "), "{said}");
     let records = records(Path::new(&json));
-    // A client that has its answer may ask again before a slower proxy has stored its own.
+    // A client that has its response may send the next request before a slower proxy has stored its
+    // own response.
     let hits =
         records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");
     let hits =
@@ -91,7 +93,7 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     assert_eq!(std::fs::read_to_string(log).expect("a log").lines().count(), 36);
 }
 
-/// Everything that a request needs exists before the request.
+/// Every thread that a request needs must exist before the request.
 #[test]
 fn lesson_6_no_request_waits_for_a_thread_to_be_made() {
     let leap = Leap::start(&["--proxy", "closed=127.0.0.1:1"]);

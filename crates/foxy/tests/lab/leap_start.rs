@@ -1,5 +1,5 @@
-//! `foxy leap --start` as users run it: the proxies that it starts, what it finds of them, and that
-//! nothing of them is left.
+//! Tests the program `foxy leap --start`: it starts proxies, reports results for them, and removes
+//! all their files and processes.
 
 use crate::support::commands::{self, ended, foxy, records, signal};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A folder that proxies can be started in.
+/// Creates a folder in which proxies can run.
 fn work(folder: &Path) -> PathBuf {
     let work = folder.join("work");
     std::fs::create_dir_all(&work).expect("made");

@@ -1,5 +1,6 @@
-//! LEAP over TLS from end to end: clients through the Multiplier to a foxy that intercepts, behind
-//! it the Collector and an origin that speaks TLS, all with one authority of `foxy ca init`.
+//! Tests LEAP with TLS on every connection. Clients connect through the Multiplier to a foxy that
+//! intercepts TLS. Behind foxy are the Collector and an origin with TLS. All use one authority of
+//! `foxy ca init`.
 
 use crate::support::Foxy;
 use crate::support::commands::{Serving, command, ended, foxy, records, signal};
@@ -7,16 +8,18 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-/// A `foxy` that says where it is, and what it found when it is stopped. It is killed when dropped.
+/// A running foxy command that prints its addresses, and its results when it is stopped. Drop kills
+/// it.
 struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
-    /// The addresses that it said, in their order.
+    /// The addresses that the command printed, in order.
     places: Vec<String>,
 }
 
 impl Running {
-    /// Starts `foxy` with these arguments. It names this number of places, a line each.
+    /// Starts `foxy` with these arguments. Waits until it has printed `places` addresses, one on
+    /// each line.
     fn start(arguments: &[&str], places: usize) -> Self {
         let mut child = command(arguments).stdout(Stdio::piped()).spawn().expect("it runs");
         let mut out = BufReader::new(child.stdout.take().expect("piped"));
@@ -45,7 +48,7 @@ impl Drop for Running {
     }
 }
 
-/// The folder of an authority for this machine, and its certificate.
+/// Creates an authority for this machine. Returns the paths of its folder and of its certificate.
 fn authority(folder: &Path) -> (String, String) {
     let place = folder.join("lab-ca").to_str().expect("UTF-8").to_owned();
     let made =
@@ -54,8 +57,8 @@ fn authority(folder: &Path) -> (String, String) {
     (place.clone(), format!("{place}/ca.pem"))
 }
 
-/// A foxy that intercepts what is asked of this machine, at this port, and trusts this authority
-/// there.
+/// Starts a foxy that intercepts TLS to this machine at the port `port`. It trusts the authority in
+/// `trusted` for origins.
 fn intercepting(folder: &Path, own: &str, port: &str, trusted: &str) -> Foxy {
     let hosts = ["--intercept-ca", own, "--intercept-host", "127.0.0.1"];
     Foxy::start(
@@ -74,7 +77,7 @@ fn value(records: &[serde_json::Value], subject: &str, name: &str) -> Option<f64
     records.iter().find(of_it).and_then(|record| record["value"].as_f64())
 }
 
-/// Clients check every byte of what they get.
+/// Runs clients that check every byte of the responses.
 fn clients(multiplier: &str, origin: &str, trusted: &str, protocol: &str) {
     let mut load =
         command(&["load", "--proxy", multiplier, "--tls", "--origin", origin, "--ca", trusted]);
@@ -137,7 +140,8 @@ fn https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
     }
 }
 
-/// The Multiplier speaks this with the proxy, and clients both.
+/// Tests with this HTTP version, both between clients and Multiplier and between Multiplier and
+/// proxy.
 fn end_to_end(protocol: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();

@@ -1,12 +1,12 @@
-//! `foxy load` on proxies of which it cannot say all, or that stop answering: what it ends with,
-//! and what its records say.
+//! Tests the program `foxy load` with proxies that give incomplete information or stop answering:
+//! its exit codes and records.
 
 use crate::support::commands::{Serving, command, ended, records, value};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// A proxy that carries this number of exchanges, each on its own connection, with requests as
-/// `changed` leaves them. It accepts further connections and stays silent.
+/// Starts a proxy that forwards `exchanges` requests, each on its own connection. `changed`
+/// modifies each request. The proxy accepts further connections, but sends nothing on them.
 fn proxy(origin: &str, exchanges: usize, changed: fn(String) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, origin) = (listener.local_addr().expect("bound").to_string(), origin.to_owned());
@@ -36,7 +36,7 @@ fn carry(
     std::io::copy(&mut server, &mut client)
 }
 
-/// The arguments of a load on it; one exchange a connection.
+/// Returns the arguments of a load on `proxy`, with one exchange per connection.
 fn load<'a>(proxy: &'a str, origin: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let load =
         ["load", "--proxy", proxy, "--origin", origin, "--no-warm-up", "--protocol", "1.1-close"];

@@ -1,18 +1,18 @@
-//! `foxy load --tls` on a real foxy: through tunnels that it opens, and through its interception;
-//! and what keeps it from answers.
+//! Tests the program `foxy load --tls` with a running foxy: through CONNECT tunnels, through TLS
+//! interception, and with mistakes that prevent responses.
 
 use crate::support::Foxy;
 use crate::support::commands::{Serving, command, ended, foxy, records};
 use foxy_testkit::tunnel::{OPEN, TunnelProxy};
 use std::path::Path;
 
-/// An origin behind TLS, whose authority is in `folder`.
+/// Starts an origin with TLS. Writes the certificate of its authority to `folder`.
 fn origin(folder: &Path) -> (Serving, String) {
     let authority = folder.join("origin.pem").to_str().expect("UTF-8").to_owned();
     (Serving::secure_origin(&authority), authority)
 }
 
-/// A foxy that opens tunnels to this origin.
+/// Starts a foxy that allows tunnels to this origin.
 fn proxy(folder: &Path, origin: &Serving, more: &[&str]) -> Foxy {
     let port = origin.address.rsplit(':').next().expect("a port");
     Foxy::start(&folder.join("store"), &[&["--connect-port", port], more].concat())
@@ -137,7 +137,7 @@ fn what_keeps_tls_from_being_spoken_is_said_in_one_line() {
     assert!(err.contains("--tls"), "{err}");
 }
 
-/// The authority without what it is for.
+/// Runs `foxy load` with `--ca` but without `--tls`.
 fn without_tls(authority: &str) -> (Option<i32>, String, String) {
     foxy(&["load", "--proxy", "127.0.0.1:1", "--ca", authority])
 }

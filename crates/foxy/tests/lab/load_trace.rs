@@ -1,11 +1,11 @@
-//! `foxy load --trace`: a log on a real foxy, its hits known beforehand, and logs of which nothing
-//! can be made.
+//! Tests the program `foxy load --trace`: a log on a running foxy, with a known number of hits, and
+//! logs that cannot be used.
 
 use crate::support::commands::{Serving, command, ended, records};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A Squid log: gets of URLs and sizes, 20 ms apart.
+/// Builds a Squid log with a GET for each URL and size, 20 ms apart.
 fn log(gets: &[(&str, u64)]) -> String {
     let line = |(number, (url, size)): (usize, &(&str, u64))| {
         let time = 1_000_000_000.0 + number as f64 * 0.02;
@@ -35,7 +35,7 @@ fn a_trace_on_foxy_hits_what_it_offers_at_every_pace_and_broken_lines_are_counte
     let plain = written(folder.path(), "access.log", text.as_bytes());
     let gzip = written(folder.path(), "access.log.gz", &packed(&text));
     let jsonl = folder.path().join("run.jsonl");
-    // Three of six gets are for what was asked for before: 100 + 100 + 150 of 5600 bytes.
+    // Three of the six requests repeat an earlier request: 100 + 100 + 150 of 5600 bytes.
     let expected = [
         ("requests", 6.0),
         ("errors", 0.0),

@@ -1,4 +1,4 @@
-//! The commands of the lab, run as programs.
+//! Tests the commands of the lab as programs.
 
 #[path = "../support/mod.rs"]
 mod support;

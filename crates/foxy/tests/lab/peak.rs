@@ -1,9 +1,10 @@
-//! `foxy peak`: what it starts, what it ends by, and what it leaves in records and page.
+//! Tests the program `foxy peak`: the proxy that it starts, the end of its search, its records and
+//! its page.
 
 use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
 
-/// A search whose cache is 16 MiB and whose samples are short.
+/// A workload with a cache of 16 MiB and short samples.
 const PEAK: &str = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
                     time-scale = 20\ndelay-scale = 1000\n";
 
@@ -20,7 +21,8 @@ fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
         .arg(folder.path())
         .arg("--json")
         .arg(&file);
-    // Two seconds do not fill it: what was measured is kept, and said to be incomplete.
+    // Two seconds are too short to fill the cache. The command must keep its measurements and
+    // report that they are incomplete.
     let (code, _, err) = ended(&mut command);
     assert_eq!(code, Some(3), "{err}");
     let records = records(&file);
@@ -38,7 +40,7 @@ fn the_page_says_when_the_search_began_and_every_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     let [workload, file, page] =
         ["mine.toml", "run.jsonl", "page.html"].map(|name| folder.path().join(name));
-    // All robots are active from the first sample on.
+    // With equal rates, all robots (simulated clients) are active from the first sample.
     std::fs::write(&workload, PEAK.replace("fill-rate = 300", "fill-rate = 500")).expect("written");
     let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "3"]);
     command

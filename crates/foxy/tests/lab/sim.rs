@@ -1,4 +1,4 @@
-//! `foxy sim` as scripts see it: tables, records, exit codes.
+//! Tests the program `foxy sim`: tables, records and exit codes.
 
 use crate::support::commands::{command, ended, foxy, records};
 use std::path::Path;
@@ -7,7 +7,7 @@ fn sim(arguments: &[&str]) -> (Option<i32>, String, String) {
     foxy(&[&["sim"], arguments].concat())
 }
 
-/// Runs it with records; gives its standard output and the measures.
+/// Runs `foxy sim` and records. Returns its standard output and the measures.
 fn measured(folder: &Path, arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
     let file = folder.join("run.jsonl");
     let (code, out, err) = sim(&[arguments, &["--json", file.to_str().expect("UTF-8")]].concat());
@@ -32,7 +32,7 @@ fn check_unusable(arguments: &[&str], expected: &[&str]) {
     }
 }
 
-/// Six gets of three URLs and two lines that are broken.
+/// Writes a log with six requests for three URLs, and two invalid lines.
 fn log(folder: &Path) -> String {
     let path = folder.join("log.csv");
     let lines =

@@ -1,5 +1,5 @@
-//! `foxy sim` in a real folder that is ended by a signal: it removes what it made, and the next run
-//! what a killed one left.
+//! Tests `foxy sim` in a real folder when a signal ends it. It must remove its files. The next run
+//! must remove files that a killed run left.
 
 use crate::support::commands;
 use std::io::Read;
@@ -17,7 +17,8 @@ fn command(folder: &Path, scale: &str, schemes: &str) -> Command {
     command
 }
 
-/// A run that would take many seconds, once it has made its folder, and that folder.
+/// Starts a run that would take many seconds, and waits until it has created its folder. Returns
+/// the command and the folder.
 fn begun(folder: &Path) -> (Child, PathBuf) {
     let schemes = "ufs,single-directory,multiple-dirs,aufs,diskd";
     let mut child = command(folder, "0.02", schemes).spawn().expect("the binary runs");
@@ -40,7 +41,7 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).expect("there").flatten().map(|entry| entry.path()).collect()
 }
 
-/// Waits for the end; gives the exit code and what was reported.
+/// Waits for the end of the command. Returns its exit code and its standard error.
 fn end(mut child: Child) -> (Option<i32>, String) {
     let mut text = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut text).expect("text");

@@ -1,4 +1,5 @@
-//! `foxy trace`: its tables and files, and its exit code 2 for what cannot be read.
+//! Tests the program `foxy trace`: its tables, its files, and exit code 2 for input that it cannot
+//! read.
 
 use crate::support::commands::foxy;
 use std::path::{Path, PathBuf};

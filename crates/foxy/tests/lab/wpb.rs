@@ -1,5 +1,5 @@
-//! `foxy wpb` and `foxy reference` as users run them: the tables, the records, the page, what each
-//! architecture does with a small load, and what is refused.
+//! Tests the programs `foxy wpb` and `foxy reference`: tables, records, page, and refused
+//! arguments. Also runs each reference architecture with a small load.
 
 use crate::support::commands::{Serving, command, foxy, records, signal};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A small benchmark: ten requests a phase, 20 ms.
+/// Runs a small benchmark: ten requests in each phase, and 20 ms of latency at the servers.
 fn wpb(proxy: &str, clients: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let small =
         ["wpb", "--proxy", proxy, "--clients", clients, "--requests", "10", "--latency", "20ms"];
@@ -47,7 +47,7 @@ fn a_proxy_that_is_started_for_the_benchmark_is_described_and_ended() {
     assert!(code == Some(2) && err.contains("--start"), "{err}");
 }
 
-/// Whether the files below a folder hold at least this number of bytes that are not zero.
+/// Whether the files in a folder contain at least `bytes` bytes that are not zero.
 fn holds(folder: &Path, bytes: usize) -> bool {
     fn count(folder: &Path) -> usize {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -61,8 +61,8 @@ fn holds(folder: &Path, bytes: usize) -> bool {
     count(folder) >= bytes
 }
 
-/// Runs a benchmark on a proxy with two folders until each of them holds some of what it fetched;
-/// nothing of one that is not installed.
+/// Runs a benchmark on a proxy with two cache folders, until both contain data that it fetched.
+/// Does nothing if the proxy is not installed.
 fn on_two_disks(name: &str) {
     let disks = ["one", "two"].map(|_| tempfile::tempdir().expect("a folder"));
     for disk in &disks {
@@ -129,7 +129,7 @@ fn two_folders_are_refused_to_whom_they_are_no_use_and_where_they_are_one() {
     }
 }
 
-/// The records of a run through a fresh reference proxy.
+/// Returns the records of a benchmark on a new reference proxy.
 fn records_of(arguments: &[&str], clients: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let proxy = Serving::reference(&folder.path().join("store"), arguments);
@@ -243,7 +243,7 @@ fn a_fixed_pool_refuses_whoever_comes_beyond_pool_and_backlog() {
     }
 }
 
-/// A proxy that carries this number of connections and then is gone.
+/// Starts a proxy that serves `connections` connections and then ends.
 fn mortal(connections: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("an address").to_string();
@@ -273,7 +273,8 @@ fn mortal(connections: usize) -> String {
 fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    // One request to see whether it is there, and thirty for the point of one client.
+    // One request checks that the proxy answers. Thirty requests belong to the point with one
+    // client.
     let more = ["--step", "1", "--json", file.to_str().expect("UTF-8")];
     let (code, out, err) = wpb(&mortal(31), "1..3", &more);
     assert_eq!(code, Some(3), "{out}{err}");

@@ -1,4 +1,4 @@
-//! Lines of the access log about refused requests and about answers that break off.
+//! Tests the lines of the access log for refused requests and for truncated responses.
 
 use crate::support::{Foxy, Origin, request};
 use foxy_testkit::origin::listen_in_order;
@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A foxy, and where its log is.
+/// Starts a foxy, and returns it with the path of its access log.
 fn logging(folder: &Path, more: &[&str]) -> (Foxy, PathBuf) {
     let log = folder.join("access.log");
     let foxy = Foxy::start(
@@ -18,7 +18,7 @@ fn logging(folder: &Path, more: &[&str]) -> (Foxy, PathBuf) {
     (foxy, log)
 }
 
-/// Waits for a line with all of these in it.
+/// Waits for a line that contains all of `parts`.
 fn line_with(log: &Path, parts: &[&str]) {
     until(&format!("a line with {parts:?} in {}", log.display()), || {
         let text = std::fs::read_to_string(log).unwrap_or_default();
@@ -26,7 +26,8 @@ fn line_with(log: &Path, parts: &[&str]) {
     });
 }
 
-/// An origin that sends this to everyone and then nothing more; gives its authority.
+/// Starts an origin that sends `beginning` to every client and then nothing more. Returns its
+/// authority (host and port).
 fn silent_after(beginning: &'static [u8]) -> String {
     let mut held = Vec::new();
     let address = listen_in_order(move |mut stream| {
@@ -46,7 +47,7 @@ fn asking(foxy: &Foxy, host: &str) -> TcpStream {
 
 const BEGUN: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nbegun";
 
-/// Reads until the body has begun.
+/// Reads until the first bytes of the body have arrived.
 fn read_some(client: &mut TcpStream) {
     client.set_read_timeout(Some(PATIENCE)).expect("set");
     let mut read = Vec::new();

@@ -1,5 +1,5 @@
-//! `foxy ca` and a proxy that is to use what it made: what is shown, and with what it does not
-//! start.
+//! Tests `foxy ca`, and a proxy that uses the created authority: the output, and authorities with
+//! which foxy does not start.
 
 use crate::support::{Foxy, refused};
 use std::fs::Permissions;

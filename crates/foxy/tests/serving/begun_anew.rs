@@ -1,10 +1,11 @@
-//! A store that cannot go on with what it held says so and why, once, and is empty.
+//! Tests stores that cannot use their old content. foxy must report the reason once, and start with
+//! an empty store.
 
 use crate::support::{Foxy, Origin};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A folder in which a page is stored under that scheme, after a clean stop.
+/// Stores a page with the scheme that `flags` name. Then stops foxy normally.
 fn stored(folder: &Path, flags: &[&str], url: &str) {
     let foxy = Foxy::start(folder, flags);
     foxy.get(url);

@@ -1,6 +1,6 @@
-//! A store on a block device, by a link to it in the store's folder: kept over a kill, looked over,
-//! and taken from nobody. The devices are loop devices; where there are none the tests say that
-//! they did not run.
+//! Tests a store on a block device, through a link in the store's folder. The store must survive a
+//! kill. fsck must check it, and foxy must not overwrite other data on a device. The tests use loop
+//! devices. Without loop devices, they only print that they did not run.
 
 use crate::support::commands::{self, ended};
 use crate::support::loop_device::LoopDevice;
@@ -29,7 +29,7 @@ fn looked_over(arguments: &[&str], path: &Path) -> (Option<i32>, String) {
     (code, out + &err)
 }
 
-/// Bytes that the store has written.
+/// Returns the number of bytes that the store has written.
 fn written(foxy: &Foxy) -> f64 {
     let metrics = foxy.admin("/metrics").body;
     let line = metrics.lines().find(|line| line.starts_with("foxy_store_written_bytes_total"));
@@ -139,7 +139,7 @@ fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
 fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_says() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     let folder = device.linked_as(NAME);
-    // A partition table's second copy, and where an array member of version 1.0 is described.
+    // The backup of a partition table, and the description of a disk array (metadata version 1.0).
     for at in [BYTES - 512, BYTES - 8192] {
         let disk = File::options().write(true).open(device.path()).expect("a device");
         disk.write_all_at(b"EFI PART", at).expect("written");
@@ -250,7 +250,7 @@ fn run(device: &mut dyn BlockingDevice, op: IoOp) -> IoDone {
     done.remove(0)
 }
 
-/// Every way of reading and writing, through the page cache and past it.
+/// Returns every device implementation, with and without the page cache.
 fn ways(root: &Root) -> Vec<(&'static str, Box<dyn BlockingDevice>)> {
     let mut ways: Vec<(_, Box<dyn BlockingDevice>)> = Vec::new();
     for direct in [DirectIo::Off, DirectIo::WhenAligned] {

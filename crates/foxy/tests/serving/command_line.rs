@@ -1,4 +1,5 @@
-//! The command line as scripts see it: exit codes, and what goes to which stream.
+//! Tests the command line as scripts use it: exit codes, and the output on standard output and
+//! standard error.
 
 use std::process::{Command, Output, Stdio};
 

@@ -1,5 +1,5 @@
-//! Replaced and invalidated responses do not come back after a hard kill, however soon the kill
-//! follows the answer.
+//! Tests that replaced and invalidated responses are not served again after a kill, even if the
+//! kill follows the answer at once.
 
 use crate::support::{Foxy, Response};
 use foxy_testkit::http::{ok, read_head};
@@ -10,8 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 
 const SCHEMES: [&str; 4] = ["webcosm", "stream-packetizer", "ufs", "coss"];
 
-/// An origin server that numbers its answers, fresh for an hour, and never finishes those to
-/// requests that ask past the cache.
+/// An origin that numbers its responses, which stay fresh for an hour. It never completes a
+/// response to a reload.
 struct Numbering {
     address: SocketAddr,
 }
@@ -39,7 +39,7 @@ fn answer(request: &str, number: usize) -> Vec<u8> {
     answer
 }
 
-/// Stores the page for good, then starts again, so that nothing but the store has it.
+/// Stores a page on disk, and then restarts foxy, so that the page is only in the store.
 fn with_a_stored_page(folder: &std::path::Path, scheme: &str, origin: &Numbering) -> Foxy {
     let flags = ["--scheme", scheme];
     let foxy = Foxy::start(folder, &flags);
@@ -95,8 +95,9 @@ fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
     }
 }
 
-/// Starts a foxy for each of these, one after the other; in all but the first the page is changed
-/// by a POST. What the first one stored and did not see change must not come back in the last.
+/// Starts a foxy for each entry of `uses`, one after another. The first stores the page. Each foxy
+/// between the first and the last changes the page with a POST. The last foxy must not serve the
+/// response that the first stored.
 fn does_not_come_back(folder: &std::path::Path, uses: &[&[&str]]) {
     let origin = Numbering::start();
     for (number, flags) in uses.iter().enumerate() {
@@ -125,7 +126,7 @@ fn what_was_invalidated_while_another_scheme_had_the_folder_does_not_come_back()
 
 #[test]
 fn what_was_invalidated_while_a_store_was_away_does_not_come_back() {
-    // The page belongs to either of the two.
+    // The page may belong to either of the two stores, so the test sends several requests.
     for _ in 0..4 {
         let (one, other) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

@@ -1,10 +1,10 @@
-//! Changes to a store's files while foxy uses them are reported and cost misses: never a wrong byte,
-//! never a crash.
+//! Tests changes to a store's files while foxy uses the store. foxy must report the change. The
+//! change may cause misses, but no wrong bytes and no crash.
 
 use crate::support::{Foxy, Origin, request};
 use std::path::Path;
 
-/// A foxy whose store has the page, and its memory nothing.
+/// Starts a foxy that has the page in its store but not in its memory.
 fn with_a_stored_page(folder: &Path, flags: &[&str], url: &str) -> Foxy {
     let foxy = Foxy::start(folder, flags);
     foxy.get(url);

@@ -1,9 +1,9 @@
-//! Objects that are large beside their store: what is said to be stored is there when it is asked
-//! for again.
+//! Tests objects that are large compared with their store. If foxy says that an object is stored,
+//! the next request must be a hit.
 
 use crate::support::{Foxy, Origin};
 
-/// A foxy whose store of 64 MiB is full of smaller objects.
+/// Starts a foxy whose store of 64 MiB is full of smaller objects.
 fn full(folder: &std::path::Path, origin: &Origin) -> Foxy {
     let foxy = Foxy::start(folder, &[]);
     for number in 0..140 {
@@ -12,11 +12,12 @@ fn full(folder: &std::path::Path, origin: &Origin) -> Foxy {
     foxy
 }
 
-/// Whether what is fetched twice is a hit the second time.
+/// Whether the second of two requests is a hit.
 fn is_hit(foxy: &Foxy, url: &str) -> bool {
     let first = foxy.get(url);
     assert!(first.cache_status().contains("stored"), "{:?}", first.fields);
-    // The body's last part is confirmed, and its head put, after the client has all.
+    // foxy stores the end of the body and the head slightly after the client has received
+    // everything.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let again = foxy.get(url);
     assert_eq!(again.body.len(), first.body.len());

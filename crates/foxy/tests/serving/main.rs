@@ -1,4 +1,5 @@
-//! The program as its operators and users meet it: commands, settings, stores, purges, signals.
+//! Tests the program foxy as operators and users see it: commands, settings, stores, purges and
+//! signals.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,10 +1,10 @@
-//! Several stores in one foxy, as its users see them: small objects in one, large ones in another,
-//! or all alike.
+//! Tests a foxy with several stores: some for small objects and some for large objects, or all for
+//! the same sizes.
 
 use crate::support::{Foxy, Origin};
 use std::path::{Path, PathBuf};
 
-/// A store's records by its folder, as the counters tell.
+/// Returns the number of records in the store of a folder, from the metrics.
 fn records(foxy: &Foxy, folder: &Path) -> f64 {
     let text = foxy.admin("/metrics").body;
     let start = format!("foxy_store_records{{store=\"{}\"}} ", folder.display());

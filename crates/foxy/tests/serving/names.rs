@@ -1,4 +1,5 @@
-//! The name server of `foxy origin` as a resolver meets it, and where names are refused.
+//! Tests the name server of `foxy origin` as a DNS client sees it. Also tests a name server that
+//! refuses all questions.
 
 use crate::support::Foxy;
 use crate::support::commands::{command, ended, signal};
@@ -7,7 +8,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
-/// A question for the address of `h1.` and these labels (RFC 1035 §4).
+/// Builds a DNS question for the address of the name `h1.` followed by these labels (RFC 1035 §4).
 fn question(labels: [&str; 2]) -> Vec<u8> {
     let mut packet = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in ["h1"].into_iter().chain(labels) {
@@ -18,7 +19,7 @@ fn question(labels: [&str; 2]) -> Vec<u8> {
     packet
 }
 
-/// `foxy origin` with a name server, until it is dropped; what it says.
+/// A running `foxy origin` with a name server, and its output. Drop ends it.
 struct Named {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -38,7 +39,7 @@ impl Named {
         self.lines.next().expect("a line").expect("text")
     }
 
-    /// Interrupts it; its last line.
+    /// Interrupts the command. Returns its last line of output.
     fn end(mut self) -> String {
         signal(self.child.id(), "INT");
         let said = self.line();
@@ -82,7 +83,7 @@ fn an_origin_is_the_name_server_of_its_names_and_says_at_its_end_what_was_asked(
     );
 }
 
-/// A name server that refuses every question at once, until the test program ends.
+/// Starts a name server that refuses every question at once. It runs until the test process ends.
 fn refusing() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = socket.local_addr().expect("bound");
@@ -116,7 +117,7 @@ fn a_proxy_asks_its_configured_name_servers_and_one_that_refuses_stops_no_other(
     let elsewhere = foxy.get(&format!("http://example.test:{port}/o/1/100/1"));
     assert_eq!(elsewhere.status, 502, "{elsewhere:?}");
     let said = named.end();
-    // Each of its two workers asks for itself.
+    // foxy has two workers, and each worker sends its own question.
     let asked = |count| said.contains(&format!("questions for addresses {count},"));
     assert!((asked(1) || asked(2)) && !said.contains("refused 0"), "{said}");
 }

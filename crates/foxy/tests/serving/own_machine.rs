@@ -1,6 +1,6 @@
-//! A forward proxy and the other services of its machine: their public address leads to nobody. The
-//! test runs inside a network namespace with public addresses of its own; where there is none it
-//! says that it did not run.
+//! Tests that a forward proxy gives no access to other services of its machine, even through the
+//! machine's public address. The test runs in a network namespace with its own public addresses.
+//! Without a namespace, the test only prints that it did not run.
 
 use crate::support::{Foxy, request};
 use foxy_testkit::http::read_head;
@@ -11,7 +11,8 @@ use std::process::Command;
 const FOUR: &str = "8.8.4.4";
 const SIX: &str = "2606:4700::1111";
 
-/// Runs the test of that name inside a namespace; false where there is none.
+/// Runs the test `name` again in a new network namespace. Returns false if the system allows no
+/// namespace.
 fn inside(name: &str) -> bool {
     let set_up = format!(
         "ip link set lo up && ip addr add {FOUR}/32 dev lo && ip addr add {SIX}/128 dev lo nodad"
@@ -40,7 +41,7 @@ fn a_client_does_not_reach_other_services_of_the_machine() {
     }
 }
 
-/// A service of the machine on all its addresses; gives its port.
+/// Starts a service that listens on all addresses of the machine. Returns its port.
 fn service() -> u16 {
     let listener = TcpListener::bind("[::]:0").expect("bound");
     let port = listener.local_addr().expect("bound").port();

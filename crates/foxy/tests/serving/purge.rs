@@ -1,5 +1,5 @@
-//! Purges of a running foxy, as an operator gives them, and what a hard kill right after them
-//! brings back: nothing.
+//! Tests purges of a running foxy. Purged responses must not be served again, even after a kill
+//! right after the purge.
 
 use crate::support::{Foxy, Origin, refused, request};
 use std::fs::{Permissions, set_permissions};
@@ -19,15 +19,15 @@ fn purged(foxy: &Foxy, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether a page comes from the cache.
+/// Whether foxy answers a request for a page from its cache.
 fn hit(foxy: &Foxy, url: &str) -> bool {
     let page = foxy.get(url);
     assert_eq!(page.status, 200, "{page:?}");
     page.cache_status().contains("foxy; hit")
 }
 
-/// Stores a page and waits until it comes from the cache after a clean stop, so that the store has
-/// it for good.
+/// Stores pages. Restarts foxy normally and checks that the pages come from the cache, so they are
+/// on disk.
 fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
     let foxy = Foxy::start(folder, flags);
     for url in urls {
@@ -44,7 +44,8 @@ fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
 
 #[test]
 fn what_was_purged_stays_purged_after_a_kill_at_once_in_every_kind_of_store() {
-    // Some schemes move what is read, and a kill may cost what was moved; purged or not.
+    // Some schemes move records that are read, and a kill may lose a moved record. So not every
+    // page needs to survive.
     for (scheme, keeps) in [
         ("webcosm", true),
         ("stream-packetizer", true),
@@ -124,7 +125,7 @@ fn a_purge_says_what_is_wrong_with_it_and_who_may() {
     );
 }
 
-/// The status of an explanation that is asked for under this name.
+/// Returns the status of an explanation when the `Host` field of the request is `name`.
 fn asked(foxy: &Foxy, name: &str) -> u16 {
     let host = format!("{name}:{}", foxy.admin.port());
     request(

@@ -1,6 +1,6 @@
-//! The README's first five minutes, as a newcomer pastes them: each step in order, beside what
-//! earlier steps still run. Ports, the temporary folder and the page of example.com are replaced by
-//! others of this machine; all else is as it stands.
+//! Tests the first steps in the README. Each step runs in order, while earlier steps still run. The
+//! test replaces ports, the temporary folder and the page of example.com, and pastes everything
+//! else unchanged.
 
 use crate::support::commands::{Serving, signal};
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A file of the repository.
+/// Reads a file of the repository.
 fn read(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The fenced blocks of `sh` in a section, in order; those that need the network have another word
-/// behind `sh`.
+/// Returns the `sh` code blocks of a section, in order. Blocks that need the network have another
+/// word after `sh` and are left out.
 fn blocks(text: &str, section: &str) -> Vec<String> {
     let (_, section) = text.split_once(&format!("\n## {section}\n")).expect("the section is there");
     let section = section.split("\n## ").next().expect("a section");
@@ -34,16 +34,16 @@ fn blocks(text: &str, section: &str) -> Vec<String> {
     blocks
 }
 
-/// The text before a port in the README.
+/// Text that precedes a port in the README.
 const HOST: &str = "127.0.0.1:";
 
-/// The port that a text begins with, if it does.
+/// Returns the port number at the start of a text, if there is one.
 fn port(text: &str) -> Option<u16> {
     text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Stand-ins for names of the README: a free port for each of its ports, a folder for `/tmp`, and
-/// a page.
+/// Replacements for names in the README: a free port for each port, a folder for `/tmp`, and a
+/// page.
 struct Stage {
     folder: tempfile::TempDir,
     ports: BTreeMap<u16, u16>,
@@ -65,7 +65,8 @@ impl Stage {
         }
         let binary = stage.path("checkout/target/release/foxy");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_foxy"), binary).expect("linked");
-        // The page is on this machine, where nothing is fetched from unless that is allowed.
+        // The page is on this machine, and foxy fetches from this machine only if a setting allows
+        // it.
         let settings = stage.played(
             "listen = \"127.0.0.1:3128\"\nadmin = \"127.0.0.1:3129\"\nallow-destination = [\"127.0.0.0/8\"]\n\
              size = \"64M\"\nmemory = \"16M\"\n",
@@ -78,7 +79,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// A text of the README as it is pasted here.
+    /// Returns a text of the README with all replacements.
     fn played(&self, text: &str) -> String {
         let mut parts = text.split(HOST);
         let mut played = parts.next().unwrap_or_default().to_owned();
@@ -97,7 +98,7 @@ impl Stage {
         played.replace("http://example.com/", &page).replace("/tmp/", &temporary)
     }
 
-    /// A shell that begins in the checkout, in a process group of its own.
+    /// Prepares a shell that starts in the repository, in its own process group.
     fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         command.args(["-c", script]).current_dir(self.path("checkout")).process_group(0);
@@ -110,8 +111,7 @@ impl Stage {
         command
     }
 
-    /// Runs a script to its end and gives what it wrote; it fails with the first command that
-    /// fails.
+    /// Runs a script to its end, and returns its output. Panics if a command of the script fails.
     fn paste(&self, script: &str) -> String {
         let output = self.path("output");
         let script = format!("exec >'{}' 2>&1; set -exo pipefail\n{script}", output.display());
@@ -123,7 +123,7 @@ impl Stage {
     }
 }
 
-/// A shell whose group ends with it.
+/// A running shell. Drop ends its whole process group.
 struct Terminal(Child);
 
 impl Drop for Terminal {
@@ -135,7 +135,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The command of `make run`, with the tested binary in place of a build.
+/// Returns the command of `make run`, with the tested binary instead of a build.
 fn make_run() -> String {
     let makefile = read("Makefile");
     let (_, recipe) = makefile.split_once("\nrun:\n\t").expect("a target `run`");
@@ -161,7 +161,7 @@ fn each_step_of_the_readme_works_when_it_is_pasted_in_order() {
             "foxy did not start: {welcome}"
         );
     }
-    // The README names its port, and its message names the next command.
+    // The README names the port of the proxy. The start-up message of foxy names the next command.
     let proxy = format!("  proxy       {}", stage.played("http://127.0.0.1:3128"));
     assert!(welcome.contains(&proxy), "{welcome}");
     let next = welcome.lines().last().expect("what to type next");

@@ -1,4 +1,5 @@
-//! `foxy run`: what a command gets, what comes back from it, and what it leaves behind.
+//! Tests `foxy run`: the environment that the command gets, its exit code, and the files that
+//! remain.
 
 use crate::support::commands::signal;
 use crate::support::{Origin, request};
@@ -6,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// `foxy run` of a shell script, with its store in `folder`.
+/// Prepares `foxy run` with a shell script as its command. The store is in `folder`.
 fn foxy_run(folder: &Path, more: &[&str], script: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", folder).env("TMPDIR", folder);
@@ -16,7 +17,7 @@ fn foxy_run(folder: &Path, more: &[&str], script: &str) -> Command {
     command
 }
 
-/// A command that has said its first line and waits for a line on its standard input.
+/// A running command that has printed its first line and waits for a line on standard input.
 struct Waiting {
     child: Child,
     said: String,
@@ -32,7 +33,7 @@ impl Waiting {
         Self { child, said: said.trim().to_owned(), rest }
     }
 
-    /// Ends its standard input and waits: its exit code and what was written to standard error.
+    /// Closes standard input and waits for the end. Returns the exit code and standard error.
     fn end(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
         self.rest.read_to_string(&mut String::new()).expect("readable");
@@ -41,7 +42,7 @@ impl Waiting {
     }
 }
 
-/// Fetches one object of the origin through the proxy at this URL.
+/// Requests an object of the origin through the proxy with the URL `proxy`.
 fn fetch(origin: &Origin, proxy: &str) {
     let proxy = proxy.trim_start_matches("http://").parse().expect("an address");
     let (url, host) = (origin.url("x"), origin.address);

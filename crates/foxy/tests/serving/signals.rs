@@ -1,4 +1,4 @@
-//! Signals and limits that must not end a foxy that serves.
+//! Tests signals and limits that must not end a running foxy.
 
 use crate::support::{Foxy, Origin};
 use foxy_testkit::wait::until;

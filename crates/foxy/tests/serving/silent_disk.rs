@@ -1,5 +1,5 @@
-//! A disk that hangs: it fails nothing and says nothing. Here it is the process that a store's disk
-//! is read by, stopped.
+//! Tests a disk that hangs: operations neither fail nor end. The test stops the helper process that
+//! performs the store's disk operations.
 
 use crate::support::{Foxy, Origin, commands};
 use foxy_base::clock;

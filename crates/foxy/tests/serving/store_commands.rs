@@ -1,4 +1,4 @@
-//! `foxy store bench`: its table, its records, and its exit codes.
+//! Tests `foxy store bench`: its table, its records and its exit codes.
 
 use crate::support::commands::{self, foxy, records};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Proxies that a command starts, whose port another program takes before they listen there.
+//! Tests commands that start a proxy whose port another program takes first.
 
 use crate::support::commands::{command, ended, records};
 use std::fs::Permissions;
@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A folder with a stand-in for nginx, which is foxy. At its first start it says where it is to
-/// listen, waits until that is taken, and then does `loser`.
+/// A folder with a script in place of nginx. The script runs foxy. At its first start, it writes
+/// its address to a file, waits until another program has taken the address, and then runs the
+/// commands in `loser`.
 struct StandIn {
     folder: tempfile::TempDir,
 }
@@ -21,7 +22,7 @@ impl StandIn {
             std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
         };
         let path = |name: &str| folder.path().join(name);
-        // Started by root it runs as nobody.
+        // If root runs the test, the script runs as the user nobody.
         open(folder.path(), 0o777);
         std::fs::create_dir(path("work")).expect("made");
         std::fs::create_dir(path("programs")).expect("made");
@@ -51,7 +52,7 @@ impl StandIn {
         self.folder.path().join(name)
     }
 
-    /// Where the stand-in is to listen, once it has said so.
+    /// Returns the address at which the script shall listen, once the script has written it.
     fn wanted(&self) -> String {
         for _ in 0..3000 {
             if let Ok(text) = std::fs::read_to_string(self.path("wanted")) {
@@ -62,7 +63,7 @@ impl StandIn {
         panic!("the stand-in was never started");
     }
 
-    /// Runs the command with `take` called where the stand-in is to listen.
+    /// Runs the command. Calls `take` with the address at which the script shall listen.
     fn run<T>(
         &self,
         mut command: Command,
@@ -83,13 +84,13 @@ impl StandIn {
         })
     }
 
-    /// The message about the taken port.
+    /// Returns the message about the taken port.
     fn said(&self) -> String {
         format!("nginx: another program took {}; starting it at another port", self.wanted())
     }
 }
 
-/// A program that is ended when it is dropped.
+/// A program that Drop ends.
 struct Other(Child);
 
 impl Drop for Other {

@@ -1,5 +1,6 @@
-//! One of two stores on a device that begins to fail: it is taken out of use, and the other takes
-//! its URLs. The device is a loop device; where there is none the test says that it did not run.
+//! Tests a foxy with two stores, of which one has a failing device. foxy must take this store out
+//! of use, and the other store must take over its URLs. The test needs a loop device. Without one,
+//! the test only prints that it did not run.
 
 use crate::support::loop_device::LoopDevice;
 use crate::support::{Foxy, Origin, request};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 const NAME: &str = "webcosm.foxy";
 
-/// A whole number of the admin server's.
+/// Reads a whole number from the metrics of the admin server.
 fn value(foxy: &Foxy, name: &str) -> u64 {
     let metrics = foxy.admin("/metrics").body;
     let line = metrics.lines().find_map(|line| line.strip_prefix(name)).expect("it is there");

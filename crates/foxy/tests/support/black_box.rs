@@ -1,5 +1,5 @@
-//! A foxy that is only a binary: started with any environment, killed at any time, heard on its
-//! standard error. `FOXY_BINARY` names another binary than the one that was built with the tests.
+//! Runs a foxy binary as a separate process. Tests can set its environment, kill it, and read its
+//! standard error. `FOXY_BINARY` selects another binary than the one built with the tests.
 
 use super::address_after;
 use std::collections::VecDeque;
@@ -11,16 +11,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Lines of its standard error that are kept.
+/// Number of lines of standard error that are kept.
 const KEPT: usize = 200;
 
-/// A variable of the environment, where it is set.
+/// Returns an environment variable, if it is set.
 #[expect(clippy::disallowed_methods, reason = "says how large a run is and where its record goes")]
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.is_empty())
 }
 
-/// A variable of the environment as a number.
+/// Returns an environment variable as a number, or `otherwise` if it is not set.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     let text = variable(name);
     text.map_or(otherwise, |text| {
@@ -28,14 +28,14 @@ pub fn number(name: &str, otherwise: u64) -> u64 {
     })
 }
 
-/// The binary that is examined.
+/// Returns the path of the binary under test.
 pub fn binary() -> PathBuf {
     variable("FOXY_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_foxy").into(), PathBuf::from)
 }
 
 type Lines = Arc<Mutex<VecDeque<String>>>;
 
-/// A process that was started. It is killed when dropped.
+/// A running foxy process. Drop kills it.
 pub struct BlackBox {
     child: Child,
     said: Lines,
@@ -43,7 +43,7 @@ pub struct BlackBox {
 }
 
 impl BlackBox {
-    /// Starts it, and waits for nothing.
+    /// Starts the process without waiting for it.
     pub fn spawn(command: &mut Command) -> std::io::Result<Self> {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
@@ -54,10 +54,11 @@ impl BlackBox {
         Ok(Self { child, said, ready })
     }
 
-    /// Waits until it serves; where it serves its clients and its operator.
+    /// Waits until foxy serves. Returns the address of the proxy and the address of the admin
+    /// server.
     ///
     /// # Errors
-    /// What it said, where it ended or took too long.
+    /// The output of foxy, if it ended or did not start in time.
     pub fn ready(&mut self, within: Duration) -> Result<(SocketAddr, SocketAddr), String> {
         match self.ready.recv_timeout(within) {
             Ok(welcome) => Ok((address_after(&welcome, "proxy"), address_after(&welcome, "admin"))),
@@ -74,17 +75,17 @@ impl BlackBox {
         self.child.id()
     }
 
-    /// Whether it has not ended.
+    /// Whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a signal by name, as kill(1) takes it.
+    /// Sends a signal by its name, as for kill(1).
     pub fn signal(&self, name: &str) {
         super::commands::signal(self.child.id(), name);
     }
 
-    /// Waits until it has ended; `None` when it has not within that time.
+    /// Waits until the process has ended. Returns `None` if it does not end within `within`.
     pub fn ended(&mut self, within: Duration) -> Option<ExitStatus> {
         const STEP: Duration = Duration::from_millis(2);
         for _ in 0..within.as_millis() / STEP.as_millis() {
@@ -96,13 +97,13 @@ impl BlackBox {
         None
     }
 
-    /// Ends it without warning.
+    /// Kills the process with SIGKILL.
     pub fn kill(&mut self) {
         let _ended_already = self.child.kill();
         let _ended_already = self.child.wait();
     }
 
-    /// The last lines that it reported.
+    /// Returns the last lines that the process wrote to standard error.
     pub fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.iter().map(String::as_str).collect()
@@ -115,7 +116,7 @@ impl Drop for BlackBox {
     }
 }
 
-/// Keeps what comes, and passes on the start-up message.
+/// Keeps all lines of standard error. Passes the start-up message to `tell`.
 fn listen(errors: ChildStderr, said: &Lines, tell: impl Fn(String) -> bool) {
     let (mut reader, mut welcome, mut told) = (BufReader::new(errors), String::new(), false);
     let mut line = String::new();

@@ -1,12 +1,12 @@
-//! Commands that are run to their end, what they said and wrote, and those that serve until they
-//! are dropped.
+//! Runs foxy commands to their end and returns their output. Also starts foxy commands that serve
+//! until they are dropped.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// `foxy` with these arguments.
+/// Prepares `foxy` with these arguments.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.args(arguments);
@@ -26,8 +26,8 @@ pub fn ended(command: &mut Command) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// The command in a namespace where `folder` is a file system in memory with these options. `None`
-/// where this user may not mount, not even there.
+/// Returns a command that runs in a new namespace, where `folder` is a file system in memory with
+/// these mount options. Returns `None` if this user may not mount, even in a namespace.
 pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option<Command> {
     let namespace = || {
         let mut namespace = Command::new("unshare");
@@ -47,37 +47,38 @@ pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option
     Some(inside)
 }
 
-/// The run records in a file.
+/// Returns the run records in a file.
 pub fn records(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).expect("written");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// Sends a signal by name, as kill(1) takes it.
+/// Sends a signal by its name, as for kill(1).
 pub fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
     assert!(status.expect("kill runs").success());
 }
 
-/// A `foxy` that serves at an address that it says in its first line. It is killed when dropped.
+/// A running `foxy` command that prints its address in its first line. Drop kills it.
 pub struct Serving {
     child: Child,
-    /// Where it serves.
+    /// Address at which the command serves.
     pub address: String,
 }
 
 impl Serving {
-    /// The verifying origin.
+    /// Starts `foxy origin`, whose answers let clients verify every byte.
     pub fn origin() -> Self {
         Self::start(&mut command(&["origin"]))
     }
 
-    /// The verifying origin behind TLS. The certificate of its authority goes to a file.
+    /// Starts `foxy origin` with TLS. Writes the certificate of its authority to the file
+    /// `authority`.
     pub fn secure_origin(authority: &str) -> Self {
         Self::start(&mut command(&["origin", "--write-ca", authority]))
     }
 
-    /// A reference proxy with its store in a folder.
+    /// Starts a reference proxy with its store in the folder `store`.
     pub fn reference(store: &Path, arguments: &[&str]) -> Self {
         Self::start(command(&["reference"]).args(arguments).arg("--store").arg(store))
     }
@@ -99,7 +100,7 @@ impl Serving {
         self.child.id()
     }
 
-    /// Waits until it has ended.
+    /// Waits until the command has ended.
     pub fn wait(mut self) -> ExitStatus {
         self.child.wait().expect("a child")
     }
@@ -112,8 +113,8 @@ impl Drop for Serving {
     }
 }
 
-/// A command against an origin, as if that were a forward proxy, with a workload file of these
-/// lines; its records.
+/// Runs the command `name` with the origin in place of a forward proxy. The workload file contains
+/// `lines`. Returns the records.
 pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let (workload, file) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
@@ -126,7 +127,7 @@ pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::V
     records(&file)
 }
 
-/// The value of the first measure of that name.
+/// Returns the value of the first measure with this name.
 pub fn value(records: &[serde_json::Value], name: &str) -> f64 {
     let record = records.iter().find(|record| record["name"] == name);
     record.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")

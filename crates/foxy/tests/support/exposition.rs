@@ -1,9 +1,9 @@
-//! A strict reader of Prometheus' text format, as strict as promtool: it only judges.
+//! Checks a document in Prometheus' text format, as strictly as promtool.
 
 use std::collections::BTreeSet;
 
-/// Panics when the document breaks the format: each family once, HELP and TYPE first, sound names,
-/// labels and values, and no sample twice.
+/// Panics if the document breaks the format. Each family must occur once, and begin with HELP and
+/// TYPE. Names, labels and values must be valid, and no sample may be repeated.
 pub fn check(text: &str) {
     assert!(text.ends_with('\n'), "the last line has no end");
     let (mut families, mut samples) = (BTreeSet::new(), BTreeSet::new());

@@ -1,5 +1,5 @@
-//! A block device of the test's own: an image file attached to a loop device, detached when it is
-//! dropped, also by a panic.
+//! A block device for a test: an image file that is attached to a loop device. Drop detaches the
+//! device, even after a panic.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// Held while the system is asked for a device that is free: it may give one that another test has
-/// detached.
+/// Held while a test asks the system for a free device. The system could otherwise return a device
+/// that another test has just detached.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
-/// The device. Only root has one.
+/// The loop device. Only root can create one.
 pub struct LoopDevice {
     attached: bool,
     folder: TempDir,
@@ -19,8 +19,8 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Attaches a device of `bytes` zeros. Where the kernel gives none, as in most containers, says
-    /// so on the terminal, past the capture of passing tests.
+    /// Attaches a device with `bytes` zero bytes. If the kernel provides no device, as in most
+    /// containers, prints a message and returns `None`.
     pub fn new(bytes: u64) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let image = folder.path().join("image");
@@ -44,12 +44,12 @@ impl LoopDevice {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the device.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes it read-only, also for those that have it open, or writable again.
+    /// Makes the device read-only or writable, also for processes that have it open.
     pub fn make_read_only(&self, read_only: bool) {
         let set = self.set_read_only(read_only);
         assert!(set.expect("blockdev runs").success());
@@ -61,7 +61,8 @@ impl LoopDevice {
         set.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status()
     }
 
-    /// Detaches it: it has no bytes then, and stays so until what is returned is dropped.
+    /// Detaches the device, which then has no bytes. No test attaches a device until the returned
+    /// guard is dropped.
     pub fn detach(&mut self) -> MutexGuard<'static, ()> {
         let nobody_attaches = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(detached(&self.path).expect("losetup runs").success());
@@ -69,19 +70,19 @@ impl LoopDevice {
         nobody_attaches
     }
 
-    /// A folder for a store, with a link to it of that name.
+    /// Creates a folder for a store. A link called `name` in the folder leads to the device.
     pub fn linked_as(&self, name: &str) -> TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::symlink(&self.path, folder.path().join(name)).expect("made");
         folder
     }
 
-    /// All of its bytes. Nobody may be writing.
+    /// Returns all bytes of the device. No process may write to the device meanwhile.
     pub fn content(&self) -> Vec<u8> {
         std::fs::read(&self.path).expect("readable")
     }
 
-    /// Makes a file system on it.
+    /// Creates an ext4 file system on the device.
     pub fn make_ext4(&self) {
         let mut make = Command::new("mkfs.ext4");
         let made = make
@@ -102,9 +103,9 @@ impl Drop for LoopDevice {
         if !self.attached {
             return;
         }
-        // It would stay so for whoever gets it next.
+        // A device keeps this state after it is detached, and another test may get the device.
         let writable = self.set_read_only(false);
-        // A device in use is detached when it is not any more.
+        // The kernel detaches a device that is in use when its last user closes it.
         let detached = detached(&self.path);
         let text = format!(
             "\n{} is still attached to {} or read-only\n",

@@ -1,5 +1,5 @@
-//! A foxy on free ports of loopback, an origin server that counts, and a client that shows what
-//! came back. Commands of foxy that end, and those that measure, are started in `commands`.
+//! Test support: a foxy on free loopback ports, an origin server that counts requests, and a simple
+//! client. The module `commands` starts all other foxy commands.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -23,16 +23,16 @@ use std::sync::Mutex;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-/// A running foxy. It is killed when dropped.
+/// A running foxy. Drop kills it.
 pub struct Foxy {
     child: Child,
-    /// Where clients connect.
+    /// Address of the proxy.
     pub proxy: SocketAddr,
-    /// Where counters are.
+    /// Address of the admin server.
     pub admin: SocketAddr,
     /// The start-up message.
     pub welcome: String,
-    /// The lines that it reports after that.
+    /// Lines of standard error after the start-up message.
     reports: Mutex<Receiver<String>>,
 }
 
@@ -67,17 +67,17 @@ impl Foxy {
         Self { child, proxy, admin, welcome, reports: Mutex::new(lines) }
     }
 
-    /// Starts a foxy whose store is on a file system of its own, as [`refused_on`].
+    /// Starts a foxy whose store is on its own file system, as in [`refused_on`].
     pub fn start_on(options: &str, folder: &Path, more: &[&str]) -> Option<Self> {
         Some(Self::ready(inside(options, folder, more)?))
     }
 
-    /// Sends a signal by name, as kill(1) takes it.
+    /// Sends a signal by its name, as for kill(1).
     pub fn signal(&self, name: &str) {
         commands::signal(self.child.id(), name);
     }
 
-    /// Bytes of memory it has held at most (`VmHWM`).
+    /// Returns the peak of foxy's resident memory in bytes (`VmHWM`).
     pub fn peak_memory(&self) -> u64 {
         self.status("VmHWM:")
     }
@@ -90,7 +90,7 @@ impl Foxy {
         kilobytes << 10
     }
 
-    /// Bytes of memory it holds now (`VmRSS`).
+    /// Returns foxy's resident memory in bytes (`VmRSS`).
     pub fn memory(&self) -> u64 {
         self.status("VmRSS:")
     }
@@ -99,7 +99,7 @@ impl Foxy {
         self.child.id()
     }
 
-    /// The processes it has started.
+    /// Returns the ids of foxy's child processes.
     pub fn children(&self) -> Vec<u32> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("Linux");
         let children: String = tasks
@@ -109,7 +109,7 @@ impl Foxy {
         children.split_whitespace().map(|child| child.parse().expect("a number")).collect()
     }
 
-    /// Waits until foxy reports a line that contains `part`, for two minutes at most.
+    /// Waits up to two minutes for a line of standard error that contains `part`.
     pub fn report_containing(&mut self, part: &str) {
         let mut seen = String::new();
         loop {
@@ -126,19 +126,19 @@ impl Foxy {
         }
     }
 
-    /// Waits until it has ended.
+    /// Waits until foxy has ended. Returns its exit status and its standard error.
     pub fn wait(mut self) -> (ExitStatus, String) {
         let rest = self.reports.get_mut().expect("no reader panicked").iter().collect();
         (self.child.wait().expect("a child"), rest)
     }
 
-    /// Ends it without warning, as a power failure would.
+    /// Kills foxy with SIGKILL, so that it cannot write anything more.
     pub fn kill(mut self) {
         self.child.kill().expect("a running child");
         self.child.wait().expect("a child");
     }
 
-    /// Fetches a URL through the proxy.
+    /// Requests a URL through the proxy.
     pub fn get(&self, url: &str) -> Response {
         let host = url.trim_start_matches("http://").split('/').next().expect("a host").to_owned();
         request(
@@ -147,7 +147,7 @@ impl Foxy {
         )
     }
 
-    /// The first sample of a metric, whatever its labels.
+    /// Returns the first sample of a metric, with any labels.
     pub fn metric<T: FromStr>(&self, name: &str) -> T {
         let text = self.admin("/metrics").body;
         let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
@@ -155,7 +155,7 @@ impl Foxy {
         line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
     }
 
-    /// Fetches a page of the admin server.
+    /// Requests a page of the admin server.
     pub fn admin(&self, target: &str) -> Response {
         request(self.admin, &format!("GET {target} HTTP/1.1\r\nHost: {}\r\n\r\n", self.admin))
     }
@@ -175,7 +175,7 @@ pub fn write_secret(path: &Path, text: &str) {
     std::fs::set_permissions(path, mode).expect("changed");
 }
 
-/// `foxy serve` on free ports, with its store in `folder`.
+/// Prepares `foxy serve` on free ports, with its store in `folder`.
 pub fn command(folder: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.env_clear().stdin(Stdio::null()).stdout(Stdio::null());
@@ -192,36 +192,37 @@ pub fn command(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// Starts a foxy that must refuse to start, with a store of 64 MiB. Returns exit code and report.
+/// Starts a foxy that must refuse to start, with a store of 64 MiB. Returns the exit code and
+/// standard error.
 pub fn refused(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let size: &[&str] = if more.contains(&"--size") { &[] } else { &["--size", "64M"] };
     refused_plain(folder, &[size, more].concat())
 }
 
-/// Starts a foxy that must refuse to start. Returns exit code and report.
+/// Starts a foxy that must refuse to start. Returns the exit code and standard error.
 pub fn refused_plain(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
     let output = command(folder, more).stderr(Stdio::piped()).output().expect("the binary runs");
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Starts a foxy that must refuse a store on a file system in memory, mounted on `folder` with
-/// these options. `None` where this user may not mount, not even in a namespace.
+/// Starts a foxy that must refuse a store in `folder`, which is a file system in memory with these
+/// mount options. Returns `None` if this user may not mount, even in a namespace.
 pub fn refused_on(options: &str, folder: &Path) -> Option<(Option<i32>, String)> {
     refused_with(options, folder, &["--size", "64M"])
 }
 
-/// As [`refused_on`], with these arguments.
+/// Does the same as [`refused_on`], with additional arguments for foxy.
 pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Option<i32>, String)> {
     let output = inside(options, folder, more)?.output().expect("unshare ran before");
     Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-/// `foxy serve` in a namespace where `folder` is a file system of its own.
+/// Prepares `foxy serve` in a namespace where `folder` is a separate file system.
 fn inside(options: &str, folder: &Path, more: &[&str]) -> Option<Command> {
     commands::on_file_system(options, folder, &command(folder, more))
 }
 
-/// The address that a line of the start-up message names.
+/// Returns the address in the line `name` of the start-up message.
 pub fn address_after(message: &str, name: &str) -> SocketAddr {
     let line = message.lines().find(|line| line.trim_start().starts_with(name)).expect(name);
     let address = line.split("http://").nth(1).expect("an address");
@@ -229,25 +230,25 @@ pub fn address_after(message: &str, name: &str) -> SocketAddr {
     address[..end].parse().expect("an address")
 }
 
-/// A response, taken apart loosely: enough to look at, no more.
+/// A response, parsed just enough for tests.
 #[derive(Debug)]
 pub struct Response {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// Fields by lower-case name; of several with one name the last.
+    /// Values of fields by lower-case name. If a name is repeated, contains the last value.
     pub fields: BTreeMap<String, String>,
-    /// Everything after the head.
+    /// All bytes after the head.
     pub body: String,
 }
 
 impl Response {
-    /// The Cache-Status, or nothing.
+    /// Returns the value of `Cache-Status`, or empty text.
     pub fn cache_status(&self) -> &str {
         self.fields.get("cache-status").map_or("", String::as_str)
     }
 }
 
-/// Sends `text` and reads until the other side closes.
+/// Sends `text`, and reads until the server closes the connection.
 pub fn request(to: SocketAddr, text: &str) -> Response {
     let stream = TcpStream::connect(to).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -261,32 +262,32 @@ pub fn request(to: SocketAddr, text: &str) -> Response {
     Response { status, fields, body: body.to_owned() }
 }
 
-/// An origin server whose answers may be kept for an hour, and that counts its requests.
+/// An origin server that counts its requests. Its responses may be cached for an hour.
 pub struct Origin {
     pub address: SocketAddr,
     origin: TestOrigin,
 }
 
 impl Origin {
-    /// Starts an origin. It ends with the process of the test.
+    /// Starts an origin. It runs until the test process ends.
     pub fn start() -> Self {
         let origin = TestOrigin::start(|request, _| page(request));
         Self { address: origin.address, origin }
     }
 
-    /// The URL of a page. A page whose name ends in `bytes=N` has `N` bytes. No page has a strong
-    /// validator.
+    /// Returns the URL of a page. A page whose name ends in `bytes=N` has `N` bytes. Pages have no
+    /// strong validator.
     pub fn url(&self, page: &str) -> String {
         self.origin.url(&format!("/{page}"))
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn asked(&self) -> u64 {
         self.origin.requests() as u64
     }
 }
 
-/// The answer of an [`Origin`].
+/// Returns the response of an [`Origin`] to a request.
 fn page(request: &str) -> Vec<u8> {
     let target = request.split(' ').nth(1).unwrap_or("");
     let line = format!("the page {target}\n");

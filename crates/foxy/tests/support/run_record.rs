@@ -1,8 +1,8 @@
-//! The run record of a proof that runs as a test: the same lines as those of every other run.
+//! The run record of a long test. It has the same format as the records of lab commands.
 
 use foxy_report::{Machine, Measure, Record, Setup, write_records};
 
-/// Records of one run, in order.
+/// All records of a run, in order.
 pub struct RunRecord(Vec<Record>);
 
 impl RunRecord {
@@ -37,7 +37,7 @@ impl RunRecord {
         })])
     }
 
-    /// Adds a value of one run.
+    /// Adds a measured value.
     pub fn measure(&mut self, name: &str, subject: &str, value: f64, unit: &str) {
         self.0.push(Record::Measure(Measure::once(name, subject, value, unit)));
     }
@@ -46,7 +46,7 @@ impl RunRecord {
         self.0.push(record);
     }
 
-    /// Writes all to a file, with whether every bar held.
+    /// Writes all records to `file`. The end record says whether all bounds were met.
     pub fn write(mut self, file: Option<&str>, held: bool) {
         self.0.push(Record::End { held });
         if let Some(file) = file {
