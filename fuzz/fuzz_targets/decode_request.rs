@@ -1,5 +1,5 @@
-//! Requests of any bytes: no panic, no dependence on where they are split, and what is written is
-//! read again.
+//! Fuzzes the request decoder. Any bytes must cause no panic, and give equal events however they
+//! are split. An accepted head, written and read again, must stay equal.
 #![no_main]
 
 use bytes::BytesMut;
@@ -10,7 +10,8 @@ fuzz_target!(|input: &[u8]| {
     let at_once = decode(input, input.len().max(1));
     assert_eq!(at_once, decode(input, 1), "splitting changed the events");
     for event in &at_once.0 {
-        // An HTTP/1.0 head without Host is no HTTP/1.1 head, and that is what is written.
+        // `encode` writes HTTP/1.1, which requires Host. A head without Host is valid only in
+        // HTTP/1.0, so the target skips it.
         if let RequestEvent::Head(head, length) = event
             && head.headers.contains("host")
         {
@@ -27,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Every event when the bytes come in pieces of `step`, body pieces joined.
+/// Decodes `input` in pieces of `step` bytes. Returns all events, with adjacent body pieces joined.
 fn decode(input: &[u8], step: usize) -> (Vec<RequestEvent>, Result<(), DecodeError>) {
     let (mut decoder, mut buffer, mut events) = (RequestDecoder::default(), BytesMut::new(), Vec::new());
     for piece in input.chunks(step) {

@@ -1,5 +1,5 @@
-//! Responses of any bytes: no panic, no dependence on where they are split, and what is written is
-//! read again.
+//! Fuzzes the response decoder. Any bytes must cause no panic, and give equal events however they
+//! are split. An accepted head, written and read again, must stay equal.
 #![no_main]
 
 use bytes::BytesMut;
@@ -28,7 +28,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Every event when the bytes come in pieces of `step`, body pieces joined.
+/// Decodes `input` in pieces of `step` bytes. Returns all events, with adjacent body pieces joined.
 fn decode(method: &Method, input: &[u8], step: usize) -> (Vec<ResponseEvent>, Result<(), DecodeError>) {
     let (mut decoder, mut buffer, mut events) = (ResponseDecoder::default(), BytesMut::new(), Vec::new());
     decoder.expect_upgrade(method);

@@ -1,11 +1,11 @@
-//! Proves who may know whom: the one table of allowed edges between our crates, held against `cargo
-//! metadata`.
+//! Checks that our crates depend on each other only as the table `ALLOWED` permits. `cargo
+//! metadata` gives the real dependencies.
 
 use crate::workspace;
 use serde_json::Value;
 
-/// Each crate and the ones of ours that it may depend on. Adding an edge is a design decision: see
-/// ARCHITECTURE.md.
+/// Each crate of ours, and the crates of ours that it may depend on. A new edge is a design
+/// decision: see ARCHITECTURE.md.
 const ALLOWED: [(&str, &[&str]); 16] = [
     ("foxy-base", &[]),
     ("foxy-http", &[]),
@@ -53,11 +53,11 @@ const ALLOWED: [(&str, &[&str]); 16] = [
 /// Crates that no crate may have as a normal dependency.
 const NEVER_NORMAL: [&str; 3] = ["foxy", "foxy-testkit", "foxy-torture"];
 
-/// Crates that `cargo package` accepts, so that other programs can embed the store.
+/// Crates that `cargo package` must accept, so that other programs can embed the store.
 const PACKAGED: [&str; 3] = ["foxy-base", "foxy-device", "foxy-store"];
 
-/// Compares every normal dependency between our crates with the table. Tests may look further
-/// (dev-dependencies).
+/// Checks every normal dependency between our crates against the table. It ignores
+/// dev-dependencies, which tests need.
 pub fn check() -> Result<String, String> {
     let metadata = workspace::metadata()?;
     let edges = edges(&metadata);
@@ -99,7 +99,7 @@ fn edges(metadata: &Value) -> Vec<(String, String)> {
     edges
 }
 
-/// Why `cargo package` refuses crates of [`PACKAGED`].
+/// Returns the reasons why `cargo package` would refuse crates of [`PACKAGED`].
 fn unpackaged(metadata: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
@@ -107,7 +107,7 @@ fn unpackaged(metadata: &Value) -> Vec<String> {
         if !PACKAGED.contains(&name) {
             continue;
         }
-        // Cargo writes `publish = false` as an empty list of registries.
+        // Cargo metadata shows `publish = false` as an empty list of registries.
         if !package["publish"].is_null() {
             wrong.push(format!("{name} is not to be published, but other programs embed it"));
         }

@@ -1,14 +1,13 @@
-//! Imports between the modules of a crate, and the cycles among them.
+//! Finds the imports between the modules of a crate, and import cycles.
 
 use crate::names::{is_test, module, production};
 use crate::workspace::SourceFile;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The modules of a crate, by their paths, and the modules that each imports.
+/// The path of each module of a crate, with the paths of the modules that it imports.
 type Imports<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// Modules in the largest set that import each other, over all crates; 0 where no module is in a
-/// cycle.
+/// Number of modules in the largest import cycle of any crate; 0 without a cycle.
 pub fn largest_cycle(files: &[SourceFile]) -> usize {
     let mut crates: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for file in files {
@@ -28,15 +27,16 @@ fn imports<'a>(modules: &BTreeMap<&'a str, &'a str>) -> Imports<'a> {
     modules.iter().map(of).collect()
 }
 
-/// The module that a path leads to, or the nearest one above it that has a file.
+/// Returns the module at `path`. If it has no file of its own, returns its nearest parent with a
+/// file.
 fn nearest<'a>(modules: &BTreeMap<&'a str, &'a str>, path: &str) -> Option<&'a str> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let ends: Vec<usize> = ends.collect();
     ends.iter().rev().find_map(|&end| modules.get_key_value(&path[..end]).map(|(found, _)| *found))
 }
 
-/// The paths that a module names with `crate::` or `super::`, with slashes. Braces of an import are
-/// followed.
+/// Returns the paths after `crate::` and `super::` in `text`, with slashes. Expands the braces of
+/// an import.
 fn paths(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -58,7 +58,7 @@ fn above(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(above, _)| above)
 }
 
-/// Adds the paths at the head of `text`, each below `parent`.
+/// Adds to `found` the paths at the start of `text`, each below `parent`.
 fn named(text: &str, parent: &str, found: &mut Vec<String>) {
     let mut path = parent.to_owned();
     let mut rest = text;
@@ -86,7 +86,7 @@ fn named(text: &str, parent: &str, found: &mut Vec<String>) {
     found.push(path);
 }
 
-/// What stands between an opened brace and its end, split at the commas that no inner brace holds.
+/// Splits the content of an opened brace at its commas, except commas in inner braces.
 fn parts(text: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut parts) = (0_usize, 0, Vec::new());
     for (at, character) in text.char_indices() {
@@ -107,7 +107,7 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The size of the largest set of modules that reach each other.
+/// Size of the largest set of modules that all reach each other.
 fn largest(imports: &Imports<'_>) -> usize {
     let reached: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|module| (*module, reachable(imports, module))).collect();
@@ -118,7 +118,7 @@ fn largest(imports: &Imports<'_>) -> usize {
     imports.keys().map(size).max().unwrap_or(0)
 }
 
-/// The modules that `from` imports, and what these import in turn.
+/// Returns all modules that `from` imports, directly or through other modules.
 fn reachable<'a>(imports: &Imports<'a>, from: &'a str) -> BTreeSet<&'a str> {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {

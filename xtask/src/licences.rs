@@ -1,4 +1,4 @@
-//! Every dependency's licence must offer at least one choice from the list of permissive ones.
+//! Checks that every dependency can be used under a permissive licence.
 
 use crate::workspace;
 
@@ -17,7 +17,7 @@ const PERMISSIVE: [&str; 12] = [
     "CC0-1.0",
 ];
 
-/// Reads the licence of every package in the graph.
+/// Checks the licence of every package in the dependency graph.
 pub fn check() -> Result<String, String> {
     let metadata = workspace::metadata()?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
@@ -38,7 +38,7 @@ pub fn check() -> Result<String, String> {
     }
 }
 
-/// True when some choice of the SPDX expression needs only licences of the list.
+/// Whether at least one choice in the SPDX expression needs only licences of [`PERMISSIVE`].
 fn is_permissive(expression: &str) -> bool {
     let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
     let mut required = flat.split(" AND ");

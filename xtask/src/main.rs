@@ -1,5 +1,5 @@
-//! `cargo xtask`: the checks behind `make test`. Each step is a command a person can run alone.
-//! It looks at the source and at `cargo metadata`; it knows nothing of what foxy does.
+//! `cargo xtask`: the source checks behind `make test`. A developer can run each check alone. The
+//! checks read source files and `cargo metadata`, and never run foxy.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Every step in order, each with its place among them.
+/// Runs every step in order, and prints its position.
 fn all() -> Result<(), String> {
     STEPS.iter().enumerate().try_for_each(|(before, (name, step))| {
         print!("[{} of {}] ", before + 1, STEPS.len());
@@ -75,7 +75,7 @@ fn all() -> Result<(), String> {
     })
 }
 
-/// Runs a step and says how long it took.
+/// Runs a step, and prints its duration.
 #[expect(clippy::disallowed_methods, reason = "nothing decides by this time")]
 fn run(name: &str, step: Step) -> Result<(), String> {
     println!("xtask {name} …");

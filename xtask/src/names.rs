@@ -1,9 +1,9 @@
-//! Names of types: how many types of one crate share a name with another.
+//! Counts types of a crate that share a name, and functions with long names.
 
 use crate::workspace::SourceFile;
 use std::collections::BTreeMap;
 
-/// Types, beyond the first of each name, that share their name within a crate. Tests do not count.
+/// Counts the types whose name an earlier type of their crate has. Leaves out tests.
 pub fn repeated_types(files: &[SourceFile]) -> usize {
     let mut names: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for file in files {
@@ -18,10 +18,10 @@ pub fn repeated_types(files: &[SourceFile]) -> usize {
     names.values().map(|count| count - 1).sum()
 }
 
-/// A longer name of a function is a sentence.
+/// Limit of a function name in characters, because a longer name reads as a sentence.
 const LONG: usize = 80;
 
-/// Functions, tests among them, whose name is too long.
+/// Counts the functions, including tests, whose name has more than [`LONG`] characters.
 pub fn long_names(files: &[SourceFile]) -> usize {
     let sources = files.iter().filter(|file| file.path.ends_with(".rs"));
     sources
@@ -30,30 +30,30 @@ pub fn long_names(files: &[SourceFile]) -> usize {
         .count()
 }
 
-/// The name of the function that a line declares.
+/// Returns the name of the function that `line` declares.
 fn function(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("fn ")?;
     rest.split_once(['(', '<']).map(|(name, _)| name)
 }
 
-/// The crate of a source file, and the file's path in `src/`.
+/// Returns the crate of a source file, and the path below its `src/` without `.rs`.
 pub fn module(path: &str) -> Option<(&str, &str)> {
     let (name, source) = path.strip_prefix("crates/")?.split_once("/src/")?;
     source.strip_suffix(".rs").map(|source| (name, source))
 }
 
-/// Whether a path in `src/` is of tests alone.
+/// Whether a path below `src/` belongs to tests only.
 pub fn is_test(source: &str) -> bool {
     let mut parts = source.split('/');
     parts.any(|part| ["tests", "testing"].contains(&part) || part.ends_with("_tests"))
 }
 
-/// A source text without the tests at its end.
+/// Returns a source text without the test module at its end.
 pub fn production(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests {").map_or(text, |end| &text[..end])
 }
 
-/// The type that a line declares.
+/// Returns the name of the type that `line` declares.
 fn declared(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = match line.strip_prefix("pub") {
@@ -64,7 +64,7 @@ fn declared(line: &str) -> Option<&str> {
     let kinds = ["struct ", "enum ", "trait ", "union "];
     let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
     let end = rest.find(|character: char| !character.is_alphanumeric() && character != '_');
-    // A macro's name of a type, as `$name`, is empty here.
+    // The name is empty for a macro variable such as `$name`.
     Some(&rest[..end.unwrap_or(rest.len())]).filter(|name| !name.is_empty())
 }
 

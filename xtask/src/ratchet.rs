@@ -1,5 +1,5 @@
-//! Ratchets: measures of the tree that may only fall. `xtask/ratchet.json` holds each measure's
-//! limit. Functions are held by clippy (`clippy.toml`).
+//! Ratchets: measures of the source tree that may only fall. `xtask/ratchet.json` has the limit of
+//! each measure. Clippy checks the lengths of functions (`clippy.toml`).
 
 use crate::imports;
 use crate::names;
@@ -9,15 +9,16 @@ use std::collections::BTreeMap;
 
 /// A source file with more lines counts as long.
 const LONG: usize = 500;
-/// A source file with more lines fails, whatever its ratchet says.
+/// A source file with more lines fails the check, whatever the ratchet allows.
 const TOO_LONG: usize = 800;
-/// A folder of code with more files counts as crowded.
+/// A folder with more source files counts as crowded.
 const CROWDED: usize = 20;
 /// A line with more columns counts as wide.
 const WIDE: usize = 100;
 const FILE: &str = "xtask/ratchet.json";
 
-/// A measure of the tree: its key in the file, what it counts, and the count.
+/// A measure of the source tree: its key in the file, its description, and the function that
+/// counts.
 struct Measure {
     key: &'static str,
     counts: &'static str,
@@ -70,7 +71,8 @@ fn crowded_folders(files: &[SourceFile]) -> usize {
     folders.values().filter(|&&count| count > CROWDED).count()
 }
 
-/// Tables, links and what has no space to break at may be wide.
+/// Counts wide lines. Leaves out tables, links and lines without a space, because they cannot
+/// break.
 fn wide_lines(files: &[SourceFile]) -> usize {
     let is_wide = |line: &&str| {
         let breaks = line.trim_start().contains(' ') && !line.starts_with(['|', '[']);
@@ -98,7 +100,7 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// What has grown past its ratchet.
+/// Returns a message for each measure above its limit.
 pub fn complaints(files: &[SourceFile]) -> Result<Vec<String>, String> {
     let limits = limits()?;
     let mut wrong = too_long(files);
@@ -125,7 +127,7 @@ fn limits() -> Result<Map<String, Value>, String> {
     serde_json::from_str(&text).map_err(|error| format!("{FILE}: {error}"))
 }
 
-/// Lowers each ratchet to where the tree stands now. A ratchet that is lower already stays.
+/// Lowers each limit to the current count. Never raises a limit.
 pub fn tighten() -> Result<String, String> {
     let (files, before) = (workspace::files()?, limits()?);
     let lower = |Measure { key, take, .. }: &Measure| {

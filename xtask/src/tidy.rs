@@ -1,10 +1,10 @@
-//! House rules a machine can hold: files say what they are, nothing is left over, links lead
-//! somewhere. Lengths are held by [`crate::ratchet`].
+//! Checks rules for all tracked files: a first line that says the purpose, no leftovers, no dead
+//! links. [`crate::ratchet`] checks the lengths.
 
 use crate::ratchet;
 use crate::workspace::{self, SourceFile};
 
-/// Runs every rule over every tracked file.
+/// Checks every rule in every tracked file.
 pub fn check() -> Result<String, String> {
     let files = workspace::files()?;
     let mut wrong: Vec<String> = files.iter().flat_map(complaints).collect();
@@ -65,7 +65,7 @@ fn dead_links(files: &[SourceFile]) -> Vec<String> {
     wrong
 }
 
-/// The document that names the test for each clause, and names in it of which there is no test.
+/// Returns a message for each test that docs/clauses.md names and the code does not have.
 fn missing_tests(files: &[SourceFile]) -> Vec<String> {
     const CLAUSES: &str = "docs/clauses.md";
     let Some(document) = files.iter().find(|file| file.path == CLAUSES) else {
@@ -78,12 +78,12 @@ fn missing_tests(files: &[SourceFile]) -> Vec<String> {
     missing.map(|name| format!("{CLAUSES}: names {name}, which is no test here")).collect()
 }
 
-/// Words between backquotes that have an underscore.
+/// Returns the words in backquotes with an underscore: the names of tests.
 fn test_names(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|word| word.contains('_')).collect()
 }
 
-/// Targets of Markdown links that point into the tree, without their anchors.
+/// Returns the targets of relative Markdown links, without their anchors.
 fn links(text: &str) -> Vec<&str> {
     let parts = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     parts

@@ -1,11 +1,11 @@
-//! What the tests need beside a Rust toolchain: programs that run public suites of checks. Where
-//! one is missing and can be installed, it is; where not, that is said aloud.
+//! Finds or installs the programs that the tests need besides Rust. Prints a message if a program
+//! is missing and cannot be installed.
 
 use crate::workspace;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The checks for HTTP/2. Go takes no later version of them.
+/// The HTTP/2 test suite. 2.2.1 is the newest version that Go can install.
 const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
 /// A program that a test needs.
@@ -13,7 +13,7 @@ struct Tool {
     name: &'static str,
     is_here: fn() -> bool,
     install: fn(),
-    /// What a person can do where that does not help.
+    /// Advice to the developer if the installation fails.
     otherwise: &'static str,
 }
 
@@ -44,7 +44,7 @@ const TOOLS: [Tool; 3] = [
     },
 ];
 
-/// Looks, and installs what is missing if it can.
+/// Checks for each program, and tries to install a missing one.
 pub fn check() -> Result<String, String> {
     let mut missing = Vec::new();
     for tool in TOOLS {
@@ -67,13 +67,13 @@ pub fn check() -> Result<String, String> {
     }
 }
 
-/// Where programs go that are installed for the tests alone.
+/// Folder of the programs that only tests use.
 fn place() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace::root().join("target")).join("tools")
 }
 
-/// Installs packages of the system, if this user may.
+/// Installs packages of the operating system, if this user is root.
 fn from_the_system(packages: &[&str]) {
     if !succeeds("sh", &["-c", "test \"$(id -u)\" = 0 && command -v apt-get"]) {
         return;

@@ -1,23 +1,23 @@
-//! What the checks read: the list of tracked files and `cargo metadata`.
+//! Reads the input of the checks: tracked files and `cargo metadata`.
 
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The workspace's root folder.
+/// Root folder of the workspace.
 pub fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// A tracked text file: its path from the root and its content.
+/// A tracked text file.
 pub struct SourceFile {
-    /// Path from the root, `/`-separated.
+    /// Path from the root, with slashes.
     pub path: String,
-    /// The whole text.
+    /// Content of the file.
     pub text: String,
 }
 
-/// All tracked and new, not ignored, text files.
+/// Returns all text files that git tracks or would add. Leaves out ignored files.
 pub fn files() -> Result<Vec<SourceFile>, String> {
     let listing = output("git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
     let mut files = Vec::new();
@@ -34,7 +34,7 @@ pub fn files() -> Result<Vec<SourceFile>, String> {
     }
 }
 
-/// `cargo metadata` for the whole dependency graph.
+/// Returns `cargo metadata` of the whole dependency graph.
 pub fn metadata() -> Result<Value, String> {
     let text = output("cargo", &["metadata", "--format-version", "1", "--locked"])?;
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata is not JSON: {error}"))

@@ -1,4 +1,5 @@
-//! A certificate authority for one test, and the certificates that it signs. Keys stay in memory.
+//! Makes a certificate authority for one test, and certificates that the authority signs. Keys stay
+//! in memory.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
@@ -9,25 +10,26 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of authorities so far. Verifiers would confuse two authorities of one name.
+/// Number of authorities so far. Each authority gets its own name, because verifiers confuse
+/// authorities of equal name.
 static AUTHORITIES: AtomicUsize = AtomicUsize::new(0);
 
-/// A certificate authority that signs certificates.
+/// A certificate authority for tests.
 pub struct TestAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// A certificate with its key.
+/// A certificate with its private key.
 pub struct TestCertificate {
     /// The certificate in DER form.
     pub certificate: CertificateDer<'static>,
     text: String,
-    /// Its key.
+    /// The private key of the certificate.
     pub key: KeyPair,
 }
 
 impl TestAuthority {
-    /// Makes an authority with a name of its own.
+    /// Makes an authority with a unique name.
     #[expect(clippy::new_without_default, reason = "every authority is another")]
     pub fn new() -> Self {
         let mut parameters = CertificateParams::new(Vec::new()).expect("no names");
@@ -39,22 +41,22 @@ impl TestAuthority {
         Self { issuer: CertifiedIssuer::self_signed(parameters, key).expect("a certificate") }
     }
 
-    /// Its certificate in PEM form.
+    /// Returns the authority's certificate in PEM form.
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// Its certificate in DER form.
+    /// Returns the authority's certificate in DER form.
     pub fn certificate(&self) -> CertificateDer<'static> {
         self.issuer.der().clone()
     }
 
-    /// Signs a certificate for these names and addresses.
+    /// Signs a certificate for `names`: host names and IP addresses.
     pub fn sign(&self, names: &[&str]) -> TestCertificate {
         self.sign_with(names, |_| {})
     }
 
-    /// Signs a certificate that `change` has altered.
+    /// Signs a certificate for `names`, after `change` has edited its parameters.
     pub fn sign_with(
         &self,
         names: &[&str],
@@ -70,12 +72,12 @@ impl TestAuthority {
 }
 
 impl TestCertificate {
-    /// The certificate in PEM form.
+    /// Returns the certificate in PEM form.
     pub fn pem(&self) -> &str {
         &self.text
     }
 
-    /// Settings of a TLS server that shows this certificate.
+    /// Returns the settings of a TLS server that presents this certificate.
     pub fn server(&self) -> Arc<ServerConfig> {
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(self.key.serialize_der()));
         let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))

@@ -1,10 +1,11 @@
-//! Clients on raw sockets: for one request, and for a connection with several.
+//! HTTP/1.1 test clients on raw sockets: `exchange` sends one request, and `Client` keeps a
+//! connection for several requests.
 
 use crate::http::{head_length, header};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Sends text and reads to the end of the stream.
+/// Sends `text`, and returns all bytes until the end of the stream.
 pub fn exchange(mut stream: impl Read + Write, text: &str) -> Vec<u8> {
     stream.write_all(text.as_bytes()).expect("sent");
     let mut answer = Vec::new();
@@ -12,54 +13,55 @@ pub fn exchange(mut stream: impl Read + Write, text: &str) -> Vec<u8> {
     answer
 }
 
-/// A complete answer.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub struct Answered {
-    /// Its status.
+    /// Status code.
     pub status: u16,
-    /// Its head without the empty line.
+    /// The head without its empty line.
     pub head: String,
-    /// Its body, without chunk framing.
+    /// The body without chunk framing.
     pub body: Vec<u8>,
 }
 
 impl Answered {
-    /// The value of a field, or nothing.
+    /// Returns the value of the header `name`, or an empty text without the header.
     pub fn header(&self, name: &str) -> &str {
         header(&self.head, name).unwrap_or("")
     }
 
-    /// The value of Cache-Status, or nothing.
+    /// Returns the value of the header `Cache-Status`, or an empty text without the header.
     pub fn cache_status(&self) -> &str {
         self.header("cache-status")
     }
 }
 
-/// A client that keeps its connection and reads one answer at a time.
+/// A client that keeps its connection and reads one response at a time.
 pub struct Client {
-    /// The connection. Bytes that the client has read beyond an answer are not in it any more.
+    /// The connection. `Client` may already have read bytes of the next response into its buffer.
     pub stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Client {
-    /// A client on a connection.
+    /// Makes a client of an open connection.
     pub fn on(stream: TcpStream) -> Self {
         Self { stream, buffer: Vec::new() }
     }
 
-    /// Sends bytes.
+    /// Sends `bytes`.
     pub fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).expect("the server reads");
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends `request`, and reads its response.
     pub fn ask(&mut self, request: &str) -> Answered {
         self.send(request.as_bytes());
         self.answer(request.starts_with("HEAD"))
     }
 
-    /// Reads one answer: by its length, by its chunks, or until the connection closes.
+    /// Reads a response. Its end is known from its length, from its chunks, or from the end of the
+    /// connection. `no_body` tells that the request was a HEAD.
     pub fn answer(&mut self, no_body: bool) -> Answered {
         let length = loop {
             if let Some(length) = head_length(&self.buffer) {
@@ -122,7 +124,8 @@ impl Client {
         self.buffer.drain(..count).collect()
     }
 
-    /// Reads once. Returns the number of bytes, which is 0 at the end.
+    /// Reads once into the buffer. Returns the number of bytes, which is 0 at the end of the
+    /// stream.
     pub fn read(&mut self) -> usize {
         let mut chunk = [0; 65_536];
         let count = self.stream.read(&mut chunk).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Origins, clients and stores for the tests of several crates. Every helper panics where a test
-//! would fail. Crates name this one only in their `dev-dependencies`.
+//! Shared test helpers: origins, clients and stores. A helper panics on any error, and so fails the
+//! test. Crates list this crate only in their `dev-dependencies`.
 
 pub mod certificates;
 pub mod client;

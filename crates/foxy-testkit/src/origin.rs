@@ -1,4 +1,5 @@
-//! An origin server whose answers are a function of the request and its number, plain or over TLS.
+//! A test origin, plain or over TLS. The test's function makes each response from the request and
+//! its number.
 
 use crate::http::{head_length, header, read_request};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -7,25 +8,26 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// An origin on a free port of loopback, until the process ends. It counts connections and keeps
-/// all requests.
+/// An origin on a free port of the loopback address. It runs until the process ends, counts its
+/// connections, and keeps all requests.
 pub struct TestOrigin {
-    /// Where it listens.
+    /// Address of the listening socket.
     pub address: SocketAddr,
-    /// The requests in their order: each a head and its body.
+    /// All requests in order of arrival, each with its head and body.
     pub heads: Arc<Mutex<Vec<String>>>,
     scheme: &'static str,
     connections: Arc<AtomicUsize>,
 }
 
 impl TestOrigin {
-    /// Starts an origin that sends what `answer` makes of a request and its number, counted from 0.
-    /// The connection ends after an empty answer, and after one with `Connection: close`.
+    /// Starts an origin that sends the result of `answer` for each request. `answer` gets the
+    /// request and its number from 0. The origin closes the connection after an empty response, and
+    /// after a response with `Connection: close`.
     pub fn start(answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start_on("http", Ok, answer)
     }
 
-    /// The same over TLS.
+    /// Starts an origin like [`TestOrigin::start`], with TLS.
     pub fn start_tls(
         config: Arc<ServerConfig>,
         answer: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static,
@@ -52,24 +54,24 @@ impl TestOrigin {
         Self { address, heads, scheme, connections }
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> usize {
         self.heads.lock().expect("not poisoned").len()
     }
 
-    /// The URL of a path.
+    /// Returns the URL of `path` on this origin.
     pub fn url(&self, path: &str) -> String {
         format!("{}://{}{path}", self.scheme, self.address)
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }
 
-/// Serves every connection to a free port of loopback on a thread of its own, until the process
-/// ends.
+/// Listens on a free port of the loopback address until the process ends. `serve` handles each
+/// connection on its own thread.
 pub fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let serve = Arc::new(serve);
     listen_in_order(move |stream| {
@@ -78,7 +80,8 @@ pub fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     })
 }
 
-/// Serves the connections to a free port of loopback one after the other, until the process ends.
+/// Listens on a free port of the loopback address until the process ends. `serve` handles one
+/// connection at a time.
 pub fn listen_in_order(mut serve: impl FnMut(TcpStream) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("bound");

@@ -1,33 +1,33 @@
-//! Records in memory, for stores that a test makes fail in its own way.
+//! A map of records, on which tests build stores that fail on purpose.
 
 use foxy_store::{AbsentReason, Answer, Key, Record};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-/// Records in memory that answer as a willing store does.
+/// Records in memory. Its methods answer as a store without errors.
 #[derive(Default)]
 pub struct Records(Mutex<HashMap<Key, Record>>);
 
 impl Records {
-    /// Answers a request for a record.
+    /// Returns the record of `key` as a store's answer.
     pub fn get(&self, key: Key) -> Answer {
         let found = self.all().get(&key).cloned();
         found.map_or(Answer::Absent(AbsentReason::NotIndexed), Answer::Found)
     }
 
-    /// Stores a record.
+    /// Stores `record`, and replaces an earlier record of `key`.
     pub fn put(&self, key: Key, record: Record) -> Answer {
         self.all().insert(key, record);
         Answer::Stored
     }
 
-    /// Removes a record.
+    /// Removes the record of `key`.
     pub fn remove(&self, key: Key) -> Answer {
         self.all().remove(&key);
         Answer::Removed
     }
 
-    /// Whether there is a record of this key.
+    /// Whether a record of `key` is stored.
     pub fn has(&self, key: Key) -> bool {
         self.all().contains_key(&key)
     }

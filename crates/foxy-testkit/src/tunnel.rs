@@ -1,4 +1,5 @@
-//! A proxy that answers every CONNECT alike, and opens the tunnel if the answer says so.
+//! A test proxy that sends one fixed response to every CONNECT. If the response is a 200, it opens
+//! the tunnel.
 
 use crate::http::read_head;
 use crate::origin::listen;
@@ -6,18 +7,19 @@ use std::io::{Write, copy};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The answer that opens a tunnel.
+/// The response that opens a tunnel.
 pub const OPEN: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// A proxy on a free port of loopback. It runs until the process ends.
+/// A proxy on a free port of the loopback address. It runs until the process ends.
 pub struct TunnelProxy {
-    /// Where it listens.
+    /// Address of the listening socket.
     pub address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl TunnelProxy {
-    /// Starts a proxy that sends `answer` to every CONNECT. After a 200 it carries bytes.
+    /// Starts a proxy that sends `answer` to every CONNECT. After a 200 it forwards bytes both
+    /// ways.
     pub fn start(answer: &'static str) -> Self {
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let log = Arc::clone(&asked);
@@ -25,7 +27,7 @@ impl TunnelProxy {
         Self { address, asked }
     }
 
-    /// Removes and returns the request lines since the last call, in their order.
+    /// Removes and returns, in order, the request lines since the last call.
     pub fn take_asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().expect("not poisoned"))
     }
