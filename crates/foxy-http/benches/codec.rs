@@ -1,7 +1,7 @@
-//! Cost of the codec on the path of a memory hit: one GET decoded, one response head written;
-//! and one response read. `cargo bench -p foxy-http` prints nanoseconds; for instructions run the
-//! program under `valgrind --tool=callgrind` with the number of rounds as its argument. Every round
-//! checks its result, so it is a test as well.
+//! Measures the codec's work for a memory hit: it decodes one GET, writes one response head, and
+//! reads one response. `cargo bench -p foxy-http` prints nanoseconds. To count instructions, run
+//! the program under `valgrind --tool=callgrind`, with the number of rounds as its argument. Every
+//! round also checks its result.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use bytes::BytesMut;
@@ -17,7 +17,8 @@ const REQUEST: &[u8] = b"GET http://registry.example/pkg/left-pad-1.3.0.tgz HTTP
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Sat, 21 Nov 2026 05:00:00 GMT\r\nServer: x\r\nContent-Type: a/b\r\n\
     ETag: \"0123456789abcdef\"\r\nCache-Control: public, max-age=31536000\r\nContent-Length: 16\r\n\r\n0123456789abcdef";
 
-/// Enough for stable figures; few where they would mean nothing.
+/// Number of rounds. Optimised builds need many rounds for stable figures. Debug builds only test
+/// the code, so few rounds suffice.
 const ROUNDS: u64 = if cfg!(debug_assertions) { 1000 } else { 200_000 };
 
 fn main() {

@@ -1,7 +1,7 @@
-//! Reads the bodies of requests and responses: by length, until the connection closes, or in the
-//! chunked coding (RFC 9112 §7.1). Chunked bodies are read strictly: every line ends in CRLF, sizes
-//! are plain hexadecimal, and extensions are limited and dropped. Only responses may have blanks
-//! after a size, because old origins send them.
+//! Reads message bodies: by length, until the connection closes, or in the chunked coding (RFC 9112
+//! §7.1). The chunked reader is strict: every line must end in CRLF, and sizes must be plain
+//! hexadecimal. It limits and drops chunk extensions. Only responses may have blanks after a size,
+//! because old origins send them.
 
 use crate::error::DecodeError;
 use crate::framing::BodyLength;
@@ -57,10 +57,11 @@ fn take_data(left: &mut u64, buffer: &mut BytesMut) -> BodyEvent {
     BodyEvent::Data(buffer.split_to(length).freeze())
 }
 
-/// Most hexadecimal digits of a size that fits 64 bits.
+/// Largest number of hexadecimal digits in a 64-bit size.
 const MAX_SIZE_DIGITS: usize = 16;
 
-/// Fields that a recipient needs before the body. Trailers must not change them (RFC 9110 §6.5.1).
+/// Fields that a recipient needs before the body, so trailers must not change them (RFC 9110
+/// §6.5.1).
 const FORBIDDEN_TRAILERS: [&str; 16] = [
     "age",
     "authorization",
@@ -80,8 +81,8 @@ const FORBIDDEN_TRAILERS: [&str; 16] = [
     "vary",
 ];
 
-/// Whether blanks may stand between a chunk size and the end of its line. Before an extension the
-/// grammar allows blanks (RFC 9112 §7.1.1).
+/// Whether blanks may stand between a chunk size and the end of its line. Blanks before an
+/// extension are always allowed (RFC 9112 §7.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Padding {
     Refused,
@@ -199,8 +200,8 @@ impl ChunkedDecoder {
     }
 }
 
-/// Checks the text after a size. Allowed are blanks, followed by nothing or by an extension without
-/// control bytes.
+/// Checks the rest of a chunk-size line after the size. The rest may be blanks, then optionally an
+/// extension without control bytes.
 fn check_extension(text: &[u8]) -> Result<(), DecodeError> {
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     if text.get(blanks).is_some_and(|&byte| byte != b';') {

@@ -13,7 +13,7 @@ pub enum Persistence {
     Close(CloseReason),
 }
 
-/// Why the connection closes after a message.
+/// The reason for closing the connection after a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// The peer sent `Connection: close`.
@@ -62,8 +62,8 @@ const HOP_BY_HOP: [&str; 11] = [
     "http2-settings",
 ];
 
-/// Headers that Connection must not name (RFC 9110 §7.6.1). Without them, the next hop would route,
-/// frame or cache another message, or the origin would see another client.
+/// Headers that stay even if Connection names them (RFC 9110 §7.6.1). Without these headers, the
+/// next hop would route, frame or cache another message, or the origin would see another client.
 const END_TO_END: [&str; 17] = [
     "age",
     "authorization",
@@ -84,8 +84,8 @@ const END_TO_END: [&str; 17] = [
     "x-forwarded-proto",
 ];
 
-/// Whether Connection names a field that is not hop-by-hop by itself. Removing that field changes
-/// the message, so the response does not answer the original message and must not be stored.
+/// Whether Connection names a present header that is not hop-by-hop itself. Without that header the
+/// message changes its meaning, so the response must not be stored.
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
         !name.eq_ignore_ascii_case("close")

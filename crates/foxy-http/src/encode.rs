@@ -2,9 +2,9 @@
 //! ([`crate::framing::set_body_length`]) and removes the hop-by-hop headers. The written version is
 //! always HTTP/1.1.
 //!
-//! A caller can write a frequent head once, without its empty line ([`status_line`],
-//! [`header_lines`]), and keep the text. For each answer, [`header_line`] (Age, Date) and
-//! [`end_of_head`] complete the head.
+//! A caller that often sends one head can write it once without its empty line ([`status_line`],
+//! [`header_lines`]), and keep the bytes. For each response, [`header_line`] adds Age or Date, and
+//! [`end_of_head`] ends the head.
 
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead};
@@ -16,8 +16,8 @@ pub const CRLF: &[u8] = b"\r\n";
 /// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].
 ///
 /// # Panics
-/// If the target is empty or contains a blank or control byte, because the bytes would then be a
-/// different request. Targets of decoded heads never do.
+/// If the target is empty, or contains a blank or control byte, because the bytes would be another
+/// request. Targets of decoded heads pass this check.
 pub fn request_head(method: &Method, target: &[u8], headers: &Headers, out: &mut impl BufMut) {
     let is_one_word = !target.is_empty() && target.iter().all(|&byte| byte > b' ' && byte != 0x7f);
     assert!(is_one_word, "the request target is not one word");
@@ -86,8 +86,8 @@ pub fn end_of_head(out: &mut impl BufMut) {
     out.put_slice(CRLF);
 }
 
-/// The size line before a chunk's data. It needs no allocation. Vectored writes send this line, the
-/// data, and [`CRLF`].
+/// The size line before a chunk's data, without an allocation. A vectored write sends this line,
+/// the data, and [`CRLF`].
 #[derive(Clone, Copy, Debug)]
 pub struct ChunkHeader {
     text: [u8; 18],

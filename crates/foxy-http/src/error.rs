@@ -1,18 +1,19 @@
-//! Reasons to refuse a message. Each reason has a name, a sentence, and a status for the client.
+//! The reasons for refusing a message. Each reason has a name, a description, and a status for the
+//! client.
 
 use std::fmt;
 
 macro_rules! decode_errors {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)+) => {
-        /// Why the decoder refused the bytes. Close the connection after any of these errors,
-        /// because the meaning of the following bytes is unknown.
+        /// The reason why the decoder refused the bytes. After any of these errors the caller must
+        /// close the connection, because nobody knows where the next message starts.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DecodeError {
             $(#[doc = concat!($text, ".")] $(#[$doc])* $variant,)+
         }
 
         impl DecodeError {
-            /// A sentence that explains the error to people.
+            /// Returns a sentence that explains the error to people.
             pub fn description(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -31,7 +32,7 @@ decode_errors! {
     TooManyHeaders = "there are more header lines than allowed",
     /// RFC 9112 §2.2. Two parsers may split such lines differently.
     BareLineFeed = "a line ends in LF alone; CRLF is required",
-    /// RFC 9112 §2.2.
+    /// RFC 9112 §2.2 requires LF after CR.
     BareCarriageReturn = "a CR is not followed by LF",
     NulByte = "there is a NUL byte in a header section",
     /// RFC 9112 §5.2. Folds are refused in requests, in trailers and before the first header.
@@ -47,31 +48,31 @@ decode_errors! {
     UnsupportedVersion = "the version is neither HTTP/1.0 nor HTTP/1.1",
     InvalidHeaderName = "a header name is not a token directly followed by a colon",
     InvalidHeaderValue = "a header value has a control byte",
-    /// RFC 9112 §3.2.
+    /// RFC 9112 §3.2 requires Host.
     MissingHost = "an HTTP/1.1 request needs a Host header",
-    /// RFC 9112 §3.2.
+    /// RFC 9112 §3.2 forbids a second Host.
     RepeatedHost = "there is more than one Host header",
-    /// RFC 9112 §3.2.
+    /// RFC 9112 §3.2 defines the value.
     InvalidHost = "Host is not `host` or `host:port`",
-    /// RFC 9113 §8.2.2.
+    /// RFC 9113 §8.2.2 forbids these fields.
     ConnectionField = "a field that concerns a connection of HTTP/1.1 came over HTTP/2",
-    /// RFC 9113 §8.3.1.
+    /// RFC 9113 §8.3.1 requires equal values.
     HostDiffers = "Host is not what :authority says",
-    /// RFC 9112 §6.1.
+    /// RFC 9112 §6.1 warns of request smuggling.
     LengthAndTransferEncoding = "both Content-Length and Transfer-Encoding are given",
     /// A number of 2^64 or more is refused too.
     InvalidContentLength = "Content-Length is not a plain decimal number",
     /// In a response, only differing values are an error.
     RepeatedContentLength = "Content-Length is given more than once",
-    /// RFC 9112 §6.1.
+    /// RFC 9112 §6.1 treats its framing as faulty.
     TransferEncodingInHttp10 = "Transfer-Encoding is not allowed in HTTP/1.0",
-    /// RFC 9112 §7.
+    /// RFC 9112 §7 forbids this.
     RepeatedChunked = "Transfer-Encoding names chunked more than once",
-    /// RFC 9112 §6.1.
+    /// RFC 9112 §6.1 requires chunked as the last coding of a request.
     ChunkedNotLast = "Transfer-Encoding does not end in chunked",
     UnsupportedTransferCoding = "Transfer-Encoding names a coding besides chunked",
-    /// RFC 9110 §9.3.6 gives such content no meaning: one parser sees a body, another sees tunnel
-    /// bytes.
+    /// RFC 9110 §9.3.6 gives such content no meaning. One parser would read a body, another would
+    /// read tunnel bytes.
     ConnectWithContent = "a CONNECT must have no content",
     InvalidChunkSize = "a chunk size is not a 64-bit hexadecimal number",
     InvalidChunkLine = "a chunk line has a forbidden byte or does not end in CRLF",
@@ -89,7 +90,7 @@ decode_errors! {
 }
 
 impl DecodeError {
-    /// The status to send for a bad request before closing the connection. After a bad response, a
+    /// Returns the status to send to the client that sent a bad request. After a bad response, a
     /// gateway sends 502 instead.
     pub fn status(self) -> u16 {
         match self {

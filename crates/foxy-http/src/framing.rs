@@ -51,8 +51,8 @@ pub fn request(head: &RequestHead) -> Result<BodyLength, DecodeError> {
     }
 }
 
-/// Returns the framing of the response to a request with this method (RFC 9112 §6.3), and whether
-/// the connection can be used again.
+/// Returns the framing of the response to a request with `method` (RFC 9112 §6.3), and whether the
+/// connection can be used again.
 ///
 /// Removes invalid framing headers:
 /// - Content-Length next to Transfer-Encoding (RFC 9112 §6.3 rule 3). The connection then closes.
@@ -126,9 +126,9 @@ fn response_length(headers: &mut Headers, chunked: bool) -> Result<Option<u64>, 
     Ok(length)
 }
 
-/// Returns `Some(Chunked)` if Transfer-Encoding is exactly one `chunked`, and `None` if the header
-/// is absent. Empty list members, as in `chunked,`, count as unknown codings because parsers treat
-/// them differently. RFC 9110 §5.6.1 permits empty members.
+/// Returns `Some(Chunked)` if Transfer-Encoding is exactly one `chunked`, and `None` without the
+/// header. An empty list member, as in `chunked,`, counts as an unknown coding. RFC 9110 §5.6.1
+/// permits empty members, but parsers treat them differently.
 fn transfer_encoding(
     version: Version,
     headers: &Headers,
@@ -151,7 +151,7 @@ fn transfer_encoding(
     }
 }
 
-/// Content-Length is one or more digits (RFC 9110 §8.6: `1*DIGIT`).
+/// Reads a Content-Length: one or more digits (RFC 9110 §8.6).
 fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     if value.is_empty() {
         return Err(DecodeError::InvalidContentLength);
@@ -169,8 +169,8 @@ fn decimal(value: &[u8]) -> Result<u64, DecodeError> {
     })
 }
 
-/// Whether the headers already match `length`. This is so if `length` needs no framing header and
-/// none is present.
+/// Whether the headers already describe `length`. This is so if `length` needs no framing header
+/// and the headers have none.
 pub fn says_body_length(headers: &Headers, length: BodyLength) -> bool {
     let needs_none =
         matches!(length, BodyLength::None | BodyLength::UntilClose | BodyLength::Tunnel);

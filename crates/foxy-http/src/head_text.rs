@@ -1,5 +1,5 @@
-//! A response head that is written only once. The head consists of its text as sent, and a list of
-//! header lines that points into this text.
+//! A response head as the bytes to send, with a list of header lines that points into these bytes.
+//! The head is encoded once and then reused.
 
 use crate::encode::{CRLF, header_lines, put_line, status_line};
 use crate::headers::{Field, Headers, InvalidHeader};
@@ -41,7 +41,7 @@ impl HeadText {
         Self { text, fields: Vec::with_capacity(INITIAL_LINES) }
     }
 
-    /// Adds a line with a known name. Writes the name in lower case if `lower` is set.
+    /// Adds a line with a name of the program. If `lower` is set, writes the name in lower case.
     pub fn own_line(&mut self, name: OwnName, lower: bool, value: &[u8]) {
         let start = self.text.len();
         self.put(name.0.as_bytes(), value);
@@ -50,7 +50,7 @@ impl HeadText {
         }
     }
 
-    /// Adds a line with any name.
+    /// Adds a line with any name, such as one from a peer.
     ///
     /// # Errors
     /// The name is not a token.
@@ -109,7 +109,7 @@ impl ResponseHead {
     }
 }
 
-/// Number of lines for which a new list reserves space.
+/// Number of lines for which a new head reserves space.
 const INITIAL_LINES: usize = 12;
 
 /// Counts the bytes that no header value may contain.

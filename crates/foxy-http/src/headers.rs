@@ -1,15 +1,15 @@
 //! An ordered list of header lines. It keeps order, duplicates and the case of names, and ignores
-//! case when it compares names. It interprets only comma lists; `framing` and `connection` contain
-//! the other rules.
+//! case when it compares names. It interprets only comma lists; `framing` and `connection`
+//! interpret other values.
 
 use crate::syntax::{ListMembers, is_token, is_value_byte, trim};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// Longest text of a list, because positions in the text have 32 bits.
+/// Limit of a list's text in bytes, because positions in the text have 32 bits.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
-/// Why [`Headers::try_append`] refused a header line.
+/// The reason why a header line was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidHeader {
     /// The name is not a token (RFC 9110 §5.1).
@@ -125,10 +125,10 @@ impl Headers {
         self.fields.push(field);
     }
 
-    /// Adds a line that came from a peer at the end.
+    /// Adds a line from a peer at the end of the list.
     ///
     /// # Errors
-    /// The line could not be written to the wire unchanged. The list stays as before.
+    /// The name or value has a forbidden byte. The list stays unchanged.
     pub fn try_append(&mut self, name: &str, value: &[u8]) -> Result<(), InvalidHeader> {
         if !is_token(name.as_bytes()) {
             return Err(InvalidHeader::Name);
@@ -141,8 +141,8 @@ impl Headers {
         Ok(())
     }
 
-    /// Sets the only line called `name`. The line replaces the first such line, or is added at the
-    /// end. Treats the value like [`Headers::append`].
+    /// Replaces the first line called `name`, and removes later ones. Without such a line, adds one
+    /// at the end. Treats the value like [`Headers::append`].
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let Some(place) = self.fields.iter().position(|field| self.is_named(field, name)) else {
             return self.append(name, value);
@@ -193,7 +193,7 @@ impl Headers {
         copy
     }
 
-    /// Returns the whole line as one slice, if the text contains name, `: ` and value next to each
+    /// Returns the whole line as one slice, if the text has name, `: `, value and CRLF next to each
     /// other.
     pub(crate) fn line_of(&self, field: &Field) -> Option<&[u8]> {
         if field.value_start != field.name_start + field.name_length + 2 {
@@ -255,7 +255,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Creates a field of a text of at most `u32::MAX` bytes.
+    /// Makes a field. Both positions must be in a text of at most `u32::MAX` bytes.
     pub(crate) fn new(name: &[u8], name_start: usize, value: &[u8], value_start: usize) -> Self {
         Self {
             tag: tag(name),
@@ -267,8 +267,8 @@ impl Field {
     }
 }
 
-/// A summary of a name that ignores case. A look-up compares summaries first, so that it compares
-/// few whole names.
+/// A case-insensitive summary of a name. A look-up compares summaries first, and whole names only
+/// if the summaries are equal.
 fn tag(name: &[u8]) -> u32 {
     match name {
         [first, .., last] => {

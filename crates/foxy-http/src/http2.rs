@@ -1,6 +1,6 @@
-//! Converts requests that arrived as HTTP/2 fields (RFC 9113 §8.3) to the same heads as HTTP/1.1
-//! text, by the same rules. Later code, and an HTTP/1.1 origin, must not see a difference. The
-//! caller handles frames, HPACK and flow control.
+//! Converts requests from HTTP/2 fields (RFC 9113 §8.3) to the same heads as from HTTP/1.1 text, by
+//! the same rules. Later code, and an HTTP/1.1 origin, must not see a difference. The caller
+//! handles frames, HPACK and flow control.
 
 use crate::body::drop_forbidden_trailers;
 use crate::error::DecodeError;
@@ -40,9 +40,9 @@ pub enum Content {
 /// the stream ends the content, so an HTTP/1.1 origin receives chunks.
 ///
 /// # Errors
-/// The same errors as for an HTTP/1.1 request line or header line. Connection fields and a Host
-/// that names another authority are errors too. Only the stream must end; the connection may
-/// continue.
+/// Returns the errors of an HTTP/1.1 request line or header line. Fields that concern an HTTP/1.1
+/// connection are errors too, and so is a Host that differs from the authority. Only the stream
+/// must end; the connection may continue.
 pub fn request<'a>(
     pseudo: PseudoFields<'_>,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -87,14 +87,15 @@ pub fn trailers<'a>(
     Ok(trailers)
 }
 
-/// Where fields stand in a message. For a head, the value is its `:authority`.
+/// The part of a message that has the fields. `Head` contains the request's `:authority`.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Head(Option<&'a str>),
     Trailers,
 }
 
-/// Appends fields to the headers. Returns their size in bytes as HTTP/1.1 header lines.
+/// Appends `fields` to `headers`. Returns the size in bytes of these fields as HTTP/1.1 header
+/// lines.
 fn take<'a>(
     headers: &mut Headers,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -153,8 +154,8 @@ fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Writes the target as an HTTP/1.1 client would send it to a proxy. Without an authority, writes
-/// it as for an origin.
+/// Returns the target as an HTTP/1.1 client would send it: to a proxy with an authority, and to an
+/// origin without one.
 fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeError> {
     if pseudo.scheme.is_some_and(|scheme| !is_scheme(scheme.as_bytes())) {
         return Err(DecodeError::InvalidTarget);

@@ -1,8 +1,8 @@
-//! A codec for HTTP/1.1 that does no IO. It turns received bytes into events, and heads and chunks
-//! into bytes. Requests that arrived as HTTP/2 fields become the same heads by the same rules
-//! ([`http2`]). The codec reads no socket and no clock, and makes no caching decisions. Start at
-//! [`RequestDecoder`], [`ResponseDecoder`] and [`encode`]. [`framing`] decides where bodies end, so
-//! that no two parsers differ.
+//! A codec for HTTP/1.1 without IO. It turns received bytes into events, and heads and chunks into
+//! bytes. It reads requests from HTTP/2 fields by the same rules ([`http2`]). The codec uses no
+//! socket and no clock, and makes no caching decisions. Start at [`RequestDecoder`],
+//! [`ResponseDecoder`] and [`encode`]. [`framing`] decides where bodies end, and refuses messages
+//! that two parsers could read differently.
 //!
 //! ```
 //! use bytes::BytesMut;

@@ -1,5 +1,4 @@
-//! Heads of requests and responses as values. They contain the bytes from the wire and do not
-//! interpret them.
+//! Heads of requests and responses. They contain the bytes from the wire without interpretation.
 
 use crate::error::DecodeError;
 use crate::headers::Headers;
@@ -22,8 +21,8 @@ pub enum Version {
 }
 
 impl Version {
-    /// The version in the form `HTTP/x.y`. HTTP/2 messages do not contain their version, but this
-    /// function writes it in the same form.
+    /// Returns the version as `HTTP/x.y`. HTTP/2 messages contain no version, so `HTTP/2.0` follows
+    /// the form of the others.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -46,7 +45,7 @@ pub enum Method {
     Options,
     Trace,
     Patch,
-    /// Any other token, as written.
+    /// Any other method, as written.
     Other(Box<str>),
 }
 
@@ -120,8 +119,8 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// The authority from the target, otherwise the value of Host. `None` only for HTTP/1.0 without
-    /// Host.
+    /// Returns the authority of the target, or else the value of Host. Returns `None` only for
+    /// HTTP/1.0 without Host.
     pub fn authority(&self) -> Option<&[u8]> {
         match self.target.form() {
             TargetForm::Absolute { authority, .. } | TargetForm::Authority(authority) => {
@@ -131,8 +130,8 @@ impl RequestHead {
         }
     }
 
-    /// Remaining hops from Max-Forwards, at most `u64::MAX` (RFC 9110 §7.6.2). The limit applies to
-    /// OPTIONS and TRACE only.
+    /// Returns the number of hops in Max-Forwards, at most `u64::MAX` (RFC 9110 §7.6.2). Returns
+    /// `None` for methods other than OPTIONS and TRACE.
     pub fn hops_left(&self) -> Option<u64> {
         if !matches!(self.method, Method::Options | Method::Trace) {
             return None;
@@ -142,8 +141,9 @@ impl RequestHead {
         number.then(|| digits.parse().unwrap_or(u64::MAX))
     }
 
-    /// The target to send to an origin server (RFC 9112 §3.2.1, §3.2.4): path and query, with `/`
-    /// for an empty path. For OPTIONS without path and query: `*`. For CONNECT: `None`.
+    /// Returns the target to send to an origin server (RFC 9112 §3.2.1, §3.2.4): path and query,
+    /// with `/` for an empty path. Returns `*` for OPTIONS without path and query, and `None` for
+    /// CONNECT.
     pub fn origin_form(&self) -> Option<Cow<'_, [u8]>> {
         match self.target.form() {
             TargetForm::Origin(path) => Some(Cow::Borrowed(path)),
@@ -180,8 +180,7 @@ impl ResponseHead {
     }
 }
 
-/// The reason phrase from RFC 9110 §15 or from the RFC that defines the status. Empty for an
-/// unregistered status.
+/// Returns the reason phrase of a registered status, or an empty text for another status.
 pub fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",

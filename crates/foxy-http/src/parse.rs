@@ -12,11 +12,12 @@ use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Most header lines that can be parsed without allocating a table for httparse.
+/// Limit of header lines for a table on the stack. A longer head needs an allocated table for
+/// httparse.
 const STACK_HEADERS: usize = 48;
 
-/// Longest section that is stored in the arena, the reused buffer of a connection. A longer section
-/// has its own buffer, so that the connection does not keep that much memory.
+/// Limit in bytes of a section in the arena, the reused buffer of a connection. A longer section
+/// gets its own buffer, so that the connection does not keep so large an arena.
 const MAX_ARENA_BYTES: usize = 4 << 10;
 
 /// Moves a complete section out of the connection's buffer, so that a head does not keep the IO
@@ -38,7 +39,7 @@ pub(crate) fn take_section(
     copy.split().freeze()
 }
 
-/// RFC 9112 §5.2: replaces every fold by blanks.
+/// Replaces every fold by blanks (RFC 9112 §5.2).
 fn unfold(text: &mut [u8]) {
     for index in 2..text.len() {
         if matches!(text[index], b' ' | b'\t') && text[index - 2..index] == *b"\r\n" {
@@ -163,8 +164,8 @@ fn version(minor: Option<u8>) -> Result<Version, DecodeError> {
     }
 }
 
-/// RFC 9112 §3.2 and §3.2.2: since HTTP/1.1 a request needs exactly one valid Host. If the target
-/// has an authority, this authority replaces Host.
+/// Checks Host (RFC 9112 §3.2, §3.2.2). An HTTP/1.1 request needs exactly one valid Host. An
+/// authority in the target replaces Host.
 pub(crate) fn check_host(
     target: &Target,
     version: Version,
@@ -252,7 +253,7 @@ fn first_line(text: &[u8]) -> &[u8] {
     &text[..memchr::memchr(b'\r', text).unwrap_or(text.len())]
 }
 
-/// RFC 9112 §2.3: a version is `HTTP/`, a digit, `.`, and a digit.
+/// Whether `word` is `HTTP/`, a digit, `.` and a digit (RFC 9112 §2.3).
 fn is_version(word: &[u8]) -> bool {
     matches!(word, [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'])
 }

@@ -1,5 +1,5 @@
-//! Reads the requests of one client connection. It does no IO: the caller fills the buffer and
-//! calls for events.
+//! Decodes the requests of one client connection without IO. The caller fills the buffer and calls
+//! for events.
 
 use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::error::DecodeError;
@@ -10,8 +10,7 @@ use crate::parse;
 use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Number of empty lines before a request line that are skipped. RFC 9112 §2.2 asks for at least
-/// one.
+/// Limit of skipped empty lines before a request line. RFC 9112 §2.2 asks for at least one.
 const MAX_EMPTY_LINES: usize = 8;
 
 /// A part of a request. The order is Head, Body*, Trailers?, End.
@@ -29,7 +28,7 @@ pub enum RequestEvent {
     End,
 }
 
-/// Reads the requests of one connection, including pipelined requests.
+/// Decodes the requests of one connection, including pipelined requests.
 ///
 /// Append received bytes to a buffer and call [`RequestDecoder::next`] until it returns `None`.
 /// Then read more bytes. The decoder removes the bytes that it has understood, and stores only the
@@ -69,7 +68,7 @@ impl RequestDecoder {
     }
 
     /// Returns the next part, or `None` if more bytes are needed. Pass the same `buffer` to every
-    /// call; only append to it in between.
+    /// call. Between calls, only append bytes to `buffer`.
     ///
     /// # Errors
     /// The bytes are not an acceptable request. Send [`DecodeError::status`] and close the
@@ -82,14 +81,14 @@ impl RequestDecoder {
         result
     }
 
-    /// The refused head, if the head was complete. The bytes of an incomplete head are still in the
+    /// Returns the refused head if it was complete. Bytes of an incomplete head are still in the
     /// buffer.
     pub fn refused(&self) -> &[u8] {
         &self.refused
     }
 
-    /// Checks whether the client may close the connection here. Call this function after the client
-    /// has closed and [`RequestDecoder::next`] has returned `None`.
+    /// Checks that the client closed between requests. Call this function after the client closed
+    /// and [`RequestDecoder::next`] returned `None`.
     ///
     /// # Errors
     /// [`DecodeError::TruncatedHead`] or [`DecodeError::TruncatedBody`] if a request is incomplete,

@@ -1,5 +1,5 @@
-//! Reads the responses of one origin connection. The decoder must know the method of every request,
-//! because the framing of a response depends on it.
+//! Decodes the responses of one origin connection. The decoder must know the method of each
+//! request, because the framing of the response depends on it.
 
 use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::connection::{CloseReason, Persistence};
@@ -28,7 +28,7 @@ pub enum ResponseEvent {
     End,
 }
 
-/// Why a connection cannot be used for another request.
+/// The reason why a connection cannot carry another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotReusable {
     /// A response has not arrived completely, or the stream had an error.
@@ -39,7 +39,7 @@ pub enum NotReusable {
     ExtraBytes,
 }
 
-/// Whether these bytes can be the beginning of a response (RFC 9112 §4). More bytes may follow.
+/// Whether `bytes` can be the beginning of a response (RFC 9112 §4). More bytes may follow.
 pub fn may_begin_response(bytes: &[u8]) -> bool {
     let fits = |(&expected, byte): (&u8, &u8)| {
         if expected == b'#' { byte.is_ascii_digit() } else { expected == *byte }
@@ -47,7 +47,7 @@ pub fn may_begin_response(bytes: &[u8]) -> bool {
     b"HTTP/1.# ###".iter().zip(bytes).all(fits)
 }
 
-/// Reads the responses of one connection, one exchange at a time.
+/// Decodes the responses of one connection, one exchange at a time.
 ///
 /// Call [`ResponseDecoder::expect`] when a request is sent. Append received bytes to a buffer and
 /// call [`ResponseDecoder::next`] until it returns `None`. Then read more bytes. Call
@@ -58,8 +58,8 @@ pub struct ResponseDecoder {
     limits: Limits,
     arena: BytesMut,
     persistence: Persistence,
-    /// Whether an interim response announced a body. The bytes of such a body may follow, so the
-    /// connection must close.
+    /// Whether an interim response announced a body. Bytes of that body may still arrive, so the
+    /// connection must close after the response.
     body_may_come: bool,
     state: State,
 }
@@ -124,7 +124,7 @@ impl ResponseDecoder {
     }
 
     /// Returns the next part, or `None` if more bytes are needed. Pass the same `buffer` to every
-    /// call; only append to it in between.
+    /// call. Between calls, only append bytes to `buffer`.
     ///
     /// # Errors
     /// The bytes are not an acceptable response. Send 502 if no head was forwarded yet, otherwise
@@ -164,7 +164,8 @@ impl ResponseDecoder {
     /// Checks whether another request may be sent on this connection.
     ///
     /// # Errors
-    /// The reason why not. Close the connection.
+    /// Returns the reason why the connection cannot be reused. The caller must close the
+    /// connection.
     pub fn reusable(&self, buffer: &BytesMut) -> Result<(), NotReusable> {
         match (&self.state, self.persistence) {
             (State::Tunnel, _) => Err(NotReusable::Closing(CloseReason::Tunnel)),

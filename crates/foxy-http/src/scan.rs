@@ -1,7 +1,7 @@
-//! Finds the end of a header section and refuses lines that httparse would accept: LF without CR,
-//! folds, and sections above the limits. The scanner remembers its position between calls, so a
-//! head that arrives in small pieces costs linear time. The result does not depend on where the
-//! bytes were split.
+//! Finds the end of a header section, and refuses lines that httparse would accept: LF without CR,
+//! folds, and sections above the limits. The scanner remembers its position between calls, so its
+//! work grows linearly even if a head arrives in small pieces. Splitting the bytes elsewhere does
+//! not change the result.
 
 use crate::error::DecodeError;
 
@@ -36,11 +36,11 @@ impl Default for Limits {
     }
 }
 
-/// Which lines a header section may have.
+/// The lines that a header section may have.
 #[derive(Clone, Copy)]
 pub(crate) struct SectionRules {
-    /// Most bytes of the section, including the empty line. `too_long` is the error for a longer
-    /// section.
+    /// Limit of the section in bytes, including the empty line. A longer section causes the error
+    /// `too_long`.
     pub(crate) length: usize,
     pub(crate) too_long: DecodeError,
     pub(crate) first_line: FirstLine,
@@ -62,7 +62,7 @@ impl SectionRules {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstLine {
-    /// A request line of at most this many bytes, including CRLF.
+    /// A request line, with its limit in bytes including CRLF.
     Request(usize),
     Status,
     /// The section has no first line, because it is a trailer section.

@@ -1,7 +1,6 @@
 //! The bytes that names and values may contain (RFC 9110 §5.1, §5.5, §5.6.2), and comma lists.
 
-/// Removes bytes around the value that a parser would read as blanks, or that would be replaced by
-/// blanks.
+/// Removes blanks and control bytes around a value.
 pub(crate) fn trim(value: &[u8]) -> &[u8] {
     let visible = |byte: &u8| *byte > b' ' && *byte != 0x7f;
     let start = value.iter().position(visible).unwrap_or(value.len());
@@ -24,7 +23,8 @@ pub(crate) const fn is_token(name: &[u8]) -> bool {
     !name.is_empty()
 }
 
-/// The bytes of tokens. A table is fast, and every stored or added name is checked.
+/// The bytes that tokens may contain. A table makes this check fast, because the codec checks every
+/// name.
 const TOKEN_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

@@ -1,5 +1,5 @@
-//! Request targets (RFC 9112 §3.2), authorities and schemes. Their bytes stay as received: nothing
-//! is decoded or normalised.
+//! Parses request targets (RFC 9112 §3.2), authorities and schemes. Targets keep their bytes as
+//! received, without decoding or normalisation.
 
 use crate::error::DecodeError;
 use crate::message::Method;
@@ -7,9 +7,9 @@ use bytes::Bytes;
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// A request target in a form that its method allows. The target contains no blank, control byte or
-/// fragment. No form permits `#` (RFC 9112 §3.2, RFC 9110 §4.2.5), and servers treat `#`
-/// differently. Other bytes, such as `"{}|^`, stay as the client wrote them.
+/// A request target in a form that its method allows. It contains no blank, control byte or `#`.
+/// Servers treat `#` differently, and no form permits it (RFC 9112 §3.2, RFC 9110 §4.2.5). Other
+/// bytes, such as `"{}|^`, stay as the client wrote them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     raw: Bytes,
@@ -123,7 +123,7 @@ impl Form {
     }
 }
 
-/// RFC 3986 §3.1: a scheme is a letter, followed by letters, digits, `+`, `-` and `.`.
+/// Whether `text` is a letter, followed by letters, digits, `+`, `-` and `.` (RFC 3986 §3.1).
 pub(crate) fn is_scheme(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic)
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
@@ -140,7 +140,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// Finds the scheme with this name, ignoring case.
+    /// Returns the scheme called `name`, ignoring case.
     pub fn named(name: &[u8]) -> Option<Self> {
         [Self::Http, Self::Https]
             .into_iter()
@@ -155,7 +155,7 @@ impl Scheme {
         }
     }
 
-    /// The port of URLs that name no port.
+    /// Returns the port of URLs without a port.
     pub const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -167,7 +167,8 @@ impl Scheme {
 /// A `host [":" port]` without user information.
 ///
 /// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. RFC 3986 §3.2.2
-/// allows more bytes. DNS names and IPv4 addresses do not need them, and this strict form prevents
+/// allows more bytes, but DNS names and IPv4 addresses do not need them. With the strict form, two
+/// parsers cannot see different hosts.
 /// two parsers from seeing different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
@@ -207,8 +208,8 @@ fn is_host(host: &[u8]) -> bool {
     !host.is_empty() && host.iter().all(|&byte| HOST_BYTES[usize::from(byte)])
 }
 
-/// The bytes of DNS names and IPv4 addresses. A table is fast, and the host of every request is
-/// checked.
+/// The bytes of DNS names and IPv4 addresses. A table makes this check fast, because every request
+/// needs it.
 const HOST_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

@@ -1,9 +1,9 @@
-//! Generates requests and responses: valid messages of all usual kinds, which are then damaged a
-//! little. Most damage concerns framing.
+//! Generates valid requests and responses of all usual kinds, then damages them slightly. Most
+//! damage concerns framing.
 
 use foxy_base::Random;
 
-/// Bytes and lines that are typical for framing attacks. `damage` inserts them.
+/// Strings that are typical of framing attacks. `damage` inserts them.
 const SPICE: [&str; 48] = [
     ";\x01",
     ";a=\x7f",

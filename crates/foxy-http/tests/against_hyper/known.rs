@@ -1,29 +1,30 @@
-//! The known differences between foxy's decoders and hyper. Any other difference fails the tests.
+//! Lists the known differences between foxy's decoders and hyper. The tests fail on any other
+//! difference.
 
 use foxy_http::{DecodeError, Method};
 
-/// A known difference for requests. "We" means foxy.
+/// A known difference for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestKind {
-    /// hyper ignores Content-Length next to Transfer-Encoding; we refuse such a request.
+    /// hyper ignores Content-Length next to Transfer-Encoding. foxy refuses such a request.
     LengthAndTransferEncoding,
-    /// hyper accepts a repeated Content-Length with equal values; we refuse it.
+    /// hyper accepts a repeated Content-Length with equal values. foxy refuses it.
     RepeatedEqualLength,
-    /// hyper ignores codings and empty list members before `chunked`, and accepts `chunked` twice;
-    /// we refuse them.
+    /// hyper ignores codings and empty list members before `chunked`, and accepts `chunked` twice.
+    /// foxy refuses them.
     OtherCodings,
-    /// httparse accepts LF without CR as a line end; we refuse it.
+    /// httparse accepts LF without CR as a line end. foxy refuses it.
     BareLineFeed,
-    /// hyper does not check Host; we do.
+    /// hyper does not check Host. foxy does.
     Host,
-    /// `http::Uri` accepts authorities and schemes that we refuse.
+    /// `http::Uri` accepts authorities and schemes that foxy refuses.
     Target,
-    /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits; we
-    /// refuse both.
+    /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits. foxy
+    /// refuses both.
     ChunkLine,
-    /// hyper skips any number of empty lines; we limit the number.
+    /// hyper skips any number of empty lines. foxy limits the number.
     EmptyLines,
-    /// `http::Uri` refuses bytes in a target that we forward unchanged.
+    /// `http::Uri` refuses bytes in a target that foxy forwards unchanged.
     RawTarget,
 }
 
@@ -40,7 +41,7 @@ impl RequestKind {
         Self::RawTarget,
     ];
 
-    /// The known difference for a request that hyper accepts and we refuse with `error`.
+    /// Returns the known difference for a request that hyper accepts and foxy refuses with `error`.
     pub fn stricter(error: DecodeError) -> Option<Self> {
         Some(match error {
             DecodeError::LengthAndTransferEncoding => Self::LengthAndTransferEncoding,
@@ -60,24 +61,24 @@ impl RequestKind {
     }
 }
 
-/// A known difference for responses. "We" means foxy.
+/// A known difference for responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResponseKind {
-    /// httparse accepts LF without CR as a line end; we refuse it.
+    /// httparse accepts LF without CR as a line end. foxy refuses it.
     BareLineFeed,
-    /// hyper skips empty lines before a status line; we treat them as bytes that belong to no
+    /// hyper skips empty lines before a status line. foxy treats them as bytes that belong to no
     /// request.
     EmptyLines,
-    /// hyper accepts a 101 without a request for an upgrade; we refuse it.
+    /// hyper accepts a 101 response to a request without Upgrade. foxy refuses it.
     UnexpectedSwitch,
-    /// After an unknown coding hyper reads until the connection closes, and it ignores codings
-    /// before `chunked`. We refuse both.
+    /// After an unknown coding, hyper reads until the connection closes. It also ignores codings
+    /// before `chunked`. foxy refuses both.
     OtherCodings,
-    /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits; we
-    /// refuse both.
+    /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits. foxy
+    /// refuses both.
     ChunkLine,
-    /// hyper does not check Content-Length next to Transfer-Encoding, nor any framing header in a
-    /// response to HEAD; we do.
+    /// hyper does not check Content-Length next to Transfer-Encoding, nor framing headers in a
+    /// response to HEAD. foxy checks them.
     UnusedFraming,
 }
 
@@ -91,7 +92,8 @@ impl ResponseKind {
         Self::UnusedFraming,
     ];
 
-    /// The known difference for a response that hyper accepts and we refuse with `error`.
+    /// Returns the known difference for a response that hyper accepts and foxy refuses with
+    /// `error`.
     pub fn stricter(error: DecodeError, method: &Method) -> Option<Self> {
         Some(match error {
             DecodeError::BareLineFeed => Self::BareLineFeed,

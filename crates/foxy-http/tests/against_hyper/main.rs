@@ -1,6 +1,6 @@
-//! Differential tests: foxy's decoders and hyper read the same generated and damaged bytes. Both
-//! must read a message alike if both accept it. If only one of them accepts it, the difference must
-//! be listed in `known.rs`. A failure prints the case number, the seed and the bytes.
+//! Differential tests: foxy's decoders and hyper read the same generated and damaged bytes. If both
+//! accept a message, they must read it alike. If only one accepts it, `known.rs` must list the
+//! difference. A failure prints the case number, the seed and the bytes.
 
 mod generate;
 mod known;
@@ -14,11 +14,10 @@ use std::fmt::Debug;
 /// The seed of the random numbers. Seed and case number together determine a case.
 const SEED: u64 = 0x000f_0c5a;
 
-/// The result of a case. `Ok` contains the known difference, if there is one; `Err` describes the
-/// failure.
+/// The result of a case. `Ok` contains a known difference or `None`. `Err` describes the failure.
 type Verdict<Kind> = Result<Option<Kind>, String>;
 
-/// Runs `cases` cases. Fails if a known difference never occurs, so that the list contains no
+/// Runs `cases` cases. Fails if a known difference never occurs, because the list must have no
 /// obsolete entries.
 fn run<Kind: Copy + Debug + Ord>(
     cases: u64,
@@ -49,7 +48,8 @@ fn run<Kind: Copy + Debug + Ord>(
     );
 }
 
-/// Whether the decoder drops this trailer of the generated messages (RFC 9110 §6.5.1).
+/// Whether the decoder drops `name` from trailers (RFC 9110 §6.5.1). Covers only the names that
+/// `generate` uses.
 fn dropped_from_trailers(name: &str) -> bool {
     ["connection", "content-length", "content-type", "host", "te", "transfer-encoding"]
         .contains(&name)

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use std::cell::RefCell;
 use tokio::io::AsyncWriteExt;
 
-/// A whole request, as foxy or hyper read it.
+/// A whole request as foxy or hyper read it.
 #[derive(Debug, PartialEq)]
 struct Seen {
     method: String,
@@ -25,13 +25,13 @@ struct Seen {
     trailers: Vec<(String, Vec<u8>)>,
 }
 
-/// How foxy's reading of a connection ended.
+/// The reason why foxy stopped reading the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     /// All bytes were read.
     Clean,
-    /// The last request closes the connection or may switch to another protocol. The rest was not
-    /// read.
+    /// The last request closes the connection or may switch to another protocol. foxy did not read
+    /// the bytes after it.
     LastRequest,
     Refused(DecodeError),
 }
@@ -148,7 +148,7 @@ fn from_map(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
     sorted(headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())))
 }
 
-/// The requests whose bodies hyper read to the end.
+/// Returns the requests whose bodies hyper read to the end.
 async fn hyper_reading(input: &[u8]) -> Vec<Seen> {
     let (mut client, server) = tokio::io::duplex(1 << 20);
     client.write_all(input).await.expect("the pipe holds a megabyte");

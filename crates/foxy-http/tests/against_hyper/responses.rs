@@ -9,8 +9,8 @@ use hyper::Request;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// A whole response, as foxy or hyper read it. Framing headers are left out, because the body
-/// already shows how they were understood.
+/// A whole response as foxy or hyper read it. Framing headers are left out, because the body
+/// already shows their effect.
 #[derive(Debug, PartialEq)]
 struct Seen {
     status: u16,

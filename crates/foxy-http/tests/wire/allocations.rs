@@ -1,4 +1,5 @@
-//! Counts the memory allocations for a request. Few allocations keep memory hits fast.
+//! Checks the number of memory allocations per request. Memory hits are fast only with few
+//! allocations.
 
 use bytes::BytesMut;
 use foxy_http::{RequestDecoder, RequestEvent};

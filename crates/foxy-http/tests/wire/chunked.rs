@@ -1,4 +1,4 @@
-//! Tests the chunked coding: what is accepted, refused and dropped.
+//! Tests the chunked coding: the accepted, refused and dropped parts.
 
 use crate::support::{show_request, show_response};
 use foxy_http::Method;

@@ -1,4 +1,4 @@
-//! Tests the bytes that are written for heads and chunks.
+//! Tests the encoder: the bytes of heads and chunks.
 
 use foxy_http::{BodyLength, Headers, Method, ResponseHead, encode, framing};
 

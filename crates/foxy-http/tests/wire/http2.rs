@@ -1,4 +1,4 @@
-//! Tests requests that arrived as HTTP/2 fields: their heads, and the refused requests.
+//! Tests heads from HTTP/2 fields, and refused HTTP/2 requests.
 
 use foxy_http::http2::{Content, PseudoFields, request, trailers};
 use foxy_http::{BodyLength, DecodeError, Limits, RequestHead, Version};

@@ -1,5 +1,4 @@
-//! Tests of the codec's behaviour on the wire. Each file tests one subject; all files form one
-//! binary.
+//! Tests of the codec with bytes as on the wire. Each file tests one subject.
 
 mod allocations;
 mod chunked;

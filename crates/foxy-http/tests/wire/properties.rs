@@ -1,5 +1,5 @@
-//! Properties of generated messages: the result does not depend on how the bytes are split, and the
-//! decoder reads back what the encoder wrote.
+//! Property tests with generated messages. Splitting the bytes must not change the result, and the
+//! decoder must read back the encoder's output.
 
 use crate::support::{request_events, response_events};
 use bytes::Bytes;

@@ -1,9 +1,9 @@
-//! Tests that requests are refused if two parsers could read them differently. docs/http-hazards.md
-//! lists these hazards.
+//! Tests that the decoder refuses requests that two parsers could read differently.
+//! docs/http-hazards.md lists these hazards.
 
 use crate::support::show_request;
 
-/// A POST with these extra header lines and a chunked body of `abc`.
+/// Returns a POST with the extra header lines `lines` and a chunked body of `abc`.
 fn post(lines: &str) -> String {
     format!("POST / HTTP/1.1\r\nHost: h\r\n{lines}\r\n3\r\nabc\r\n0\r\n\r\n")
 }

@@ -1,4 +1,4 @@
-//! Runs the decoders over whole inputs and prints their events, so that tests can compare text.
+//! Runs the decoders on whole inputs, and prints their events as text that tests can compare.
 
 use bytes::BytesMut;
 use foxy_http::{
@@ -7,7 +7,7 @@ use foxy_http::{
 };
 use std::fmt::Write;
 
-/// Header lines as text, one per line.
+/// Returns the header lines as text, one per line.
 pub fn lines(headers: &Headers) -> String {
     headers.iter().fold(String::new(), |mut text, (name, value)| {
         writeln!(text, "{name}: {}", value.escape_ascii()).expect("writing to a string");
@@ -76,8 +76,8 @@ fn push_response_event(events: &mut Vec<ResponseEvent>, event: ResponseEvent) {
     }
 }
 
-/// The events of request bytes as short text, for example `head GET / None | body "abc" | end`. An
-/// error follows if there is one.
+/// Returns the events of `input` as short text, for example `head GET / None | body "abc" | end`.
+/// An error is the last part.
 pub fn show_request(input: &[u8]) -> String {
     let (events, end) = request_events(input, input.len());
     let mut parts: Vec<String> = events
@@ -100,7 +100,7 @@ pub fn show_request(input: &[u8]) -> String {
     parts.join(" | ")
 }
 
-/// The events of response bytes as short text, in the form of [`show_request`].
+/// Returns the events of a response as short text, in the form of [`show_request`].
 pub fn show_response(method: &Method, input: &[u8]) -> String {
     let (events, end) = response_events(method, input, input.len());
     let mut parts: Vec<String> = events

@@ -9,7 +9,7 @@ fn parse(method: &Method, raw: &'static str) -> Result<Target, DecodeError> {
     Target::parse(method, Bytes::from_static(raw.as_bytes()))
 }
 
-/// Returns the authority, the target to send to an origin, and Host of a decoded request.
+/// Returns the authority, the target for an origin, and Host of a decoded request.
 #[track_caller]
 fn routed(request: &str) -> (String, String, String) {
     let (events, end) = request_events(request.as_bytes(), 1);
