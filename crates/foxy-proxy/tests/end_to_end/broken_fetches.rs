@@ -2,7 +2,7 @@
 //! the place where it broke off, and only if the origin still has the same response.
 
 use crate::bench::{TestProxy, forward_proxy};
-use crate::sparse::{SLICE, Sparse, bytes};
+use crate::ranges::sparse::{SLICE, Sparse, bytes};
 use foxy_proxy::core::counters::Counter;
 use foxy_testkit::http::{head_length, header};
 use foxy_testkit::origin::TestOrigin;

@@ -12,15 +12,17 @@ mod forwarding;
 mod intercept_bench;
 mod intercepting;
 mod large_bodies;
-mod multipart;
 mod origin_tls;
 mod overlapping;
-mod partial;
 mod purging;
+mod ranges {
+    mod multipart;
+    mod partial;
+    mod slice_lies;
+    mod slices;
+    pub mod sparse;
+}
 mod renewals;
 mod reverse;
-mod slice_lies;
-mod slices;
-mod sparse;
 mod stale;
 mod unkept;

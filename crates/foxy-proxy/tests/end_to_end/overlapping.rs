@@ -3,7 +3,7 @@
 //! difference.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
-use crate::sparse::{SLICE, Sparse};
+use crate::ranges::sparse::{SLICE, Sparse};
 use foxy_proxy::cache::CacheKey;
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;

@@ -19,4 +19,5 @@ mod origins;
 mod stalled;
 mod support;
 mod upstream;
+mod upstream_bodies;
 mod waits;

@@ -6,15 +6,8 @@ mod support;
 
 mod access_log;
 mod authority;
-mod begun_anew;
-mod block_device;
 mod clock;
 mod command_line;
-mod forgotten;
-mod fsck;
-mod in_use;
-mod large_objects;
-mod mixed_stores;
 mod names;
 mod own_machine;
 mod purge;
@@ -22,8 +15,17 @@ mod readme;
 mod run;
 mod serve;
 mod signals;
-mod silent_disk;
 mod start_up;
-mod store_commands;
+mod stores {
+    mod begun_anew;
+    mod block_device;
+    mod forgotten;
+    mod fsck;
+    mod in_use;
+    mod large_objects;
+    mod mixed_stores;
+    mod silent_disk;
+    mod store_commands;
+    mod worn_store;
+}
 mod taken_ports;
-mod worn_store;

@@ -2,7 +2,7 @@
 //! slice once. An answer never contains a slice of another representation.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
-use crate::sparse::{SLICE, Sparse, bytes};
+use crate::ranges::sparse::{SLICE, Sparse, bytes};
 use foxy_proxy::core::counters::Counter;
 use foxy_testkit::client::Answered;
 use foxy_testkit::http::{head_length, header};

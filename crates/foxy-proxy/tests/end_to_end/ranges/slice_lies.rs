@@ -2,7 +2,7 @@
 //! complete answer that is wrong. The proxy must not store wrong slices.
 
 use crate::bench::{TestProxy, forward_proxy};
-use crate::sparse::{SLICE, Sparse, bytes};
+use crate::ranges::sparse::{SLICE, Sparse, bytes};
 use foxy_testkit::http::{head_length, header};
 use foxy_testkit::origin::TestOrigin;
 use std::io::Read;
