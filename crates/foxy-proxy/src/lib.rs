@@ -4,16 +4,16 @@
 //! Each module imports only modules below it in this list:
 //! - `explain` tells how the proxy would answer a request.
 //! - `server` accepts clients, handles each request and logs it. `server::dispatch` leads from the
-//! head of a request to its answer.
+//!   head of a request to its answer.
 //! - `lookup` answers GET and HEAD from the cache or from a flight, which is a fetch that several
-//! requests share. `slices` answers requests for ranges of large objects.
+//!   requests share. `slices` answers requests for ranges of large objects.
 //! - `answer` sends responses to a `client`, which speaks HTTP/1.1 or HTTP/2.
 //! - `fill` fetches responses for the cache.
 //! - `worker` contains everything that the requests of a thread share.
 //! - `flight` shares a fetch among several requests.
 //! - `settings` contains limits and timeouts. `intercept` decrypts the TLS inside a CONNECT.
 //! - `request` represents a request as data. `request::exchange` decides how to handle it, with
-//! pure functions.
+//!   pure functions.
 //! - `cache` combines memory and store, with purges.
 //! - `upstream` connects to origins.
 //! - `core` contains values and budgets that all modules share.

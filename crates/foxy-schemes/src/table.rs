@@ -1,5 +1,6 @@
 //! The table of schemes. A row contains the name, summary, control file, device and constructor.
 
+use crate::slotted::plan;
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
 use foxy_store::layout::MAX_STORE_BYTES;
 use foxy_store::{Observer, Scheme, null, webcosm};
@@ -75,13 +76,13 @@ pub const SCHEMES: &[SchemeRow] = &[
         SchemeName::Buddy,
         "a file for each size of records; only a clean stop is recovered from",
         "buddy.foxy",
-        slotted::BUDDY,
+        plan::BUDDY,
     ),
     slotted_row(
         SchemeName::Coss,
         "a ring of 1 MiB stripes, as Squid's coss; only a clean stop is recovered from",
         "coss.foxy",
-        slotted::COSS,
+        plan::COSS,
     ),
     ufs_row(
         SchemeName::Diskd,
@@ -95,13 +96,13 @@ pub const SCHEMES: &[SchemeRow] = &[
         SchemeName::LazyReads,
         "packetizer, reads gathered by ten and sorted",
         "lazy-reads.foxy",
-        slotted::LAZY_READS,
+        plan::LAZY_READS,
     ),
     slotted_row(
         SchemeName::LazyReadsLoc,
         "lazy-reads, writes gathered by origin server",
         "lazy-reads-loc.foxy",
-        slotted::LAZY_READS_LOC,
+        plan::LAZY_READS_LOC,
     ),
     ufs_row(
         SchemeName::MultipleDirs,
@@ -122,7 +123,7 @@ pub const SCHEMES: &[SchemeRow] = &[
         SchemeName::Packetizer,
         "stream, contiguous records gathered into pages",
         "packetizer.foxy",
-        slotted::PACKETIZER,
+        plan::PACKETIZER,
     ),
     ufs_row(
         SchemeName::SingleDirectory,
@@ -143,19 +144,19 @@ pub const SCHEMES: &[SchemeRow] = &[
         "objects below 8 KiB in a mapped file, larger ones in files as ufs; \
          only a clean stop is recovered from",
         "squidm.foxy",
-        slotted::SQUIDM,
+        plan::SQUIDM,
     ),
     slotted_row(
         SchemeName::Squidmla,
         "squidm, small objects gathered by origin server and kept within pages",
         "squidmla.foxy",
-        slotted::SQUIDMLA,
+        plan::SQUIDMLA,
     ),
     slotted_row(
         SchemeName::Stream,
         "one file, written cyclically, a write a record; only a clean stop is recovered from",
         "stream.foxy",
-        slotted::STREAM,
+        plan::STREAM,
     ),
     SchemeRow {
         name: SchemeName::StreamPacketizer,
@@ -197,6 +198,31 @@ impl SchemeRow {
             Kind::Ufs(plan) => Box::new(ufs::Ufs::new(plan, settings, observer)),
             Kind::Webcosm => webcosm::Webcosm::boxed(&settings.store, observer),
         }
+    }
+
+    /// Returns whether the store stays empty, so that the scheme needs no folder.
+    pub fn stores_nothing(&self) -> bool {
+        self.name == SchemeName::Null
+    }
+
+    /// Returns whether all records share the slots of one file, so that the store has a share of
+    /// live slots (requirement R23).
+    pub fn has_utilization(&self) -> bool {
+        match self.kind {
+            Kind::Slotted(plan) => plan.has_one_file(),
+            Kind::StreamPacketizer => true,
+            Kind::Null | Kind::Ufs(_) | Kind::Webcosm => false,
+        }
+    }
+
+    /// Returns whether the scheme waits for several reads and sorts them.
+    pub fn batches_reads(&self) -> bool {
+        matches!(&self.kind, Kind::Slotted(plan) if plan.batches_reads())
+    }
+
+    /// Returns whether the scheme collects writes in a buffer for each origin server.
+    pub fn gathers_by_site(&self) -> bool {
+        matches!(&self.kind, Kind::Slotted(plan) if plan.writes == slotted::WriteOrder::Sites)
     }
 
     /// Returns whether the scheme creates an entry of this name in the store's folder.

@@ -244,3 +244,15 @@ const fn canary(name: &'static str, scheme: fn(u64, Observer) -> Box<dyn Scheme>
     let limits = Limits { disk_bytes: capacity, operations: 1, buffer_bytes: 24 << 10 };
     Subject { name, scheme, capacity, limits }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn every_scheme_has_a_subject_of_its_name() {
+        for row in foxy_schemes::SCHEMES {
+            assert!(find(row.text).is_some(), "add a row for {} to SCHEMES", row.text);
+        }
+    }
+}

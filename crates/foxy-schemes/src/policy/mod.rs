@@ -26,17 +26,17 @@ pub trait Policy: Send {
     /// Notes a hit on a present entry.
     fn touch(&mut self, entry: u32);
 
-    /// Returns the next entry to evict, or `None` if no entry exists. The owner then removes the
-    /// entry. The owner calls again while it needs space. A policy may return a new entry in order
-    /// to refuse it.
+    /// Returns the next entry to evict, or `None` if no entry exists. A second call before the
+    /// owner removes this entry returns the same entry. The owner then removes the entry, and calls
+    /// again while it needs space. The owner calls after `insert`, so a policy may return the new
+    /// entry in order to refuse it.
     fn victim(&mut self) -> Option<u32>;
 
     /// Removes a present entry, for example after its eviction.
     fn remove(&mut self, entry: u32);
 
-    /// Returns all entries, approximately in the order of eviction. If the owner inserts them in
-    /// this order into a new policy of this kind, they keep about the same ranks. Only their hit
-    /// counts are lost.
+    /// Returns all entries. If the owner inserts them in this order into a new policy of this kind,
+    /// they keep about the same ranks. Only their hit counts are lost.
     fn coldest_first(&mut self) -> Vec<u32>;
 
     /// Returns the memory in bytes that the policy uses.

@@ -18,7 +18,7 @@ mod image;
 mod layout;
 mod locality;
 mod open;
-mod plan;
+pub(crate) mod plan;
 mod prefetch;
 mod work;
 
@@ -26,9 +26,7 @@ mod work;
 mod tests;
 
 pub use locality::BufferChoice;
-pub(crate) use plan::{
-    BUDDY, COSS, LAZY_READS, LAZY_READS_LOC, PACKETIZER, Plan, SQUIDM, SQUIDMLA, STREAM,
-};
+pub(crate) use plan::{Plan, WriteOrder};
 
 use crate::SchemeSettings;
 use close::Closing;
@@ -49,7 +47,6 @@ use hits::Hits;
 use layout::{Layout, Ring};
 use locality::Locality;
 use open::Opening;
-use plan::WriteOrder;
 use prefetch::Prefetch;
 use std::collections::{BTreeSet, HashMap};
 use work::Job;

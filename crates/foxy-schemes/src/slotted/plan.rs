@@ -53,6 +53,18 @@ pub struct Plan {
     pub on_hit: OnHit,
 }
 
+impl Plan {
+    /// Whether all records are in one file without size classes.
+    pub const fn has_one_file(&self) -> bool {
+        matches!(self.layout, LayoutKind::Cyclic | LayoutKind::Ring)
+    }
+
+    /// Whether the store waits for several reads and sorts them.
+    pub const fn batches_reads(&self) -> bool {
+        matches!(self.reads, ReadOrder::Batched { .. })
+    }
+}
+
 const LAZY: ReadOrder = ReadOrder::Batched { count: 10, patience: Duration::from_millis(250) };
 
 /// The scheme STREAM of the paper.

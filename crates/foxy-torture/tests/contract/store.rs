@@ -168,7 +168,7 @@ impl<'a> Store<'a> {
         let statistics = &self.observer.statistics;
         assert!(statistics.adds_up(), "{:?}", statistics.snapshot());
         assert!(statistics.live_bytes.get() <= statistics.capacity_bytes.get());
-        let limit = if self.scheme == SchemeName::Null { 0 } else { self.settings.store.size };
+        let limit = if self.scheme.row().stores_nothing() { 0 } else { self.settings.store.size };
         assert!(self.place.bytes() <= limit, "{} bytes of {limit}", self.place.bytes());
     }
 }

@@ -1,4 +1,5 @@
-//! Converts the settings of foxy to the settings of the crate `foxy-proxy`.
+//! Converts the settings of foxy to the settings of the crate `foxy-proxy`. Both structs are
+//! written out in full, so that the compiler reports a forgotten field.
 
 use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
@@ -18,6 +19,7 @@ pub fn proxy_settings(
     seed: u64,
 ) -> ProxySettings {
     let Settings { network, access, disk, memory, timeouts, limits, operation } = settings;
+    let default = ProxySettings::default();
     ProxySettings {
         listen: vec![network.listen],
         listen_tls: network.listen_tls.into_iter().collect(),
@@ -54,12 +56,18 @@ pub fn proxy_settings(
         via_name: format!("foxy-{seed:016x}"),
         seed,
         give_back: Some(release_freed_memory),
-        ..ProxySettings::default()
+        client_tls: default.client_tls,
+        interception: default.interception,
+        purge_token: default.purge_token,
+        object_limit: default.object_limit,
+        descriptors_for_connections: default.descriptors_for_connections,
+        drain_limit: default.drain_limit,
     }
 }
 
 fn upstream_settings(settings: &Settings) -> UpstreamSettings {
     let Settings { network, timeouts, limits, .. } = settings;
+    let default = UpstreamSettings::default();
     UpstreamSettings {
         resolve_timeout: timeouts.resolve,
         connect_timeout: timeouts.connect,
@@ -75,7 +83,9 @@ fn upstream_settings(settings: &Settings) -> UpstreamSettings {
             _ => OriginHttp2::Auto,
         },
         limits: message_limits(settings),
-        ..UpstreamSettings::default()
+        tls: default.tls,
+        lookups: default.lookups,
+        lookups_per_client: default.lookups_per_client,
     }
 }
 

@@ -87,7 +87,7 @@ mod tests {
             parsed(&["--size", "10X"]).expect_err("bad unit"),
             "--size: size \"10X\" has an unknown unit; use B, K, M, G or T"
         );
-        assert!(parsed(&["--policy", "mru"]).expect_err("unknown").contains("s3-fifo"));
+        assert!(parsed(&["--policy", "coffee"]).expect_err("unknown").contains("s3-fifo"));
         assert!(parsed(&["--scheme", "tape"]).expect_err("unknown").contains("stream-packetizer"));
     }
 }

@@ -85,8 +85,8 @@ fn an_unknown_name_is_answered_with_those_there_are() {
         &["--workload dev", "there are table1, dec, bu95, ircache"],
     );
     check_unusable(
-        &["--workload", "dec", "--policy", "mru"],
-        &["--policy mru", "lru, ", "sieve", "belady"],
+        &["--workload", "dec", "--policy", "coffee"],
+        &["--policy coffee", "lru, ", "sieve", "belady"],
     );
     check_unusable(&["--workload", "dec", "--scale", "0"], &["above 0"]);
     check_unusable(

@@ -12,7 +12,6 @@ use foxy_lab::simulation::storage::operation::Operations;
 use foxy_lab::simulation::storage::runs::{
     self, Place, RunError, RunResult, SimulationPlan, Watch,
 };
-use foxy_lab::simulation::storage::sizing;
 use foxy_lab::simulation::storage::sizing::paper_disk;
 use foxy_schemes::PreferredDevice;
 use std::fs::File;
@@ -107,7 +106,7 @@ fn run_in(
     let number = NEXT.fetch_add(1, Relaxed);
     let folder = Temporary::new(base.join(format!("{SIM_PREFIX}{}-{number}", std::process::id())));
     let root = Root::open(folder.path()).map_err(|error| words(&error))?;
-    let needed = if sizing::has_utilization(plan.scheme) {
+    let needed = if plan.scheme.row().has_utilization() {
         runs::settings(plan, operations).store.size
     } else {
         operations.disk

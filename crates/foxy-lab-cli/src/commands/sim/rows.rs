@@ -3,7 +3,6 @@
 
 use foxy_base::ByteSize;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan};
-use foxy_lab::simulation::storage::sizing;
 use foxy_report::{Measure, Record, Table};
 
 pub struct Row<'a> {
@@ -28,7 +27,7 @@ impl<'a> Row<'a> {
     pub fn new(plan: &SimulationPlan, results: &'a [Result<RunResult, String>]) -> Self {
         Self {
             scheme: plan.scheme.to_string(),
-            utilization: sizing::has_utilization(plan.scheme).then_some(plan.utilization * 100.0),
+            utilization: plan.scheme.row().has_utilization().then_some(plan.utilization * 100.0),
             results: results.iter().filter_map(|result| result.as_ref().ok()).collect(),
             failures: results
                 .iter()

@@ -14,7 +14,6 @@ use foxy_cli::signals::interrupted;
 use foxy_lab::parallel::run_all;
 use foxy_lab::simulation::storage::operation::Operations;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan, Watch};
-use foxy_lab::simulation::storage::sizing;
 use foxy_report::Record;
 use foxy_schemes::UfsMapping;
 use foxy_schemes::{PreferredDevice, SCHEMES, SchemeName};
@@ -75,8 +74,8 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
     if names.iter().any(|name| *name == "all") {
         return Ok(SCHEMES
             .iter()
+            .filter(|row| !row.stores_nothing())
             .map(|row| row.name)
-            .filter(|&name| name != SchemeName::Null)
             .collect());
     }
     let parse = |name: &&String| {
@@ -96,7 +95,7 @@ fn tasks(
 ) -> Vec<SimulationPlan> {
     let mut tasks = Vec::new();
     for &scheme in schemes {
-        let all = if sizing::has_utilization(scheme) { utilizations } else { &utilizations[..1] };
+        let all = if scheme.row().has_utilization() { utilizations } else { &utilizations[..1] };
         for &utilization in all {
             tasks.extend(seeds.iter().map(|&seed| SimulationPlan {
                 scheme,

@@ -209,7 +209,7 @@ mod tests {
         for replacement in Replacement::all() {
             assert_eq!(replacement.to_string().parse(), Ok(replacement));
         }
-        let error = "mru".parse::<Replacement>().expect_err("no such policy");
+        let error = "coffee".parse::<Replacement>().expect_err("no such policy");
         assert!(error.contains("lru, ") && error.ends_with("belady"), "{error}");
     }
 

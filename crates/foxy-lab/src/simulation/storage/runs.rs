@@ -174,7 +174,7 @@ pub fn run_at_once(
 /// Checks that a store in one file has room on a modelled disk.
 pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunError> {
     let (size, room) = (setup.settings.store.size, profile.room());
-    if sizing::has_utilization(setup.scheme) && size > room {
+    if setup.scheme.row().has_utilization() && size > room {
         return Err(RunError::NoRoom { size, room });
     }
     Ok(())
@@ -202,7 +202,7 @@ pub(crate) fn setup(
     if settings.store.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.store.size));
     }
-    let gathers = matches!(plan.scheme, SchemeName::LazyReads | SchemeName::LazyReadsLoc);
+    let gathers = plan.scheme.row().batches_reads();
     let reads_at_once = if gathers { at_once.max(32) } else { at_once };
     Ok(StoreSetup { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
 }

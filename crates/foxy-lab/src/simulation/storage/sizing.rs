@@ -68,21 +68,8 @@ pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
 /// Most bytes of bookkeeping for a record in a store of one file for each record.
 const RECORD_OVERHEAD: u64 = 32;
 
-/// Whether a scheme keeps its records in slots of one file.
-pub const fn has_utilization(scheme: SchemeName) -> bool {
-    matches!(
-        scheme,
-        SchemeName::Stream
-            | SchemeName::Packetizer
-            | SchemeName::LazyReads
-            | SchemeName::LazyReadsLoc
-            | SchemeName::StreamPacketizer
-            | SchemeName::Coss
-    )
-}
-
 pub fn fewer_buffers(scheme: SchemeName, settings: &SchemeSettings) -> Option<FewerBuffers> {
-    let gathers = matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla);
+    let gathers = scheme.row().gathers_by_site();
     let (there, asked) = (locality_buffers(settings), usize::from(settings.locality_buffers));
     (gathers && there < asked).then_some(FewerBuffers { there, asked })
 }
@@ -109,7 +96,7 @@ pub fn size_for(
     operations: &Operations,
     record_limit: u64,
 ) -> u64 {
-    let size = if has_utilization(scheme) {
+    let size = if scheme.row().has_utilization() {
         store_size(peak_slots(operations), utilization)
     } else {
         let files = peak(operations, file_bytes_of).saturating_mul(2);

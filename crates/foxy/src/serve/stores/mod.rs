@@ -18,8 +18,8 @@ use crate::terminal::{self, Level};
 use device::OpenDevice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{LockedFile, Root, release_freed_memory};
+use foxy_schemes::SchemeSettings;
 use foxy_schemes::UfsMapping;
-use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::{
     Beginning, Newcomers, Observer, OpenStoreError, Recovery, Shard, ShardSettings, SizeWish,
     StoreSettings, StoreStatus, WriteBudget,
@@ -138,7 +138,7 @@ pub fn open(
     random: &mut Random,
 ) -> Result<Vec<RunningStore>, Failure> {
     let stores_something =
-        |store: &&StoreChoice| store.scheme.unwrap_or(settings.disk.scheme) != SchemeName::Null;
+        |store: &&StoreChoice| !store.scheme.unwrap_or(settings.disk.scheme).row().stores_nothing();
     let places = settings.disk.stores().filter(stores_something);
     let places: Vec<_> =
         places.map(|store| StorePlace::lock(settings, store, locked)).collect::<Result<_, _>>()?;
