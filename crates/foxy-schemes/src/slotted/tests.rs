@@ -3,6 +3,7 @@
 
 mod ahead;
 
+use super::plan::*;
 use super::*;
 use bytes::Bytes;
 use foxy_base::Instant;
