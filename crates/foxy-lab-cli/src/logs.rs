@@ -58,12 +58,8 @@ fn read_of(
 }
 
 pub fn format() -> Arg {
-    option(
-        "format",
-        "FORMAT",
-        "Format of the log: squid, common, combined, csv or parquet [default: guessed from the content]",
-    )
-    .value_parser(value_parser!(Format))
+    option("format", "FORMAT", "Format of the log: squid, common, combined, csv, parquet, json or oracle-general [default: guessed from the content]")
+        .value_parser(value_parser!(Format))
 }
 
 /// Reads a log file, or standard input for `-`. Fails if the log contains no GET request. Errors

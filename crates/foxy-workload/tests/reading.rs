@@ -74,6 +74,41 @@ fn a_packed_log_that_was_cut_off_gives_what_stands_before_the_cut() {
 }
 
 #[test]
+fn a_flipped_bit_in_a_packed_log_is_an_error() {
+    for at in [30, CSV.len() / 2, CSV.len() - 6] {
+        let mut bytes = CSV.to_vec();
+        bytes[at] ^= 4;
+        let outcome = read_bytes(&bytes, Some(Format::Csv));
+        assert!(!matches!(&outcome, Ok((_, report)) if report.skipped(Skip::Damaged) == 0));
+    }
+    let mut bytes = CSV.to_vec();
+    *bytes.iter_mut().rev().nth(6).expect("a checksum") ^= 1;
+    let error = read_bytes(&bytes, None).expect_err("the checksum differs");
+    assert!(matches!(error, ReadError::Corrupt(_)), "{error}");
+}
+
+#[test]
+fn oracle_general_records_become_gets() {
+    let records = [(1_000_000_000u32, 7u64, 300u32, 2i64), (1_000_000_001, 8, 50, -1)];
+    let records = records.into_iter().chain([(1_000_000_001, 7, 300, i64::MAX)]);
+    let mut bytes = Vec::new();
+    for (time, object, size, next) in records {
+        bytes.extend(time.to_le_bytes());
+        bytes.extend(object.to_le_bytes());
+        bytes.extend(size.to_le_bytes());
+        bytes.extend(next.to_le_bytes());
+    }
+    let (trace, report) = read_bytes(&bytes, None).expect("guessed");
+    assert_eq!((report.format, report.gets), (Format::OracleGeneral, 3));
+    let url = |number| format!("http://oracle-general.test/{number}");
+    let expected = [(0, 0, url(7), 300), (1_000_000, 0, url(8), 50), (1_000_000, 0, url(7), 300)];
+    assert_eq!(gets(&trace), expected);
+    bytes.truncate(bytes.len() - 1);
+    let (_, report) = read_bytes(&bytes, None).expect("most of it");
+    assert_eq!((report.gets, report.skipped(Skip::Damaged)), (2, 1));
+}
+
+#[test]
 fn a_damaged_table_is_refused_or_ends_early() {
     let mut random = foxy_base::Random::new(3);
     for change in 0..3000 {
@@ -117,6 +152,8 @@ fn files_that_are_no_trace_say_what_would_be_right() {
         (b"time,size\n1,2\n", Some(Format::Csv), "no column url"),
         (b"", Some(Format::Csv), "no column time"),
         (b"PAR1", None, "Parquet"),
+        (b"BZh91AY", None, "bzip2 -dc"),
+        (b"PK\x03\x04rest", None, "unzip -p"),
         (include_bytes!("data/zstd.parquet"), None, "packed with ZSTD"),
     ] {
         let error = read_bytes(bytes, format).expect_err("nothing to read").to_string();
@@ -148,6 +185,8 @@ fn any_format() -> impl Strategy<Value = Option<Format>> {
         Some(Format::Common),
         Some(Format::Csv),
         Some(Format::Parquet),
+        Some(Format::Json),
+        Some(Format::OracleGeneral),
     ])
 }
 

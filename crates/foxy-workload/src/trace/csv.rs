@@ -20,7 +20,8 @@ impl Csv {
         let count = |separator: &u8| header.bytes().filter(|byte| byte == separator).count();
         let separator =
             *b",;\t".iter().rev().max_by_key(|separator| count(separator)).expect("three");
-        let names = split(header.trim_start_matches('\u{feff}'), separator);
+        let names = split(header.trim_start_matches('\u{feff}'), separator)
+            .map_err(|_| ReadError::NoColumn("time"))?;
         let columns = Columns::find(names.iter().map(AsRef::as_ref))?;
         Ok(Self { separator, columns })
     }
@@ -31,7 +32,7 @@ impl Csv {
         line: &str,
         take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,
     ) -> Result<T, Skip> {
-        let fields = split(line, self.separator);
+        let fields = split(line, self.separator)?;
         let optional = |column| {
             let Some(place) = self.columns.place(column) else { return Ok(None) };
             let field: &str = fields.get(place).ok_or(Skip::MissingField)?;
@@ -56,12 +57,12 @@ impl Csv {
     }
 }
 
-/// The fields of a line, without their quotes; a double quote inside stands for one.
-fn split(line: &str, separator: u8) -> Vec<Cow<'_, str>> {
+/// The fields of a line, without their quotes; two quotes inside a field mean a quote.
+fn split(line: &str, separator: u8) -> Result<Vec<Cow<'_, str>>, Skip> {
     let mut fields = Vec::with_capacity(8);
     let mut rest = line;
     loop {
-        let end = end_of_field(rest, separator);
+        let end = end_of_field(rest, separator)?;
         let field = &rest[..end];
         let inner = field.strip_prefix('"').and_then(|field| field.strip_suffix('"'));
         fields.push(match inner {
@@ -71,29 +72,25 @@ fn split(line: &str, separator: u8) -> Vec<Cow<'_, str>> {
         });
         match rest.get(end + 1..) {
             Some(next) => rest = next,
-            None => return fields,
+            None => return Ok(fields),
         }
     }
 }
 
-/// The position of the next separator outside of quotes. A quote without an end is a letter.
-fn end_of_field(text: &str, separator: u8) -> usize {
-    let next = |from: usize| {
-        let bytes = &text.as_bytes()[from..];
-        bytes.iter().position(|&byte| byte == separator).map_or(text.len(), |at| from + at)
-    };
+/// The position of the next separator outside of quotes.
+fn end_of_field(text: &str, separator: u8) -> Result<usize, Skip> {
     if !text.starts_with('"') {
-        return next(0);
+        return Ok(text.bytes().position(|byte| byte == separator).unwrap_or(text.len()));
     }
     let mut quoted = true;
     for (at, byte) in text.bytes().enumerate().skip(1) {
         match byte {
             b'"' => quoted = !quoted,
-            _ if byte == separator && !quoted => return at,
+            _ if byte == separator && !quoted => return Ok(at),
             _ => {}
         }
     }
-    if quoted { next(0) } else { text.len() }
+    if quoted { Err(Skip::OpenQuote) } else { Ok(text.len()) }
 }
 
 /// The meaning of a column.
@@ -202,11 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_costs_no_more_than_its_field() {
-        assert_eq!(split("\"a,b,c", b','), ["\"a", "b", "c"]);
-        assert_eq!(split("\"a,\"\"b\",c", b','), ["a,\"b", "c"]);
-        assert_eq!(split("a,,", b','), ["a", "", ""]);
-        assert_eq!(split("\"", b','), ["\""]);
+    fn quoted_fields_are_split_and_an_open_quote_breaks_the_line() {
+        let split = |line| split(line, b',').map(|fields| fields.join("|"));
+        assert_eq!(split("\"a,\"\"b\",c"), Ok("a,\"b|c".into()));
+        assert_eq!(split("a,,"), Ok("a||".into()));
+        assert_eq!(split("\"a,b,c"), Err(Skip::OpenQuote));
+        assert_eq!(split("\""), Err(Skip::OpenQuote));
     }
 
     #[test]

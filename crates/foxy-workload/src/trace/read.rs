@@ -4,7 +4,7 @@
 use super::csv::Csv;
 use super::report::{Format, ReadError, ReadReport, is_damage};
 use super::skip::Skip;
-use super::{Builder, Trace, access_log, parquet};
+use super::{Builder, Trace, access_log, json_log, oracle_general, parquet};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -13,6 +13,14 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// The format is guessed from this part of the file.
 const HEAD_BYTES: usize = 1 << 16;
+
+/// First bytes, name and unpacking command of compressed files that foxy does not read.
+const OTHER_PACKINGS: [(&[u8], &str, &str); 4] = [
+    (b"PK\x03\x04", "zip", "unzip -p"),
+    (b"BZh", "bzip2", "bzip2 -dc"),
+    (b"\xfd7zXZ\0", "xz", "xz -dc"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc"),
+];
 
 /// Reads the gets of a log. Guesses the format if it is `None`; `progress` receives the number of
 /// finished lines. The report counts unusable lines.
@@ -32,6 +40,11 @@ pub fn read_into(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Trace, ReadReport), ReadError> {
     let plain = Resumed::new(input)?;
+    if let Some((_, name, unpack)) =
+        OTHER_PACKINGS.iter().find(|(magic, ..)| plain.head().starts_with(magic))
+    {
+        return Err(ReadError::OtherPacking { name, unpack });
+    }
     if !plain.head().starts_with(&[0x1f, 0x8b]) {
         return read_unpacked(builder, plain, false, format, progress);
     }
@@ -47,16 +60,14 @@ fn read_unpacked<R: Read>(
 ) -> Result<(Trace, ReadReport), ReadError> {
     let format = format.or_else(|| guess(input.head())).ok_or(ReadError::UnknownFormat)?;
     let mut report = ReadReport::new(format, packed);
-    if format == Format::Parquet {
-        parquet::read(input, &mut builder, &mut report, progress)?;
-    } else {
-        read_lines(
-            BufReader::with_capacity(HEAD_BYTES, input),
-            &mut builder,
-            &mut report,
-            progress,
-        )?;
-    }
+    let buffered = |input| BufReader::with_capacity(HEAD_BYTES, input);
+    match format {
+        Format::Parquet => parquet::read(input, &mut builder, &mut report, progress),
+        Format::OracleGeneral => {
+            oracle_general::read(buffered(input), &mut builder, &mut report, progress)
+        }
+        _ => read_lines(buffered(input), &mut builder, &mut report, progress),
+    }?;
     report.others = builder.others() as u64;
     report.gets -= report.others;
     Ok((builder.finish(), report))
@@ -66,6 +77,7 @@ fn read_unpacked<R: Read>(
 enum Lines {
     Squid,
     Common,
+    Json,
     Header,
     Csv(Csv),
 }
@@ -79,7 +91,8 @@ fn read_lines(
     let mut lines = match report.format {
         Format::Squid => Lines::Squid,
         Format::Common => Lines::Common,
-        Format::Csv | Format::Parquet => Lines::Header,
+        Format::Json => Lines::Json,
+        Format::Csv | Format::Parquet | Format::OracleGeneral => Lines::Header,
     };
     let mut bytes = Vec::new();
     loop {
@@ -87,7 +100,7 @@ fn read_lines(
             Ok(Some(fits)) => fits,
             Ok(None) => break,
             Err(error) if is_damage(&error, report.packed) => {
-                report.count(Err(Skip::Damaged), || error.to_string());
+                report.damaged(&error)?;
                 break;
             }
             Err(error) => return Err(ReadError::Io(error)),
@@ -99,6 +112,7 @@ fn read_lines(
             _ if text.trim_start().is_empty() || text.starts_with('#') => Err(Skip::Blank),
             Lines::Squid => access_log::parse_squid(text).and_then(|entry| builder.add(entry)),
             Lines::Common => access_log::parse_common(text).and_then(|entry| builder.add(entry)),
+            Lines::Json => json_log::parse(text, |entry| builder.add(entry)),
             Lines::Csv(csv) => csv.parse(text, |entry| builder.add(entry)),
             Lines::Header => {
                 lines = Lines::Csv(Csv::new(text)?);
@@ -148,6 +162,9 @@ fn guess(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
     }
+    if oracle_general::is_likely(head) {
+        return Some(Format::OracleGeneral);
+    }
     let text = String::from_utf8_lossy(head);
     let lines: Vec<&str> =
         text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).collect();
@@ -159,16 +176,18 @@ fn guess(head: &[u8]) -> Option<Format> {
 }
 
 fn guess_lines(lines: &[&str]) -> Option<Format> {
-    let fitting = |parse: fn(&str) -> Option<Skip>| {
-        lines.iter().filter(|line| parse(line).is_none_or(|reason| !reason.is_broken())).count()
-    };
-    let squid = fitting(|line| access_log::parse_squid(line).err());
-    let common = fitting(|line| access_log::parse_common(line).err());
-    match (squid, common) {
-        (0, 0) => None,
-        _ if squid >= common => Some(Format::Squid),
-        _ => Some(Format::Common),
-    }
+    type Parse = fn(&str) -> Option<Skip>;
+    let parsers: [(Format, Parse); 3] = [
+        (Format::Common, |line| access_log::parse_common(line).err()),
+        (Format::Json, |line| json_log::parse(line, |_| Ok(())).err()),
+        (Format::Squid, |line| access_log::parse_squid(line).err()),
+    ];
+    let counts = parsers.map(|(format, parse)| {
+        let fits = |line: &&&str| parse(line).is_none_or(|reason| !reason.is_broken());
+        (lines.iter().filter(fits).count(), format)
+    });
+    let (count, format) = counts.into_iter().max_by_key(|(count, _)| *count)?;
+    (count > 0).then_some(format)
 }
 
 /// A reader that can peek at its first bytes.

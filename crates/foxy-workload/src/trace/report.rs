@@ -16,15 +16,21 @@ pub enum Format {
     Csv,
     /// Apache Parquet with columns named as for CSV.
     Parquet,
+    /// foxy's JSON access log.
+    Json,
+    /// The binary traces of libCacheSim.
+    OracleGeneral,
 }
 
 impl Format {
     /// Formats by their names on the command line.
-    pub const NAMES: [(&'static str, Self); 4] = [
+    pub const NAMES: [(&'static str, Self); 6] = [
         ("squid", Self::Squid),
         ("common", Self::Common),
         ("csv", Self::Csv),
         ("parquet", Self::Parquet),
+        ("json", Self::Json),
+        ("oracle-general", Self::OracleGeneral),
     ];
 }
 
@@ -43,11 +49,10 @@ impl FromStr for Format {
         let found = Self::NAMES
             .iter()
             .find(|(name, _)| *name == text || (text == "combined" && *name == "common"));
-        found.map(|(_, format)| *format).ok_or_else(|| {
-            format!(
-                "trace format {text:?} is not known; use squid, common, combined, csv or parquet"
-            )
-        })
+        found
+            .map(|(_, format)| *format)
+            .ok_or_else(|| format!("trace format {text:?} is not known; use squid, common, combined, csv, parquet, json or \
+                 oracle-general"))
     }
 }
 
@@ -62,6 +67,15 @@ pub enum ReadError {
     NoColumn(&'static str),
     /// Not a readable Parquet file; the text is the error of the decoder.
     NotParquet(String),
+    /// The gzip data have an error before their end; the text is the error of the decoder.
+    Corrupt(String),
+    /// Compressed by another program, which `unpack` reverses.
+    OtherPacking {
+        /// Name of the format.
+        name: &'static str,
+        /// The command that writes the content to standard output.
+        unpack: &'static str,
+    },
 }
 
 impl fmt::Display for ReadError {
@@ -70,13 +84,20 @@ impl fmt::Display for ReadError {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::UnknownFormat => f.write_str(
                 "the first lines are of no known format; a Squid access.log, a Common or Combined Log, CSV with a \
-                 header that names time, url and bytes, or Parquet with such columns would be right; if it is one of \
-                 these below lines of something else, name it with --format",
+                 header that names time, url and bytes, Parquet with such columns, foxy's JSON log or oracleGeneral would \
+                 be right; if it is one of these below lines of something else, name it with --format",
             ),
             Self::NoColumn(name) => {
                 write!(f, "there is no column {name}; the header must name at least time, url and bytes")
             }
             Self::NotParquet(error) => write!(f, "this Parquet file cannot be read: {error}"),
+            Self::Corrupt(error) => write!(
+                f,
+                "the gzip data are corrupt ({error}); gzip finds damage only at the end, so earlier lines may be wrong; get the file again"
+            ),
+            Self::OtherPacking { name, unpack } => {
+                write!(f, "this is a {name} file; unpack it first: {unpack} FILE | foxy … -")
+            }
         }
     }
 }
@@ -136,6 +157,16 @@ impl ReadReport {
             .iter()
             .map(|&reason| (reason, self.skipped(reason)))
             .filter(|&(_, count)| count > 0)
+    }
+
+    /// Ends a compressed log. A truncated log counts as damaged, and its lines remain. In corrupt
+    /// data, any line may be wrong.
+    pub(super) fn damaged(&mut self, error: &io::Error) -> Result<(), ReadError> {
+        if error.kind() != io::ErrorKind::UnexpectedEof {
+            return Err(ReadError::Corrupt(error.to_string()));
+        }
+        self.count(Err(Skip::Damaged), || error.to_string());
+        Ok(())
     }
 
     pub(super) fn count(&mut self, outcome: Result<(), Skip>, text: impl FnOnce() -> String) {

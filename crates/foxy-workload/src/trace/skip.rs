@@ -11,6 +11,8 @@ pub enum Skip {
     TooLong,
     /// A field is missing.
     MissingField,
+    /// A quoted field has no closing quote.
+    OpenQuote,
     /// The time has no known format.
     BadTime,
     /// The number of bytes is invalid.
@@ -35,10 +37,11 @@ pub enum Skip {
 
 impl Skip {
     /// All reasons in order of their discriminants.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Blank,
         Self::TooLong,
         Self::MissingField,
+        Self::OpenQuote,
         Self::BadTime,
         Self::BadSize,
         Self::BadStatus,
@@ -56,6 +59,7 @@ impl Skip {
         match self {
             Self::TooLong
             | Self::MissingField
+            | Self::OpenQuote
             | Self::BadTime
             | Self::BadSize
             | Self::BadStatus
@@ -77,6 +81,7 @@ impl fmt::Display for Skip {
             Self::Blank => "blank or comment",
             Self::TooLong => "line too long",
             Self::MissingField => "field missing",
+            Self::OpenQuote => "quote without an end",
             Self::BadTime => "no valid time",
             Self::BadSize => "no valid size",
             Self::BadStatus => "no valid status",

@@ -15,9 +15,9 @@ pub struct Statistics {
     /// Number of origin servers.
     pub sites: u64,
     /// Bytes of all answers.
-    pub bytes: u64,
+    pub bytes: u128,
     /// Bytes of all URLs, each with its last size.
-    pub unique_bytes: u64,
+    pub unique_bytes: u128,
     /// Hits of a cache that never evicts.
     pub infinite: Repeats,
     /// Share of URLs with a single get.
@@ -46,7 +46,8 @@ pub struct Repeats {
 /// The power law of popularity: gets ∝ rank^-alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZipfFit {
-    /// Exponent: a least squares fit of the logarithms, with a point per rank.
+    /// Exponent: a least squares fit of the logarithms, at ranks that are evenly spaced on the
+    /// logarithmic axis. With a point for each rank, the last decade alone would decide.
     pub alpha: f64,
     /// Coefficient of determination.
     pub fit: f64,
@@ -113,15 +114,15 @@ impl Statistics {
 impl Repeats {
     fn of(trace: &Trace) -> Self {
         let mut seen = vec![false; trace.urls()];
-        let (mut gets, mut bytes) = (0, 0u64);
+        let (mut gets, mut bytes) = (0, 0u128);
         for get in &trace.gets {
             if std::mem::replace(&mut seen[get.url as usize], true) {
                 gets += 1;
-                bytes = bytes.saturating_add(get.size);
+                bytes += u128::from(get.size);
             }
         }
         let all = total(trace.gets.iter().map(|get| get.size));
-        Self { gets: share(gets, trace.gets.len() as u64), bytes: share(bytes, all) }
+        Self { gets: share(gets, trace.gets.len() as u64), bytes: wide(bytes) / wide(all.max(1)) }
     }
 }
 
@@ -130,7 +131,7 @@ impl Spread {
         values.sort_unstable();
         let Some(&largest) = values.last() else { return Self::default() };
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
-        let mean = real(total(values.iter().copied())) / real(values.len() as u64);
+        let mean = wide(total(values.iter().copied())) / real(values.len() as u64);
         Self { mean, median: at(50), p90: at(90), p99: at(99), largest }
     }
 }
@@ -141,9 +142,9 @@ fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     if to < 3 {
         return None;
     }
-    let points =
-        || (1..).zip(&counts[..to]).map(|(rank, &count)| (real(rank).ln(), real(count).ln()));
-    let number = real(to as u64);
+    let ranks = log_spaced(to);
+    let points = || ranks.iter().map(|&rank| (real(rank as u64).ln(), real(counts[rank - 1]).ln()));
+    let number = real(ranks.len() as u64);
     let mean_x = points().map(|(x, _)| x).sum::<f64>() / number;
     let mean_y = points().map(|(_, y)| y).sum::<f64>() / number;
     let xx: f64 = points().map(|(x, _)| (x - mean_x).powi(2)).sum();
@@ -153,8 +154,20 @@ fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     Some(ZipfFit { alpha: -xy / xx, fit, from: 1, to })
 }
 
-fn total(values: impl Iterator<Item = u64>) -> u64 {
-    values.fold(0, u64::saturating_add)
+/// Points of the fit in each decade of ranks.
+const RANKS_PER_DECADE: f64 = 20.0;
+
+/// Ranks from 1 to `last`, evenly spaced by their logarithms, without repeats.
+fn log_spaced(last: usize) -> Vec<usize> {
+    let rank = |step: i32| 10f64.powf(f64::from(step) / RANKS_PER_DECADE).round() as usize;
+    let mut ranks: Vec<usize> = (0..).map(rank).take_while(|&rank| rank <= last).collect();
+    ranks.dedup();
+    ranks
+}
+
+/// 2^64 values of 64 bits cannot overflow the sum.
+fn total(values: impl Iterator<Item = u64>) -> u128 {
+    values.map(u128::from).sum()
 }
 
 fn share(part: u64, all: u64) -> f64 {
@@ -163,6 +176,11 @@ fn share(part: u64, all: u64) -> f64 {
 
 #[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
 fn real(number: u64) -> f64 {
+    number as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
+fn wide(number: u128) -> f64 {
     number as f64
 }
 

@@ -118,18 +118,16 @@ fn hits_table(curve: &[Point]) -> Table {
 
 fn measures(found: &Statistics, curve: &[Point]) -> Vec<Record> {
     let counts = [
-        ("gets", found.gets, "count"),
-        ("urls", found.urls, "count"),
-        ("sites", found.sites, "count"),
-        ("clients", found.clients, "count"),
-        ("bytes", found.bytes, "bytes"),
-        ("unique_bytes", found.unique_bytes, "bytes"),
-        ("duration", found.duration, "microseconds"),
+        ("gets", real(found.gets), "count"),
+        ("urls", real(found.urls), "count"),
+        ("sites", real(found.sites), "count"),
+        ("clients", real(found.clients), "count"),
+        ("bytes", found.bytes as f64, "bytes"),
+        ("unique_bytes", found.unique_bytes as f64, "bytes"),
+        ("duration", real(found.duration), "microseconds"),
     ];
-    let mut records: Vec<Record> = counts
-        .iter()
-        .map(|&(name, count, unit)| measure(name, "trace", real(count), unit))
-        .collect();
+    let mut records: Vec<Record> =
+        counts.iter().map(|&(name, count, unit)| measure(name, "trace", count, unit)).collect();
     records.push(measure("urls_asked_for_once", "trace", found.once, "share"));
     if let Some(zipf) = found.zipf {
         records.push(measure("zipf_alpha", "trace", zipf.alpha, "exponent"));

@@ -1,0 +1,99 @@
+//! Reads oracleGeneral, the binary trace format of libCacheSim: records of 24 bytes, little-endian,
+//! without a header. A record has a time (u32, seconds), an object (u64), a size (u32, bytes) and
+//! the index of the object's next request (i64). The format has no clients and no URLs.
+
+use super::Builder;
+use super::report::{ReadError, ReadReport, is_damage};
+use super::skip::{Answer, Entry, Skip};
+use std::io::{self, Read};
+
+const RECORD_BYTES: usize = 24;
+
+/// Every object has a URL on this host, with its number as the path.
+const HOST: &str = "http://oracle-general.test/";
+
+/// No known trace has more requests. The limit tells records from text.
+const MAX_NEXT: i64 = 1 << 40;
+
+/// Records that the guess looks at.
+const GUESSED_RECORDS: usize = 64;
+
+struct RawRecord {
+    seconds: u32,
+    object: u64,
+    size: u32,
+    next: i64,
+}
+
+impl RawRecord {
+    fn of(bytes: [u8; RECORD_BYTES]) -> Self {
+        let four = |at: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+        let eight = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+        Self { seconds: four(0), object: eight(4), size: four(12), next: eight(16).cast_signed() }
+    }
+
+    /// Whether the next request comes after request `index`. Writers use -1 or the largest number
+    /// for the last request of an object.
+    fn is_plausible(&self, index: usize) -> bool {
+        let after = i64::try_from(index).is_ok_and(|index| self.next > index);
+        matches!(self.next, -1 | i64::MAX) || (after && self.next < MAX_NEXT)
+    }
+}
+
+/// Whether the start of a file looks like records in order of time.
+pub(super) fn is_likely(head: &[u8]) -> bool {
+    let (records, _) = head.as_chunks::<RECORD_BYTES>();
+    let records: Vec<_> =
+        records.iter().take(GUESSED_RECORDS).map(|&bytes| RawRecord::of(bytes)).collect();
+    !records.is_empty()
+        && records.is_sorted_by_key(|record| record.seconds)
+        && records.iter().enumerate().all(|(index, record)| record.is_plausible(index))
+}
+
+/// Reads all records. A partial record at the end counts as damage.
+pub(super) fn read(
+    mut input: impl Read,
+    builder: &mut Builder,
+    report: &mut ReadReport,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), ReadError> {
+    let mut bytes = [0; RECORD_BYTES];
+    loop {
+        match fill(&mut input, &mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(RECORD_BYTES) => {}
+            Ok(length) => {
+                report
+                    .count(Err(Skip::Damaged), || format!("{length} bytes after the last record"));
+                return Ok(());
+            }
+            Err(error) if is_damage(&error, report.packed) => {
+                return report.damaged(&error);
+            }
+            Err(error) => return Err(ReadError::Io(error)),
+        }
+        let record = RawRecord::of(bytes);
+        let entry = Entry {
+            time: i64::from(record.seconds) * 1_000_000,
+            client: "",
+            url: &format!("{HOST}{}", record.object),
+            answer: Answer::Whole(record.size.into()),
+        };
+        report.count(builder.add(entry), || format!("object {}", record.object));
+        progress(report.lines);
+    }
+}
+
+/// Reads until `bytes` is full or the input ends. Returns the number of bytes.
+fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match input.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(length) => filled += length,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
