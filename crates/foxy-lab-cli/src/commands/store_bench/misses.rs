@@ -213,33 +213,38 @@ fn written(tally: &MissTally) -> (f64, f64) {
     )
 }
 
+/// The model's verdict for each disk, and below each the verdicts of the engines that ran.
 fn verdicts(disks: &[Disk]) -> String {
     let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
     for disk in disks {
-        let (Some(own), Some(infinite)) =
-            (disk.of(Contender::Webcosm), disk.of(Contender::Infinite))
-        else {
-            continue;
+        let judged = |cell: &&Cell| {
+            let contender = cell.trial.contender;
+            contender == Contender::Webcosm || ENGINES.iter().any(|engine| engine.0 == contender)
         };
-        let (misses, bytes) = disk.against_lru(own);
-        let (floor, _) = disk.against_lru(infinite);
-        let word = if misses <= MISSES && bytes <= 1.0 {
-            "reached"
-        } else if floor > MISSES && bytes <= 1.0 {
-            "not possible: a cache that never evicts misses more"
-        } else {
-            "not reached"
-        };
-        let gap = misses::gap_closed(&own.tally, disk.lru(), &disk.oracles());
-        let gap = gap
-            .map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
         let MissTrial { workload, percent, .. } = disk.trial();
-        text.push_str(&format!(
-            "  {} at {percent} %: {misses:.3} / {bytes:.3}{gap}: {word}\n",
-            workload.name
-        ));
+        for cell in disk.cells.iter().filter(judged) {
+            let verdict = verdict(disk, cell);
+            let name = cell.name;
+            text.push_str(&format!("  {} at {percent} %, {name}: {verdict}\n", workload.name));
+        }
     }
     text
+}
+
+fn verdict(disk: &Disk, cell: &Cell) -> String {
+    let (misses, bytes) = disk.against_lru(cell);
+    let floor = disk.of(Contender::Infinite).map_or(0.0, |cell| disk.against_lru(cell).0);
+    let word = if misses <= MISSES && bytes <= 1.0 {
+        "reached"
+    } else if floor > MISSES && bytes <= 1.0 {
+        "not possible: a cache that never evicts misses more"
+    } else {
+        "not reached"
+    };
+    let gap = misses::gap_closed(&cell.tally, disk.lru(), &disk.oracles());
+    let gap =
+        gap.map_or_else(String::new, |gap| format!(", {:.0} % of the gap to Belady", gap * 100.0));
+    format!("{misses:.3} / {bytes:.3}{gap}: {word}")
 }
 
 fn measures(disk: &Disk) -> Vec<Measure> {
