@@ -59,7 +59,8 @@ settings! {
     /// Rule that chooses the object to evict when the disk is full. `stream-packetizer` and the
     /// schemes with one file per object use this rule. Other schemes have their own rule. foxy does
     /// not start if you set a policy that no store uses.
-    policy: defaulted PolicyName = "policy" flag "policy", Policy, Fixed("lru");
+    policy: defaulted PolicyName = "policy" flag "policy", Policy,
+    Nothing("stores that need a policy use lru");
 
     /// How foxy reads and writes the disk.
     device: given &'static str = "device" flag "device", choice(&[
