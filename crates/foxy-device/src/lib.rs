@@ -32,8 +32,8 @@ pub use io::{
 };
 pub use locked_file::{BlockDevice, FileFault, LockedFile};
 pub use mechanical::{
-    AccessTimes, Calibration, DiskProfile, Mechanical, MechanicalCounts, MetadataMode, RequestKind,
-    Scheduling, ServiceRecord, SystemProfile, calibrate,
+    AccessTimes, Calibration, DiskProfile, Mechanical, MechanicalCounts, MetadataMode, RawDisk,
+    RequestKind, Scheduling, ServiceRecord, SystemProfile, calibrate,
 };
 pub use memory::{CrashPolicy, Memory};
 pub use open_file::FileKind;

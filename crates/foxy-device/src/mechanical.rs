@@ -37,11 +37,13 @@ mod naming;
 mod operations;
 mod pages;
 mod profile;
+mod raw_disk;
 mod spindle;
 
 pub use calibration::{Calibration, CalibrationLine, calibrate};
 pub use counts::{MechanicalCounts, RequestKind, ServiceRecord};
 pub use profile::{AccessTimes, DiskProfile, MetadataMode, SECTOR, Scheduling, SystemProfile};
+pub use raw_disk::RawDisk;
 
 use crate::io::{Device, IoDone, IoError, IoId, IoOp, StorePath};
 use crate::memory::{FileNumber, Memory};

@@ -1,15 +1,13 @@
 //! Measures the disk model and checks that each value is in its expected range. Experiments use the
 //! model only after this check (requirement R3).
 
-use super::geometry::Geometry;
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
-use super::spindle::{DiskRequest, Spindle};
+use super::raw_disk::RawDisk;
 use super::{Mechanical, RequestKind};
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoId, IoOp, StorePath};
 use foxy_base::{Instant, Random};
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Number of random requests, chosen so that the error of the mean is below 0.1 ms.
@@ -126,14 +124,12 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
 /// waits for the previous request.
 fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     let mut random = Random::new(seed);
-    let mut spindle = Spindle::new(0, profile, Arc::new(Geometry::new(profile)), random.next_u64());
-    let sectors = bytes / SECTOR;
+    let mut disk = RawDisk::new(profile, random.next_u64());
     let mut now = Instant::ZERO;
-    for id in 1..=RANDOM_REQUESTS {
-        let address = random.below(profile.sectors() - sectors);
-        spindle.push(DiskRequest { id, kind: RequestKind::Read, address, sectors, arrival: now });
-        now = spindle.finish().map_or(now, |(_, record)| record.finish);
-        spindle.resume();
+    for _ in 0..RANDOM_REQUESTS {
+        let address = random.below(profile.sectors() - bytes / SECTOR);
+        disk.submit(RequestKind::Read, address * SECTOR, bytes, now);
+        now = disk.finish().map_or(now, |(_, record)| record.finish);
     }
     now.since(Instant::ZERO) / u32::try_from(RANDOM_REQUESTS).unwrap_or(u32::MAX)
 }

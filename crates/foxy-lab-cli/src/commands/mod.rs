@@ -2,6 +2,7 @@
 
 pub mod collector;
 pub mod compare;
+pub mod disk;
 pub mod figure;
 pub mod leap;
 pub mod load;
@@ -18,6 +19,7 @@ use foxy_cli::Entry;
 
 /// The lab's commands, in the order in which `foxy --help` lists them.
 pub const COMMANDS: &[Entry] = &[
+    Entry { command: disk::command, run: disk::run },
     Entry { command: figure::command, run: figure::run },
     Entry { command: leap::command, run: leap::run },
     Entry { command: collector::command, run: collector::run },

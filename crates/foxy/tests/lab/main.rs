@@ -5,6 +5,7 @@ mod support;
 
 mod collector;
 mod compare;
+mod disk;
 mod figure;
 mod figure_measured;
 mod lab_commands;
