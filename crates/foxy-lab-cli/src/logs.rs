@@ -58,8 +58,10 @@ fn read_of(
 }
 
 pub fn format() -> Arg {
-    option("format", "FORMAT", "Format of the log: squid, common, combined, csv, parquet, json or oracle-general [default: guessed from the content]")
-        .value_parser(value_parser!(Format))
+    const HELP: &str = "\
+Format of the log: squid, common, combined, csv, parquet, json or oracle-general [default: guessed \
+from the content]";
+    option("format", "FORMAT", HELP).value_parser(value_parser!(Format))
 }
 
 /// Reads a log file, or standard input for `-`. Fails if the log contains no GET request. Errors

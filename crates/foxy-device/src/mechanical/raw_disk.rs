@@ -23,8 +23,8 @@ impl RawDisk {
         Self { spindle: Spindle::new(0, profile, geometry, seed), last_request: 0 }
     }
 
-    /// Queues a request for `bytes` bytes at `offset`, and returns its number. Partial sectors count
-    /// as whole sectors. The request must lie within the profile's capacity.
+    /// Queues a request for `bytes` bytes at `offset`, and returns its number. Partial sectors
+    /// count as whole sectors. The request must lie within the profile's capacity.
     pub fn submit(&mut self, kind: RequestKind, offset: u64, bytes: u64, arrival: Instant) -> u64 {
         self.last_request += 1;
         let id = self.last_request;

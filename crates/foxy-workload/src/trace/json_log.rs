@@ -51,7 +51,11 @@ mod tests {
 
     #[test]
     fn json_lines_are_gets_or_have_a_reason() {
-        let line = r#"{"time":"2001-09-09T01:46:40.250Z","elapsed_us":5,"client":"10.0.0.7","result":"TCP_MISS","cut":null,"status":200,"bytes":300,"body_bytes":100,"method":"GET","url":"http://a.test/\u00e9","referer":null}"#;
+        let line = concat!(
+            r#"{"time":"2001-09-09T01:46:40.250Z","elapsed_us":5,"client":"10.0.0.7","cut":null,"#,
+            r#""status":200,"bytes":300,"body_bytes":100,"method":"GET","#,
+            r#""url":"http://a.test/\u00e9","referer":null}"#
+        );
         let (time, client) = (1_000_000_000_250_000, "10.0.0.7".to_owned());
         let expected = (time, client, "http://a.test/é".to_owned(), Answer::Whole(100));
         assert_eq!(parsed(line), Ok(expected));

@@ -49,10 +49,12 @@ impl FromStr for Format {
         let found = Self::NAMES
             .iter()
             .find(|(name, _)| *name == text || (text == "combined" && *name == "common"));
-        found
-            .map(|(_, format)| *format)
-            .ok_or_else(|| format!("trace format {text:?} is not known; use squid, common, combined, csv, parquet, json or \
-                 oracle-general"))
+        found.map(|(_, format)| *format).ok_or_else(|| {
+            format!(
+                "trace format {text:?} is not known; use squid, common, combined, csv, parquet, \
+                 json or oracle-general"
+            )
+        })
     }
 }
 
@@ -83,17 +85,22 @@ impl fmt::Display for ReadError {
         match self {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::UnknownFormat => f.write_str(
-                "the first lines are of no known format; a Squid access.log, a Common or Combined Log, CSV with a \
-                 header that names time, url and bytes, Parquet with such columns, foxy's JSON log or oracleGeneral would \
-                 be right; if it is one of these below lines of something else, name it with --format",
+                "the first lines are of no known format; a Squid access.log, a Common or Combined \
+                 Log, CSV with a header that names time, url and bytes, Parquet with such columns, \
+                 foxy's JSON log or oracleGeneral would be right; if it is one of these below \
+                 lines of something else, name it with --format",
             ),
             Self::NoColumn(name) => {
-                write!(f, "there is no column {name}; the header must name at least time, url and bytes")
+                write!(
+                    f,
+                    "there is no column {name}; the header must name at least time, url and bytes"
+                )
             }
             Self::NotParquet(error) => write!(f, "this Parquet file cannot be read: {error}"),
             Self::Corrupt(error) => write!(
                 f,
-                "the gzip data are corrupt ({error}); gzip finds damage only at the end, so earlier lines may be wrong; get the file again"
+                "the gzip data are corrupt ({error}); gzip finds damage only at the end, so \
+                 earlier lines may be wrong; get the file again"
             ),
             Self::OtherPacking { name, unpack } => {
                 write!(f, "this is a {name} file; unpack it first: {unpack} FILE | foxy … -")

@@ -36,8 +36,8 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// Starts the disk with an empty, sparse file without a name in the folder `backing`. Model time
-    /// is real time multiplied by `factor`.
+    /// Starts the disk with an empty, sparse file without a name in the folder `backing`. Model
+    /// time is real time multiplied by `factor`.
     pub fn start(
         profile: &DiskProfile,
         seed: u64,
@@ -49,7 +49,7 @@ impl Arm {
         let (jobs, received) = channel();
         let model_clock = ModelClock { began: clock::monotonic(), factor };
         let disk = RawDisk::new(profile, seed);
-        let work = Work { disk, clock: model_clock, content, waiting: HashMap::new() };
+        let work = DiskThread { disk, clock: model_clock, content, waiting: HashMap::new() };
         let thread = std::thread::Builder::new().name("disk".into());
         let thread = thread.spawn(move || work.run(&received))?;
         Ok(Self { jobs, thread })
@@ -84,14 +84,14 @@ impl ModelClock {
     }
 }
 
-struct Work {
+struct DiskThread {
     disk: RawDisk,
     clock: ModelClock,
     content: File,
     waiting: HashMap<u64, DiskJob>,
 }
 
-impl Work {
+impl DiskThread {
     fn run(mut self, jobs: &Receiver<DiskJob>) -> MechanicalCounts {
         loop {
             let next = match self.disk.next_finish() {

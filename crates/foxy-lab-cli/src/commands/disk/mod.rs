@@ -21,12 +21,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 const SERVE: &str = "\
-Serve disks that are as slow as a mechanical disk. Each disk is a file in MOUNTPOINT, a FUSE mount. \
-Reads and writes of the file take the time of the modelled disk: its queue, seeks, rotation and \
+Serve disks that are as slow as a mechanical disk. Each disk is a file in MOUNTPOINT, a FUSE \
+mount. Reads and writes of the file take the time of the modelled disk: its queue, seeks, rotation and \
 transfer. A loop device and a file system on top then meet this disk, and so does every program.
 
-With --time 10x the disk runs ten times as fast as the model. Compare only programs that ran at the \
-same factor. The content is in a file without a name in the system's temporary folder, or in \
+With --time 10x the disk runs ten times as fast as the model. Compare only programs that ran at \
+the same factor. The content is in a file without a name in the system's temporary folder, or in \
 --backing; its own disk must be faster than the model.
 
   foxy disk serve /mnt/model --time 10x
