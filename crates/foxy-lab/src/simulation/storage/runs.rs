@@ -8,6 +8,8 @@ use super::sizing::{self, FLUSH_AFTER, FewerBuffers, waiting_bytes};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory};
 use foxy_schemes::{SchemeName, SchemeSettings, UfsMapping};
+use foxy_store::layout::PAGE;
+use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::statistics::StoreStatistics;
 use foxy_store::status::{OpenStoreError, StoreStatus};
 use foxy_store::{Observer, Recovery, StoreSettings};
@@ -140,7 +142,10 @@ pub fn run_at_once(
     place: Place,
     watch: &Watch,
 ) -> Result<RunResult, RunError> {
-    let setup = setup(plan, at_once, operations)?;
+    let mut setup = setup(plan, at_once, operations)?;
+    if let Place::Model(profile) = &place {
+        shrink_to(&mut setup, profile.room());
+    }
     let fewer_buffers = sizing::fewer_buffers(plan.scheme, &setup.settings);
     let list = &operations.list;
     let keeps_content = !matches!(place, Place::Null);
@@ -169,6 +174,17 @@ pub fn run_at_once(
         return Err(RunError::FellShort(shortfall));
     }
     Ok(RunResult { gets: operations.gets, fewer_buffers, ..result })
+}
+
+/// Limits the spare room of a store that takes its whole size at once, so that the file fits on a
+/// modelled disk with `room` bytes. A sixteenth stays for directories and for cylinder groups that
+/// are not quite full. The operations decide the size of all other stores.
+fn shrink_to(setup: &mut StoreSetup, room: u64) {
+    let settings = &mut setup.settings.store;
+    let room = room - room / 16;
+    if !sizing::has_utilization(setup.scheme) && !setup.scheme.row().grows() {
+        settings.size = settings.size.min(room / PAGE as u64 * PAGE as u64).max(MINIMUM_SIZE);
+    }
 }
 
 /// Checks that a store in one file has room on a modelled disk.

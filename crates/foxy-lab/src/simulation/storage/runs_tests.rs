@@ -111,6 +111,17 @@ fn a_store_that_does_not_fit_the_modelled_disk_is_refused_before_the_run() {
 }
 
 #[test]
+fn a_store_of_the_default_scheme_shrinks_to_the_modelled_disk() {
+    let profile = paper_disk(0.001);
+    let operations = Operations { disk: profile.capacity(), ..stream() };
+    assert!(settings(&plan("webcosm"), &operations).store.size > profile.room());
+    let place = Place::Model(Box::new(profile));
+    let result = run(&plan("webcosm"), &operations, place, &Watch::default());
+    let outcome = result.unwrap_or_else(|error| panic!("{error}")).outcome;
+    assert!(outcome.found > 50 && !outcome.disk_full, "{outcome:?}");
+}
+
+#[test]
 fn a_store_that_skips_its_work_gives_no_result() {
     let operations = stream();
     let none = plan("null");
