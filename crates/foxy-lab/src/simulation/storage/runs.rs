@@ -182,7 +182,7 @@ pub fn run_at_once(
 fn shrink_to(setup: &mut StoreSetup, room: u64) {
     let settings = &mut setup.settings.store;
     let room = room - room / 16;
-    if !sizing::has_utilization(setup.scheme) && !setup.scheme.row().grows() {
+    if !setup.scheme.row().has_utilization() && !setup.scheme.row().grows() {
         settings.size = settings.size.min(room / PAGE as u64 * PAGE as u64).max(MINIMUM_SIZE);
     }
 }
