@@ -1,5 +1,5 @@
-//! Many schedules over a range of seeds, on as many threads as asked; the first failure of a scheme
-//! is shrunk.
+//! Runs many random schedules against one scheme, on several threads. Shrinks the first failure to
+//! a small script.
 
 use crate::generate;
 use crate::run::{self, Failure};
@@ -12,38 +12,38 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What to try.
+/// The schedules to run against a scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct Campaign {
-    /// The first seed; schedule n has seed `first_seed + n`.
+    /// Seed of the first schedule. Schedule n, counted from 0, has the seed `first_seed + n`.
     pub first_seed: u64,
-    /// How many schedules.
+    /// Number of schedules.
     pub schedules: u64,
-    /// On how many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// What came of a campaign against one scheme.
+/// The result of a campaign against one scheme.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Schedules run; fewer than asked only when one failed.
+    /// Number of schedules that ran. It is below [`Campaign::schedules`] only after a failure.
     pub schedules: u64,
-    /// What happened in them.
+    /// Counts of the events in these schedules.
     pub tally: Tally,
-    /// The failure with the lowest seed that was found, shrunk.
+    /// The failure with the lowest seed among those found, after shrinking.
     pub found: Option<Found>,
 }
 
-/// A failing schedule.
+/// A failing schedule, after shrinking.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The seed it came from.
+    /// Seed of the original schedule.
     pub seed: u64,
-    /// How many steps it had.
+    /// Number of steps in the original schedule.
     pub steps: usize,
-    /// What is left of it.
+    /// The shrunk script.
     pub script: Script,
-    /// How that fails.
+    /// The failure of the shrunk script.
     pub failure: Failure,
 }
 
@@ -62,8 +62,8 @@ impl fmt::Display for Found {
 }
 
 impl Campaign {
-    /// Runs the schedules until all are done or one fails. `progress` is told now and then how many
-    /// are done.
+    /// Runs the schedules until all are done or one fails. Calls `progress` with the number of
+    /// schedules started, after every 1000.
     pub fn against(&self, subject: &Subject, progress: &(dyn Fn(u64) + Sync)) -> Findings {
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
@@ -110,8 +110,8 @@ impl Campaign {
     }
 }
 
-/// Seeds with which each smaller script is tried: what a disk does with a script that lost a step
-/// is another story.
+/// Number of seeds for each smaller script. A script without one of its steps draws other random
+/// faults, so it may fail only with another seed.
 const SEEDS_TRIED: u64 = 12;
 
 fn shrunk(subject: &Subject, seed: u64, failure: Failure) -> Found {

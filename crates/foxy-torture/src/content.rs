@@ -1,27 +1,28 @@
-//! Keys and records as functions of small numbers, so that a script can name them and every byte
-//! can be checked. Not a workload: sizes and popularity are the script's business.
+//! Makes keys and records from small numbers, so that scripts can name records and the model can
+//! check every byte.
 
 use bytes::Bytes;
 use foxy_base::Random;
 use foxy_base::random::split_mix;
 use foxy_store::{Key, Record};
 
-/// Bytes at the start of every head: key, version and size as little-endian numbers.
+/// Size in bytes of the name at the start of every head: key, version and size as little-endian
+/// numbers.
 const NAME_LENGTH: usize = 16;
 
-/// What a script calls a record: which key, which of its versions, how many bytes of body.
+/// The name of a record in scripts: key, version and body size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordName {
-    /// The key's number.
+    /// Number of the key.
     pub key: u32,
-    /// Unique among the puts of one key.
+    /// Number of the version, unique among the puts of the key.
     pub version: u32,
-    /// Bytes of body.
+    /// Body size in bytes.
     pub size: u32,
 }
 
-/// The store's key for a key number. Keys 2n and 2n+1 share their first half, so that a scheme
-/// which compares only a part of the key is found out.
+/// Returns the store's key for a key number. Keys 2n and 2n+1 share their first half, to expose a
+/// scheme that compares only a part of the key.
 pub fn key(number: u32) -> Key {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mixed(u64::from(number / 2)).to_le_bytes());
@@ -29,8 +30,8 @@ pub fn key(number: u32) -> Key {
     Key(bytes)
 }
 
-/// The record of a name. Bodies of different names differ in nearly every byte; heads vary in
-/// length.
+/// Returns the record of a name. Bodies of different names differ in nearly every byte. The head's
+/// length depends on the name.
 pub fn record(name: RecordName) -> Record {
     let mut random = Random::new(mixed(u64::from(name.key) << 32 | u64::from(name.version)));
     let mut head = vec![0; NAME_LENGTH + usize::try_from(random.below(48)).unwrap_or(0)];
@@ -44,7 +45,7 @@ pub fn record(name: RecordName) -> Record {
     Record { head: Bytes::from(head), body: Bytes::from(body) }
 }
 
-/// Which name a record is byte for byte, if any.
+/// Returns the name whose record equals `found` in every byte, or `None`.
 pub fn identify(found: &Record) -> Option<RecordName> {
     let number = |at: usize| {
         let bytes = found.head.get(at..at + 4)?;

@@ -1,7 +1,7 @@
-//! The disk under torture: files in memory, virtual time, and every liberty that a real disk takes.
-//! It carries out what it was asked at any moment between submission and completion, finishes in
-//! any order, and when the process dies it keeps, loses or tears whatever was not made durable. It
-//! is never kinder than `foxy_device::io` promises.
+//! The simulated disk of the torture tests: files in memory, and virtual time. It behaves as badly
+//! as `foxy_device::io` permits. It carries out an operation at any moment before its completion,
+//! and completes operations in any order. When the process dies, it keeps, loses or tears writes
+//! that are not durable.
 
 use crate::files::Files;
 use crate::pending::{Covered, Finished, Work, Written};
@@ -11,7 +11,7 @@ use foxy_device::{Device, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutpu
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// A device in virtual time that outlives the processes using it.
+/// A simulated disk in virtual time. It outlives the simulated processes that use it.
 #[derive(Debug)]
 pub struct Disk {
     files: Files,
@@ -20,13 +20,13 @@ pub struct Disk {
     submissions: u64,
     random: Random,
     faults: Faults,
-    /// How likely it is, at each operation, that the system writes a file back unasked. On some
-    /// disks it never does.
+    /// Probability per operation that the system writes a file back without a sync. It is 0 on some
+    /// disks.
     write_back: f64,
 }
 
 impl Disk {
-    /// An empty disk whose every whim follows from `seed`.
+    /// Makes an empty disk. `seed` decides all its random behaviour.
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let write_back = [0.0, 0.0, 0.03, 0.2][usize::try_from(random.below(4)).unwrap_or(0)];
@@ -41,18 +41,18 @@ impl Disk {
         }
     }
 
-    /// How often operations go wrong from here on.
+    /// Sets the probability of faults for the following operations.
     pub const fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
     }
 
-    /// Bytes in all files.
+    /// Returns the total size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.bytes()
     }
 
-    /// Reads past the order of operations what a file holds now; `None` when that is less, or the
-    /// disk is in a mood to fail.
+    /// Reads the current content of a file at once, ahead of operations in flight. Returns `None`
+    /// if the file has fewer bytes, or for an injected fault.
     pub fn read_now(&mut self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.random.chance(f64::from(self.faults.errors) / 1000.0) {
             return None;
@@ -64,8 +64,8 @@ impl Disk {
         (count == length).then_some(buffer)
     }
 
-    /// The process ends: operations in flight happen, happen in part or do not happen, and no file
-    /// is open any more. When the power fails too, so ends everything that was not made durable.
+    /// Ends the process: operations in flight take effect, take effect partly, or do not. All files
+    /// close. A power failure also destroys content that is not durable.
     pub fn die(&mut self, death: Death) {
         for work in std::mem::take(&mut self.pending).into_values() {
             match work {
@@ -86,7 +86,7 @@ impl Disk {
         }
     }
 
-    /// The writes that a sync submitted now answers for.
+    /// Returns the writes that a sync submitted now must make durable.
     fn coverage(&self, op: &IoOp) -> Option<Covered> {
         let IoOp::Sync { file } = op else { return None };
         let inode = *self.open.get(file)?;
@@ -198,7 +198,7 @@ impl Disk {
         self.files.has_parent(path).then_some(()).ok_or(IoError::NotFound)
     }
 
-    /// An error or a short count; a failed write may have happened all the same, wholly or in part.
+    /// Reports an error or a short count. A failed write may still take effect, wholly or partly.
     fn fail(&mut self, id: IoId, op: IoOp) -> Finished {
         match op {
             IoOp::Write { file, offset, buffer } => {

@@ -1,4 +1,5 @@
-//! Tests of the disk as a device: every operation is answered once, and it is deterministic.
+//! Tests that the simulated disk answers every operation once, and that its behaviour depends only
+//! on the seed.
 
 use super::*;
 use foxy_device::StorePath;

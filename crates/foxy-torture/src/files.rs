@@ -1,24 +1,24 @@
-//! The files of the disk under torture: what a reader sees now, and what a power failure would
-//! leave of it. It knows no operations and no time.
+//! The files of the simulated disk: their current content, and the content after a power failure.
+//! This module knows no operations and no time.
 //!
-//! A write is volatile until a sync that began after its completion; a new name until its file is
-//! synced. A name that was removed or made anew comes back with its durable content at the next
-//! power failure, or never.
+//! A write is volatile until a sync that starts after the write completed. A new file name is
+//! volatile until a sync of its file. After a power failure, a removed or replaced name may come
+//! back with its durable content.
 
 use foxy_base::Random;
 use foxy_device::DirectoryEntry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a power failure keeps or loses at once, in bytes.
+/// Size in bytes of a sector. A power failure keeps or loses a sector as a whole.
 const SECTOR: usize = 512;
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
     current: Vec<u8>,
     durable: Vec<u8>,
-    /// Whether it has a name at all.
+    /// Whether the file still has a name.
     linked: bool,
-    /// Whether the name survives a power failure for certain.
+    /// Whether the name certainly survives a power failure.
     named: bool,
     unsynced: BTreeMap<u64, UnsyncedFile>,
 }
@@ -28,11 +28,12 @@ struct UnsyncedFile {
     offset: usize,
     bytes: Vec<u8>,
     completed: bool,
-    /// A sync of it failed: the system has dropped it, and no later sync makes it durable.
+    /// Whether a sync of this write failed. The system then drops the write, so no later sync makes
+    /// it durable.
     given_up: bool,
 }
 
-/// Directories and files by name.
+/// All directories and files by name.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     names: BTreeMap<String, u64>,
@@ -69,8 +70,8 @@ impl Files {
         self.directories.insert(path.to_owned());
     }
 
-    /// A file of zeros under that name. A durable one of the same name may come back when the power
-    /// fails.
+    /// Creates a file of `size` zeros. Replaces an earlier file of that name, which may come back
+    /// after a power failure if it was durable.
     pub(crate) fn create(&mut self, path: &str, size: usize) -> u64 {
         self.unlink(path);
         self.next_inode += 1;
@@ -86,7 +87,8 @@ impl Files {
         self.next_inode
     }
 
-    /// Takes a name away; the file lives on for whoever has it open. False when there is none.
+    /// Removes a name. Processes with the file open can still use it. Returns whether the name
+    /// existed.
     pub(crate) fn unlink(&mut self, path: &str) -> bool {
         let Some(number) = self.names.remove(path) else { return false };
         if let Some(inode) = self.inodes.get_mut(&number) {
@@ -120,7 +122,7 @@ impl Files {
         entries
     }
 
-    /// Fills `out` from the file; returns how many bytes there were.
+    /// Fills `out` from the file. Returns the number of bytes read.
     pub(crate) fn read(&self, inode: u64, offset: u64, out: &mut [u8]) -> usize {
         let Some(file) = self.inodes.get(&inode) else { return 0 };
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(file.current.len());
@@ -129,7 +131,7 @@ impl Files {
         count
     }
 
-    /// A volatile write; returns its number within the disk.
+    /// Makes a volatile write. Returns the number of the write, unique on the disk.
     pub(crate) fn write(&mut self, inode: u64, offset: u64, bytes: &[u8]) -> u64 {
         self.next_write += 1;
         let Some(file) = self.inodes.get_mut(&inode) else { return self.next_write };
@@ -145,7 +147,7 @@ impl Files {
         self.next_write
     }
 
-    /// The write's completion has reached the process.
+    /// Records that the process has received the completion of the write.
     pub(crate) fn complete(&mut self, inode: u64, write: u64) {
         let file = self.inodes.get_mut(&inode);
         if let Some(unsynced) = file.and_then(|file| file.unsynced.get_mut(&write)) {
@@ -153,7 +155,7 @@ impl Files {
         }
     }
 
-    /// The writes a sync that begins now must make durable.
+    /// Returns the writes that a sync starting now must make durable.
     pub(crate) fn completed_writes(&self, inode: u64) -> Vec<u64> {
         let Some(file) = self.inodes.get(&inode) else { return Vec::new() };
         file.unsynced
@@ -178,7 +180,8 @@ impl Files {
         }
     }
 
-    /// The system writes one file back of its own accord, as it does after a while.
+    /// Makes the writes of a random file durable without a sync, as operating systems do after some
+    /// time.
     pub(crate) fn write_back(&mut self, random: &mut Random) {
         let which = random.below(self.inodes.len() as u64);
         let number =
@@ -198,7 +201,7 @@ impl Files {
         }
     }
 
-    /// No process has anything open any more.
+    /// Drops files without a name, because no process has them open any more.
     pub(crate) fn forget_unlinked(&mut self) {
         self.inodes.retain(|_, inode| inode.linked);
     }
@@ -233,8 +236,8 @@ impl Files {
 }
 
 impl UnsyncedFile {
-    /// The cache holds the newest bytes of a place only: where `newer` lies on this write, this one
-    /// is no more.
+    /// Replaces the bytes that `newer` overwrites, because the system's cache keeps only the newest
+    /// bytes.
     fn overlay(&mut self, newer: &Self) {
         let start = self.offset.max(newer.offset);
         let end = (self.offset + self.bytes.len()).min(newer.offset + newer.bytes.len());
@@ -246,7 +249,7 @@ impl UnsyncedFile {
 }
 
 impl Inode {
-    /// Each unsynced write is kept, lost, or torn at sector boundaries.
+    /// Keeps, loses, or tears each unsynced write. A torn write loses some of its sectors.
     fn lose_volatile(&mut self, random: &mut Random) {
         if !self.named && random.chance(0.3) {
             let kept = random.below(self.durable.len() as u64 + 1);

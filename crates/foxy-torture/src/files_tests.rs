@@ -1,9 +1,10 @@
-//! Tests of what survives a power failure, each over many seeds: what may happen does, what must
-//! not never does.
+//! Tests which content survives a power failure. With many seeds, every permitted result must
+//! occur, and no other.
 
 use super::*;
 
-/// Builds files with `build`, fails the power, and gives what `look` sees, for a hundred seeds.
+/// For each of a hundred seeds, builds files and fails the power. Returns all different results of
+/// `look`.
 fn fates<T: Ord>(build: impl Fn(&mut Files), look: impl Fn(&Files) -> T) -> BTreeSet<T> {
     let fate = |seed| {
         let mut files = Files::default();

@@ -1,11 +1,12 @@
-//! Random schedules. The same seed gives the same script on every machine. What they mean is
-//! `run`'s business.
+//! Generates random schedules. A seed gives the same script on every machine. `run` carries scripts
+//! out.
 
 use crate::content::RecordName;
 use crate::script::{Death, Faults, Script, Step};
 use foxy_base::Random;
 
-/// What kind of trouble a schedule is about; drawn first, so that each kind gets its share.
+/// The kind of a schedule: number of keys, sizes and faults. It is drawn first, so that each kind
+/// occurs often enough.
 #[derive(Clone, Copy, Debug)]
 struct Mood {
     keys: u64,
@@ -15,8 +16,8 @@ struct Mood {
     eager: bool,
 }
 
-/// A schedule for `scheme`, wholly decided by `seed`. `capacity` is the store's size in bytes: now
-/// and then a record is larger than that, and the longer schedules fill it more than once.
+/// Generates a schedule for `scheme` from `seed`. `capacity` is the size of the store in bytes.
+/// Some records are larger than the store, and long schedules fill the store more than once.
 pub fn script(scheme: &str, capacity: u64, seed: u64) -> Script {
     let mut random = Random::new(seed);
     let mood = Mood::draw(&mut random, capacity);
@@ -93,7 +94,8 @@ impl Writer {
         self.steps.push(Step::Put(RecordName { key, version: self.versions, size }));
     }
 
-    /// A crash, now and then one more while the store recovers, and a look at every key.
+    /// Adds a crash and sometimes a second crash during recovery. Then usually gets and looks up
+    /// every key.
     fn end_of_life(&mut self) {
         self.crash();
         if self.random.chance(0.4) {
@@ -113,7 +115,7 @@ impl Writer {
         }
     }
 
-    /// Mostly, the store has time to open before anything is asked.
+    /// Usually lets the store finish opening before the first request.
     fn recover(&mut self) {
         if self.random.chance(0.85) {
             self.steps.push(Step::Settle);

@@ -1,6 +1,6 @@
-//! Deterministic simulation tests of the store: random schedules of requests, completions, faults
-//! and crashes, run on a modelled disk in virtual time and judged by a model of the contract.
-//! Failures shrink to a script. Nothing depends on this crate, and it knows no HTTP.
+//! Deterministic simulation tests of the store. Random schedules of requests, completions, faults
+//! and crashes run on a simulated disk in virtual time. A model of the store's contract checks
+//! every answer. A failing schedule shrinks to a small script. No crate depends on this crate.
 
 pub mod campaign;
 pub mod canary;

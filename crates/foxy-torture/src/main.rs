@@ -1,5 +1,5 @@
-//! `foxy-torture`: runs many schedules against the schemes, or replays one script. Exit code 1 when
-//! a promise was broken, 2 for arguments it cannot use.
+//! The program `foxy-torture`: runs many random schedules against the schemes, or replays one
+//! script. It exits with 1 for a broken promise, and with 2 for unusable arguments.
 
 use clap::Parser;
 use foxy_base::clock;
@@ -16,22 +16,22 @@ use std::process::ExitCode;
 /// Tortures the store: random schedules of requests, disk faults and crashes in virtual time.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Schedules in all, shared evenly among the schemes.
+    /// Total number of schedules, shared evenly among the schemes.
     #[arg(long, default_value_t = 10_000)]
     schedules: u64,
-    /// The first seed.
+    /// Seed of the first schedule.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only this scheme; may be given more than once. All schemes of the store without it.
+    /// Scheme to test, repeatable; default: all schemes of the store.
     #[arg(long)]
     scheme: Vec<String>,
-    /// Threads; as many as the machine has cores without it.
+    /// Number of threads; default: the number of cores.
     #[arg(long)]
     threads: Option<usize>,
-    /// Where to write run records, one JSON object a line.
+    /// File for run records, one JSON object per line.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Runs this script instead and says all that happens.
+    /// Replay this script instead, and print every event.
     #[arg(long)]
     replay: Option<PathBuf>,
 }

@@ -1,14 +1,16 @@
-//! What a store may answer, derived from `foxy_store::contract` alone: it knows no scheme and no
-//! disk.
+//! A model of the answers that a store may give. It follows from `foxy_store::contract` alone, and
+//! knows no scheme and no disk.
 //!
-//! Requests of one key take effect in the order in which they were made. For every key the model
-//! keeps its puts and a floor: the latest request that finished well. A get may give nothing, or a
-//! put at or above the floor as it stood when the get was made, unless that put had been refused by
-//! then. A put that a crash left unanswered stays possible until a later request finishes; once a
-//! get has shown it, what is older must not be seen again by the same process. (A later power
-//! failure may still take it back, if only the system's cache held it.) A put that was refused
-//! because the device failed becomes as doubtful when the process ends: nobody can take back what a
-//! broken device has kept.
+//! Requests of one key take effect in the order of their submission. For every key, the model keeps
+//! its puts and a floor: the latest request that succeeded. A get may return nothing. A get may
+//! also return a put at or above the floor that held at the submission of the get. A put that was
+//! refused before the get must not be returned.
+//!
+//! A crash makes unanswered puts doubtful: they may exist or not. After a get has returned a
+//! doubtful put, later gets of this process must not return older puts. A later power failure may
+//! still remove the doubtful put, because it may have been only in the system's cache. A crash also
+//! makes a put doubtful that was refused because the device failed, because the device may have
+//! kept it.
 
 use crate::content::{self, RecordName};
 use crate::violation::Violation;
@@ -24,33 +26,33 @@ pub enum Asked {
     Put(RecordName),
     /// A removal of a key.
     Remove(u32),
-    /// The orderly end.
+    /// A request to close the store.
     Close,
 }
 
-/// What an answer that broke no promise was.
+/// The kind of an answer that breaks no promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A hit with the right bytes.
     Found,
     /// A miss.
     Absent,
-    /// A put or removal or close that happened.
+    /// A put, removal or close that succeeded.
     Done,
-    /// One that did not.
+    /// A put, removal or close that was refused.
     Refused,
 }
 
-/// What became of a put.
+/// The state of a put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Not answered, or answered `Stored`.
+    /// Not answered yet, or answered `Stored`.
     Possible,
-    /// Lost in a crash before its answer, or failed before a crash: there or not.
+    /// Unanswered at a crash, or failed before a crash. The record may exist or not.
     Doubtful,
-    /// Refused, at that point of the order.
+    /// Refused at this position in the order of events.
     Refused(u64),
-    /// The same, because the device failed.
+    /// Refused at this position because the device failed.
     Failed(u64),
 }
 
@@ -58,7 +60,7 @@ enum Fate {
 struct History {
     puts: BTreeMap<u64, (RecordName, Fate)>,
     floor: u64,
-    /// The put in doubt that a get of this process has shown.
+    /// Position of the newest doubtful put that a get of this process returned.
     shown: u64,
 }
 
@@ -79,7 +81,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// A request goes to the store.
+    /// Records that a request goes to the store.
     pub fn ask(&mut self, ticket: Ticket, asked: Asked) {
         self.order += 1;
         let order = self.order;
@@ -98,10 +100,10 @@ impl Model {
         self.open.insert(ticket, Open { asked, order, floor });
     }
 
-    /// An answer comes from the store.
+    /// Checks an answer of the store.
     ///
     /// # Errors
-    /// The promise it breaks.
+    /// The promise that the answer breaks.
     pub fn answer(&mut self, reply: &StoreReply) -> Result<Verdict, Violation> {
         let ticket = reply.ticket;
         let open = self.open.remove(&ticket).ok_or(Violation::AnsweredTwice(ticket))?;
@@ -136,7 +138,8 @@ impl Model {
         }
     }
 
-    /// The machine or the process died: nothing more is answered, open puts are in doubt.
+    /// Records that the process died. Its requests get no answers, and its unanswered puts become
+    /// doubtful.
     pub fn crash(&mut self) {
         for open in std::mem::take(&mut self.open).into_values() {
             if let Asked::Put(name) = open.asked {
@@ -157,19 +160,19 @@ impl Model {
         }
     }
 
-    /// While the disk silently flips bits, what it keeps of the forget journal cannot be relied on:
-    /// once that has begun, records that were replaced or removed are no longer held against the
-    /// store. Their bytes still are.
+    /// Tells whether the disk is free of silent bit flips. A flip may damage the journal of removed
+    /// records. From the first flip on, the model accepts records that were replaced or removed,
+    /// but still checks their bytes.
     pub const fn trust_journal(&mut self, trusted: bool) {
         self.journal_doubted |= !trusted;
     }
 
-    /// Requests without an answer.
+    /// Returns the number of requests without an answer.
     pub fn open_requests(&self) -> usize {
         self.open.len()
     }
 
-    /// The oldest request without an answer.
+    /// Returns the oldest request without an answer.
     pub fn oldest_open(&self) -> Option<Ticket> {
         self.open.keys().next().copied()
     }

@@ -1,4 +1,5 @@
-//! Tests of the model: each is a short conversation and the verdict on its last answer.
+//! Tests of the model. Each test makes a few requests and answers, and checks the verdict on the
+//! last answer.
 
 use super::*;
 use foxy_store::{AbsentReason, Record, RefusedReason};
@@ -9,7 +10,7 @@ const fn name(version: u32) -> RecordName {
     RecordName { key: KEY, version, size: 100 }
 }
 
-/// A conversation in which tickets are given by hand.
+/// A model with requests whose ticket numbers the test chooses.
 #[derive(Default)]
 struct Talk(Model);
 

@@ -1,5 +1,5 @@
-//! Turns a panic into a value, without its text on the terminal: shrinking provokes the same panic
-//! hundreds of times.
+//! Catches a panic without printing its text, because shrinking repeats one panic hundreds of
+//! times.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -12,7 +12,7 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// The value of `work`, or the text of its panic.
+/// Returns the value of `work`, or the text of its panic.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let usual = panic::take_hook();

@@ -1,15 +1,16 @@
-//! Operations of the disk under torture between their submission and their completion. Data only.
+//! Data of the simulated disk's operations between submission and completion.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
-/// An operation is carried out when it is submitted or when it completes; nobody can tell before.
+/// An operation in flight. The disk carries it out either at submission or at completion, by
+/// chance.
 #[derive(Debug)]
 pub(crate) enum Work {
     Carried(IoDone, Option<Written>),
     ToDo(IoId, IoOp, Option<Covered>),
 }
 
-/// What carrying an operation out gave.
+/// The result of carrying out an operation.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) done: IoDone,
@@ -23,7 +24,7 @@ pub(crate) struct Written {
     pub(crate) write: u64,
 }
 
-/// The writes that a sync will make durable: those completed when it was submitted.
+/// The writes that a sync will make durable: the writes that completed before its submission.
 #[derive(Debug)]
 pub(crate) struct Covered {
     pub(crate) inode: u64,

@@ -1,6 +1,6 @@
-//! Carries a script out: production scheme, modelled disk, virtual time, one completion at a time,
-//! and the model watching. The same script gives the same run, byte for byte. It judges nothing
-//! itself but bounds and ids.
+//! Runs a script: a production scheme on the simulated disk, in virtual time, one event at a time.
+//! The model checks every answer. This module itself checks only bounds and operation ids. A script
+//! always gives the same run, byte for byte.
 
 mod look;
 
@@ -21,30 +21,30 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Things that may happen in one `settle`; more means that the scheme turns in circles.
+/// Limit of events in one `settle`. A scheme with more events loops forever.
 const SETTLE_LIMIT: u32 = 50_000;
 
-/// A broken promise, and where in the script it showed.
+/// A broken promise and its position in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Index of the step; the number of steps for the end of the script.
+    /// Index of the step. At the end of the script, it is the number of steps.
     pub step: usize,
-    /// What was broken.
+    /// The broken promise.
     pub violation: Violation,
 }
 
-/// What came of one script.
+/// The result of one script.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// What was asked, done and answered, a line each; empty unless [`explain`] ran the script.
+    /// A line for each request, operation and answer. Only [`explain`] fills the log.
     pub log: Vec<String>,
-    /// The first broken promise, if any.
+    /// The first broken promise.
     pub failure: Option<Failure>,
-    /// What happened until then.
+    /// Counts of the events up to the failure or the end.
     pub tally: Tally,
 }
 
-/// Runs a script against a subject; a panic of the scheme is a failure like any other.
+/// Runs a script against a subject. A panic of the scheme counts as a failure.
 pub fn run(script: &Script, subject: &Subject) -> Outcome {
     crate::panics::caught(|| Run::new(script, subject).play(script)).unwrap_or_else(|text| {
         let failure = Failure { step: script.steps.len(), violation: Violation::Panicked(text) };
@@ -52,7 +52,7 @@ pub fn run(script: &Script, subject: &Subject) -> Outcome {
     })
 }
 
-/// Runs a script as [`run`] does, and keeps a log.
+/// Runs a script like [`run`], and keeps a log. Does not catch panics.
 pub fn explain(script: &Script, subject: &Subject) -> Outcome {
     let mut run = Run::new(script, subject);
     run.log = Some(Vec::new());
@@ -66,7 +66,7 @@ struct Run<'a> {
     scheme: Box<dyn Scheme>,
     observer: Observer,
     lookup: Option<Arc<dyn Lookup>>,
-    /// The gets of keys that a look said to be absent.
+    /// Gets of keys that a look reported as absent.
     looked_absent: HashMap<Ticket, u32>,
     model: Model,
     now: Instant,
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
         self.carry_out()
     }
 
-    /// A new process on the same disk.
+    /// Starts a new process on the same disk.
     fn reborn(&mut self) -> Result<(), Violation> {
         self.model.crash();
         self.out = Outbox::default();
@@ -201,7 +201,8 @@ impl<'a> Run<'a> {
         self.carry_out()
     }
 
-    /// Delivers what the scheme wants done.
+    /// Submits the scheme's operations to the disk, and its answers to the model. Checks the
+    /// bounds.
     fn carry_out(&mut self) -> Result<(), Violation> {
         for (id, op) in std::mem::take(&mut self.out.operations) {
             let bytes = match &op {
@@ -224,7 +225,8 @@ impl<'a> Run<'a> {
             self.tally.count(self.model.answer(&reply)?);
         }
         let limits = &self.subject.limits;
-        // A power failure may bring removed files back. The store removes them while it opens.
+        // A power failure may bring removed files back. The store removes them while it opens, so
+        // the bound does not hold earlier.
         if self.observer.status.get() != StoreStatus::Opening {
             within(Bound::DiskBytes, limits.disk_bytes, self.disk.bytes())?;
         }
@@ -232,7 +234,7 @@ impl<'a> Run<'a> {
         within(Bound::BufferBytes, limits.buffer_bytes, self.buffer_bytes as u64)
     }
 
-    /// Lets one thing happen that is due by `until`. False when there is none.
+    /// Lets one event happen that is due by `until`. Returns false if no event is due.
     fn happen(&mut self, until: Instant) -> Result<bool, Violation> {
         self.disk.reap(self.now, &mut self.ready);
         if self.ready.is_empty() {

@@ -1,62 +1,62 @@
-//! A schedule as data: what is asked, when disk work finishes, when the machine dies. It has a text
-//! form of one step a line, printed with every failure and read back by `replay`. It runs nothing.
+//! Scripts: schedules as data, with requests, disk completions, faults and crashes. The text form
+//! has one step per line. Every failure prints it, and `--replay` reads it.
 
 use crate::content::RecordName;
 use std::fmt;
 use std::str::FromStr;
 
-/// How a process ends without saying goodbye.
+/// How a process ends without closing the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// The process is killed: what it wrote is in the system's hands and survives.
+    /// The process is killed. Its writes are in the system's cache and survive.
     Kill,
-    /// The power fails: writes that were not synced survive, vanish or tear, each by itself.
+    /// The power fails. Each write without a sync survives, vanishes or tears.
     Power,
 }
 
-/// How likely operations are to go wrong, in thousandths.
+/// Probabilities of faults per operation, in thousandths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Fails with an error (EIO, ENOSPC) or moves fewer bytes than asked.
+    /// The operation fails with an error (EIO, ENOSPC), or moves too few bytes.
     pub errors: u16,
-    /// Moves all bytes, with one bit flipped.
+    /// The operation moves all bytes, with one bit flipped.
     pub flips: u16,
 }
 
 /// One step of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Asks for a key.
+    /// Gets a key.
     Get(u32),
-    /// Looks a key up past the scheme, and reads from disk what is there at that moment; nothing
-    /// follows from a look in vain.
+    /// Looks a key up without a request to the scheme, and reads the disk's current content. If the
+    /// look is unsure, the step has no effect.
     Look(u32),
     /// Puts a record.
     Put(RecordName),
     /// Removes a key.
     Remove(u32),
-    /// Lets that many things happen: a completion reaches the scheme, or its deadline passes.
+    /// Lets this number of events happen. An event is a completion or a deadline of the scheme.
     Run(u32),
-    /// Lets things happen until every request is answered and the device is idle.
+    /// Lets events happen until every request is answered and the device is idle.
     Settle,
-    /// Lets virtual time pass, in milliseconds, with all that happens in it.
+    /// Advances virtual time by this many milliseconds, with all due events.
     Advance(u32),
-    /// Ends the process where it stands and opens the store again.
+    /// Ends the process without closing the store, and opens the store again.
     Crash(Death),
-    /// Closes the store in order and opens it again.
+    /// Closes the store in order, and opens it again.
     Reopen,
-    /// From here on, operations go wrong that often.
+    /// Sets the probabilities of faults for the following operations.
     Faults(Faults),
 }
 
 /// A schedule for one scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Name of the scheme it is for.
+    /// Name of the scheme.
     pub scheme: String,
-    /// Decides latencies, faults and what a crash does to unsynced writes.
+    /// Seed of latencies, faults, and the effects of crashes.
     pub seed: u64,
-    /// What happens, in order.
+    /// Steps in order.
     pub steps: Vec<Step>,
 }
 
@@ -85,16 +85,16 @@ impl fmt::Display for Script {
     }
 }
 
-/// Why a text is not a script.
+/// The reason why a text is not a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptError {
-    /// The `scheme` or `seed` line is not there.
+    /// The line `scheme` or `seed` is missing.
     MissingLine(&'static str),
-    /// This line (counted from 1) is none of the known steps.
+    /// A line is not a known step.
     BadStep {
-        /// Which line.
+        /// Number of the line, from 1.
         line: usize,
-        /// Its text.
+        /// Text of the line.
         text: String,
     },
 }

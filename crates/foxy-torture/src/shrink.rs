@@ -1,11 +1,11 @@
-//! Makes a failing script small: delta debugging over its steps (Zeller and Hildebrandt 2002), then
-//! smaller numbers. It asks one question only: whether a candidate still fails in the same way, be
-//! it with another seed.
+//! Shrinks a failing script: removes steps by delta debugging (Zeller and Hildebrandt 2002), then
+//! reduces numbers. A smaller script counts only if it still fails in the same way, perhaps with
+//! another seed.
 
 use crate::script::{Faults, Script, Step};
 
-/// The smallest script found that still fails. `failing` gives the script it was given, perhaps
-/// with another seed, if that fails; it must do so for `script` itself.
+/// Returns the smallest failing script that the search finds. `failing` returns a script that
+/// fails, perhaps with another seed, or `None`. It must return a script for `script` itself.
 pub fn shrink(script: &Script, mut failing: impl FnMut(&Script) -> Option<Script>) -> Script {
     let mut best = script.clone();
     loop {
@@ -55,7 +55,7 @@ fn smaller_steps(mut best: Script, failing: &mut impl FnMut(&Script) -> Option<S
     best
 }
 
-/// Simpler steps in place of one, the simplest first.
+/// Returns simpler replacements of a step, the simplest first.
 fn simpler(step: Step) -> Vec<Step> {
     match step {
         Step::Put(name) => {

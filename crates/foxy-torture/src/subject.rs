@@ -1,5 +1,4 @@
-//! What can be tortured: a table of schemes, each with the limits it was made with. New schemes
-//! only need a row.
+//! The table of schemes to test, each with its settings and limits. A new scheme needs one row.
 
 use crate::canary::{Flaw, Slots, Unsynced};
 use foxy_schemes::policy::POLICIES;
@@ -9,10 +8,10 @@ use foxy_store::settings::{MINIMUM_SIZE, Newcomers, Recovery, WriteBudget};
 use foxy_store::{Observer, Scheme, StoreSettings};
 use std::time::Duration;
 
-/// What a scheme must stay within.
+/// The limits that a scheme must keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes in files on the device.
+    /// Bytes of all files on the device.
     pub disk_bytes: u64,
     /// Operations in flight.
     pub operations: u64,
@@ -23,13 +22,13 @@ pub struct Limits {
 /// A scheme with its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// What scripts call it.
+    /// Name in scripts.
     pub name: &'static str,
-    /// Makes a new scheme, as a new process would, with a secret seed and its observer.
+    /// Makes a scheme as a new process would, from a secret seed and an observer.
     pub scheme: fn(u64, Observer) -> Box<dyn Scheme>,
-    /// Bytes of records it was made for; decides the sizes in random schedules.
+    /// Size of the store in bytes. Random schedules derive record sizes from it.
     pub capacity: u64,
-    /// What it must stay within.
+    /// Limits of the scheme.
     pub limits: Limits,
 }
 
@@ -128,16 +127,15 @@ pub const SCHEMES: &[Subject] = &[
     },
 ];
 
-/// Bytes of a store under torture: the smallest there is, so that schedules fill it soon.
+/// Size of a tested store in bytes: the smallest permitted size, so that schedules fill it soon.
 const SIZE: u64 = MINIMUM_SIZE;
 
-/// Bytes of a store that schedules seldom fill.
+/// Size in bytes of a store that schedules seldom fill.
 const WIDE: u64 = 4 * SIZE;
 
 const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes: 512 << 10 };
 
-/// Settings as small as the store, so that every limit is met now and then. The seed chooses the
-/// policy.
+/// Returns settings so small that schedules reach every limit. `seed` also chooses the policy.
 fn settings(seed: u64) -> SchemeSettings {
     SchemeSettings {
         policy: POLICIES[(seed % POLICIES.len() as u64) as usize].name,
@@ -153,7 +151,7 @@ fn settings(seed: u64) -> SchemeSettings {
     }
 }
 
-/// The same, writing down every second what is in use.
+/// Returns `settings` with a checkpoint every second.
 fn noting(seed: u64) -> SchemeSettings {
     SchemeSettings {
         store: StoreSettings {
@@ -164,7 +162,8 @@ fn noting(seed: u64) -> SchemeSettings {
     }
 }
 
-/// The same, holding back newcomers in memory from the beginning or once a few were written.
+/// Returns `noting` with a write budget that holds newcomers back in memory. By `seed`, this starts
+/// at once or after some writes.
 fn holding(seed: u64) -> SchemeSettings {
     let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
     let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
@@ -174,12 +173,12 @@ fn holding(seed: u64) -> SchemeSettings {
     }
 }
 
-/// The same, so few operations at once that files are often not opened.
+/// Returns `settings` with so few parallel operations that schemes often fail to open a file.
 fn narrow(seed: u64) -> SchemeSettings {
     SchemeSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
 }
 
-/// The same, reading ahead.
+/// Returns `settings` with read-ahead.
 fn ahead(seed: u64) -> SchemeSettings {
     SchemeSettings { prefetch: 4 << 10, ..settings(seed) }
 }
@@ -191,7 +190,7 @@ fn clean_stop(seed: u64) -> SchemeSettings {
     }
 }
 
-/// The honest canary, and the flawed ones that must be caught.
+/// The canary without a flaw, and the flawed ones that the tests must catch.
 pub const CANARIES: &[Subject] = &[
     canary("canary-honest", |_, _| Box::new(Slots::new(Flaw::None))),
     canary("canary-skips-checksum", |_, _| Box::new(Slots::new(Flaw::SkipsChecksum))),
@@ -225,12 +224,12 @@ pub const CANARIES: &[Subject] = &[
     }),
 ];
 
-/// Schemes and canaries.
+/// Returns all schemes and canaries.
 pub fn all() -> impl Iterator<Item = &'static Subject> {
     SCHEMES.iter().chain(CANARIES)
 }
 
-/// The subject of that name, canaries included.
+/// Returns the scheme or canary called `name`.
 pub fn find(name: &str) -> Option<&'static Subject> {
     all().find(|subject| subject.name == name)
 }

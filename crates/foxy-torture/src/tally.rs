@@ -1,30 +1,29 @@
-//! Counts of what happened in schedules, so that a run which tested nothing can be told from one
-//! which held.
+//! Counts the events of schedules. The counts show whether a run without failures tested anything.
 
 use crate::model::Verdict;
 use std::ops::AddAssign;
 
-/// What happened.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Gets that were hits, byte for byte right.
+    /// Gets and looks that found a record with correct bytes.
     pub found: u64,
-    /// Those of them that a look past the scheme gave.
+    /// Records that a look found, also counted in `found`.
     pub looked_up: u64,
-    /// Gets that were misses.
+    /// Gets and looks that found nothing.
     pub absent: u64,
-    /// Puts, removals and closes that happened.
+    /// Puts, removals and closes that succeeded.
     pub done: u64,
     /// Puts, removals and closes that were refused.
     pub refused: u64,
-    /// Ends without a goodbye.
+    /// Crashes of the process or the machine.
     pub crashes: u64,
-    /// Operations whose completion reached the scheme.
+    /// Disk operations whose completion reached the scheme.
     pub completions: u64,
 }
 
 impl Tally {
-    /// One more answer.
+    /// Counts one answer.
     pub const fn count(&mut self, verdict: Verdict) {
         match verdict {
             Verdict::Found => self.found += 1,

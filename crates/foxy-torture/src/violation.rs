@@ -1,67 +1,67 @@
-//! The ways in which a store can break its contract, as the torture tests name them.
+//! The ways in which a store can break its contract.
 
 use crate::content::RecordName;
 use foxy_store::Ticket;
 use std::fmt;
 
-/// A broken promise. The numbers in the docs are those of `foxy_store::contract`.
+/// A broken promise. The numbers below are those of the promises in `foxy_store::contract`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// 4: an answer to a request that was never made, or had its answer already.
+    /// Promise 4: an answer without a request, or a second answer to a request.
     AnsweredTwice(Ticket),
-    /// 4: no answer, though nothing was left for the store to wait for.
+    /// Promise 4: no answer, although the store waits for nothing.
     NeverAnswered(Ticket),
-    /// 4: an answer that does not belong to that kind of request.
+    /// Promise 4: an answer of the wrong kind for the request.
     WrongKind(Ticket),
-    /// 1: bytes that nobody put.
+    /// Promise 1: bytes that no request put.
     WrongBytes {
-        /// The key that was asked for.
+        /// Number of the requested key.
         key: u32,
     },
-    /// 1: another key's record.
+    /// Promise 1: a record of another key.
     OtherKey {
-        /// The key that was asked for.
+        /// Number of the requested key.
         asked: u32,
-        /// What came.
+        /// Name of the record in the answer.
         found: RecordName,
     },
-    /// 1 and 3: a record that was replaced or removed before the get.
+    /// Promises 1 and 3: a record that was replaced or removed before the get.
     CameBack(RecordName),
-    /// 2: a record whose put had been refused before the get.
+    /// Promise 2: a record whose put was refused before the get.
     RefusedPut(RecordName),
-    /// A record that the scheme found although a look had said that there is none.
+    /// The scheme found a record although a look had reported it absent.
     LookedAbsent {
-        /// The key that was asked for.
+        /// Number of the requested key.
         key: u32,
     },
-    /// 5: more than the scheme was allowed.
+    /// Promise 5: the scheme exceeded a limit.
     OverBound {
-        /// What is limited.
+        /// The exceeded limit.
         what: Bound,
-        /// The limit.
+        /// Value of the limit.
         limit: u64,
-        /// What was seen.
+        /// Value that the test saw.
         seen: u64,
     },
-    /// An operation with the id of one still in flight.
+    /// A new operation has the id of an operation in flight.
     ReusedId(u64),
-    /// The scheme panicked, with this text.
+    /// The scheme panicked with this text.
     Panicked(String),
 }
 
-/// What a scheme must stay within.
+/// A kind of limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Bytes in files on the device.
+    /// Bytes of all files on the device.
     DiskBytes,
-    /// Operations submitted and not finished.
+    /// Number of operations in flight.
     OperationsInFlight,
-    /// Bytes in the buffers of those operations.
+    /// Bytes in the buffers of operations in flight.
     BufferBytes,
 }
 
 impl Violation {
-    /// Whether two violations are of one kind, whatever their numbers; shrinking keeps the kind.
+    /// Whether two violations are of the same kind. Shrinking keeps the kind.
     pub fn same_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }

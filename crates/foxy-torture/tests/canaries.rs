@@ -1,5 +1,5 @@
-//! The test of the tests: every flawed scheme is caught soon and its failure shrinks to a few
-//! steps; the honest one passes.
+//! Tests of the torture tests: they must find the flaw of every flawed canary soon, and shrink the
+//! failure to a few steps. The canary without a flaw must pass.
 
 use foxy_torture::campaign::{Campaign, Findings};
 use foxy_torture::run;
@@ -7,7 +7,7 @@ use foxy_torture::script::Script;
 use foxy_torture::subject::{self, Subject};
 use foxy_torture::violation::Violation;
 
-/// Schedules within which a flaw must show.
+/// Number of schedules that must suffice to find a flaw.
 const BUDGET: u64 = 2000;
 
 fn torture(name: &str) -> (&'static Subject, Findings) {

@@ -1,5 +1,5 @@
-//! Every script in `scripts/` is a schedule that once broke a promise; none may break one again.
-//! And some thousand new schedules against every scheme of the store.
+//! Replays every script in `scripts/`, each of which once broke a promise. Also runs some thousand
+//! new schedules against every scheme.
 
 use foxy_torture::campaign::Campaign;
 use foxy_torture::run;

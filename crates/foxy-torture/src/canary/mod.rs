@@ -1,5 +1,5 @@
-//! Schemes that exist to be caught: a small honest one, and the same with one flaw each. If torture
-//! passes a flawed one, torture is broken. Nothing here is meant for use.
+//! Canaries: small test schemes with one known flaw each, and one without a flaw. If the torture
+//! tests pass a flawed canary, the torture tests are broken. Not for production.
 
 mod slot;
 mod slots;
@@ -8,23 +8,23 @@ mod unsynced;
 pub use slots::Slots;
 pub use unsynced::Unsynced;
 
-/// What is wrong with a canary.
+/// The flaw of a canary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing: the honest scheme.
+    /// No flaw.
     None,
-    /// Serves what it read without looking at the checksum.
+    /// Serves a record without checking its checksum.
     SkipsChecksum,
-    /// Answers `Removed` once the write is done, without a sync.
+    /// Answers `Removed` after the write, without a sync.
     RemovesWithoutSync,
-    /// Looks at half of the key only.
+    /// Compares only half of the key.
     ChecksHalfTheKey,
-    /// Keeps what it served in memory, and serves it again after a put of the same key.
+    /// Serves the previous record of a key from memory after a newer put.
     ServesPrevious,
-    /// Forgets to answer when several requests wait.
+    /// Loses the answers of some requests when several requests wait.
     LosesAnswers,
-    /// Calls every key absent to who looks.
+    /// Answers every look that the key is absent.
     LooksAway,
-    /// Gives who looks the first record of a key that it was told of.
+    /// Answers a look with the first record of the key instead of the newest.
     LooksBack,
 }

@@ -1,4 +1,4 @@
-//! One slot of the canary's file: header, head and body. Slots know no files and no requests.
+//! Encodes and decodes one slot of the canary's file: header, head and body of a record.
 
 use super::Flaw;
 use bytes::Bytes;
@@ -6,13 +6,13 @@ use foxy_device::IoBuffer;
 use foxy_store::{Key, Record};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes of a slot.
+/// Size of a slot in bytes.
 pub(super) const SLOT: usize = 24 << 10;
-/// Bytes of its header: magic, lengths of head and body, key, checksum.
+/// Size of the header in bytes: magic, lengths of head and body, key, checksum.
 pub(super) const HEADER: usize = 36;
 const MAGIC: &[u8; 4] = b"slot";
 
-/// The slot's bytes; `None` when the record does not fit.
+/// Encodes a record. Returns `None` if it does not fit into a slot.
 pub(super) fn encode(key: Key, record: &Record) -> Option<IoBuffer> {
     if HEADER + record.len() > SLOT {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn encode(key: Key, record: &Record) -> Option<IoBuffer> {
     Some(buffer)
 }
 
-/// The record in `bytes`, if it is `key`'s and whole.
+/// Decodes the record in `bytes`. Returns `None` for another key or damaged bytes.
 pub(super) fn decode(key: Key, bytes: &Bytes, flaw: Flaw) -> Option<Record> {
     let header = bytes.get(..HEADER)?;
     let number =

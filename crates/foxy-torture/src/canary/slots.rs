@@ -1,5 +1,6 @@
-//! The canary scheme: one file of sixteen slots, a key always in the same slot, one request at a
-//! time, every put and removal synced. Slow and small, and simple enough to be seen to be right.
+//! The canary scheme: one file of sixteen slots. A key always has the same slot. The scheme carries
+//! out one request at a time, and syncs every put and removal. It is slow, but so simple that a
+//! reader can see that it is correct.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
@@ -16,7 +17,7 @@ const SLOTS: u64 = 16;
 const WAITING_LIMIT: usize = 64;
 const FILE: FileId = FileId(1);
 
-/// Where the current request stands.
+/// The state of the scheme and its current request.
 #[derive(Debug)]
 enum SlotWork {
     Opening,
@@ -29,24 +30,24 @@ enum SlotWork {
     Closed,
 }
 
-/// The scheme, honest or flawed.
+/// The canary scheme, with or without a flaw.
 #[derive(Debug)]
 pub struct Slots {
     flaw: Flaw,
     work: SlotWork,
     operations: u64,
     waiting: VecDeque<StoreRequest>,
-    /// Slots whose last write failed: nobody knows what is in them.
+    /// Slots whose last write failed, so their content is unknown.
     doubted: HashSet<u64>,
     served: HashMap<Key, Record>,
     first: Arc<LooksBack>,
 }
 
 impl Slots {
-    /// Bytes on disk.
+    /// Size of the file in bytes.
     pub const CAPACITY: u64 = SLOTS * SLOT as u64;
 
-    /// A scheme with that flaw.
+    /// Makes a scheme with `flaw`.
     pub fn new(flaw: Flaw) -> Self {
         Self {
             flaw,
@@ -64,7 +65,7 @@ impl Slots {
         out.submit(IoId(self.operations), op);
     }
 
-    /// Starts waiting requests until one needs the disk.
+    /// Starts waiting requests until one of them needs the disk.
     fn next(&mut self, out: &mut Outbox) {
         while matches!(self.work, SlotWork::Idle | SlotWork::Broken(_) | SlotWork::Closed) {
             let Some(request) = self.waiting.pop_front() else { return };

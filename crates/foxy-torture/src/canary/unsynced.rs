@@ -1,11 +1,11 @@
-//! A production scheme on a device that only pretends to sync: proof that its schedules would show
-//! a missing sync.
+//! Wraps a production scheme so that its syncs do nothing. The torture tests must then find lost
+//! data, which proves that they would find a missing sync.
 
 use foxy_base::Instant;
 use foxy_device::{IoDone, IoOp, IoOutput};
 use foxy_store::{Outbox, Scheme, StoreRequest};
 
-/// Answers every sync at once and never carries one out.
+/// Answers every sync at once, and never passes it to the disk.
 pub struct Unsynced(pub Box<dyn Scheme>);
 
 impl Unsynced {

@@ -1,5 +1,5 @@
-//! Looks: what other threads may learn of a store while its own goes about its work. They are
-//! judged like gets.
+//! Looks: other threads read the store without sending it a request. The model checks looks like
+//! gets.
 
 use super::{Run, brief};
 use crate::content;
@@ -8,14 +8,14 @@ use crate::violation::Violation;
 use foxy_store::{AbsentReason, Answer, Look, StoreReply, Ticket};
 
 impl Run<'_> {
-    /// Whether a look that reads nothing says that there is no record.
+    /// Whether a look without reading from disk reports that the record is absent.
     pub(super) fn says_absent(&self, key: u32) -> bool {
         let look =
             self.lookup.as_ref().map(|lookup| lookup.look(content::key(key), &mut |_, _, _| None));
         look == Some(Look::Absent)
     }
 
-    /// Looks a key up, and reads what the disk holds at that moment, whatever is on its way there.
+    /// Looks a key up. Reads the disk's current content, even if writes are in flight.
     pub(super) fn look(&mut self, key: u32) -> Result<(), Violation> {
         let Some(lookup) = &self.lookup else { return Ok(()) };
         let disk = &mut self.disk;

@@ -1,6 +1,6 @@
-//! The contract suite: what `foxy_store::contract` promises, for every scheme on every device. A
-//! new scheme or device needs a row in a table. Crashes and faults are the business of the torture
-//! tests.
+//! The contract suite: tests the promises of `foxy_store::contract` for every scheme on every
+//! device. A new scheme or device needs one row in a table. The torture tests cover crashes and
+//! faults.
 
 mod place;
 mod policies;
@@ -17,8 +17,8 @@ use store::Store;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Runs a test for every storing scheme on every device there is; on the slow one in another
-/// process, those schemes that are meant for it.
+/// Runs a test for every scheme that stores records, on every device. The helper device is slow, so
+/// only schemes that prefer it run on it.
 fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     for row in SCHEMES.iter().filter(|row| !row.stores_nothing()) {
         let helped = row.device == PreferredDevice::Helper;
@@ -34,7 +34,8 @@ fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     }
 }
 
-/// The settings, and for schemes that can read ahead or hold newcomers back the same with that.
+/// Returns `settings`. For schemes that can read ahead or hold back newcomers, also returns
+/// settings with this feature.
 fn variants(scheme: SchemeName, settings: &SchemeSettings) -> Vec<SchemeSettings> {
     let mut variants = vec![settings.clone()];
     if matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla) {
@@ -57,7 +58,7 @@ fn small() -> SchemeSettings {
     })
 }
 
-/// Puts records of mixed sizes, some at a time, and looks at old and new ones; returns the keys in
+/// Puts records of mixed sizes, several at a time, and gets old and new ones. Returns the keys in
 /// order.
 fn fill(store: &mut Store, bytes: u64, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);

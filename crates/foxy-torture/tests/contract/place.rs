@@ -1,4 +1,4 @@
-//! The places a store can lie in: every device, each in a form that outlives the store using it.
+//! Places for a store: each device in a form that outlives the store.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -9,25 +9,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A row of the table of devices.
+/// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Memory,
-    /// The fault injector without faults, with completions in any order.
+    /// The fault injector without faults. It completes operations in any order.
     Faulty,
     Threads,
-    /// Served by another thread over a socket, as a helper process would.
+    /// The helper device. A thread serves it over a socket, as a helper process would.
     Helper,
-    /// Left out where the kernel has no io_uring.
+    /// The io_uring device. The tests skip it if the kernel has no io_uring.
     Uring,
-    /// No bytes are kept; only for the scheme that has none.
+    /// A device that keeps no bytes, for the scheme `null`.
     Null,
 }
 
-/// The devices that keep what is written.
+/// Devices that keep written bytes.
 pub const KINDS: [Kind; 5] = [Kind::Memory, Kind::Faulty, Kind::Threads, Kind::Helper, Kind::Uring];
 
-/// An empty place of a kind.
+/// An empty place for a store.
 pub struct Place {
     kind: Kind,
     memory: Kept,
@@ -44,8 +44,8 @@ impl Place {
         self.kind
     }
 
-    /// The device, as a new process finds it. The one before must be gone. `None` where there is no
-    /// such device.
+    /// Opens the device as a new process would. The earlier device must be closed. Returns `None`
+    /// if this machine has no such device.
     pub fn open(&self) -> Option<Box<dyn BlockingDevice>> {
         let root = || Root::open(self.folder.path()).expect("a folder nobody uses");
         Some(match self.kind {
@@ -71,7 +71,7 @@ impl Place {
         })
     }
 
-    /// Bytes in all files.
+    /// Returns the total size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         match self.kind {
             Kind::Null => 0,
@@ -105,7 +105,7 @@ fn bytes_below(path: &std::path::Path) -> u64 {
     std::fs::read_dir(path).map_or(0, |entries| entries.filter_map(size).sum())
 }
 
-/// A memory device that stays when the store that used it goes.
+/// A memory device that keeps its bytes after its store ends.
 #[derive(Clone, Debug, Default)]
 struct Kept(Arc<Mutex<Memory>>);
 

@@ -1,4 +1,5 @@
-//! The contract under every replacement policy, and that the policy is what decides who goes.
+//! Tests the contract with every replacement policy, and that the policy chooses the evicted
+//! records.
 
 use crate::place::{Kind, Place};
 use crate::store::Store;
@@ -7,10 +8,10 @@ use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, SchemeName, SchemeSettings};
 use foxy_store::Answer;
 
-/// The schemes that ask a policy.
+/// The schemes that use a replacement policy.
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
 
-/// Runs a test in memory, with nothing evicted before its room is wanted: then W-TinyLFU judges
+/// Runs a test in memory, with eviction only when a new record needs room. W-TinyLFU then judges
 /// every newcomer.
 fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
     let place = Place::new(Kind::Memory);
@@ -36,8 +37,8 @@ fn under_every_policy_three_wraps_are_exact_and_no_record_is_lost_by_reopening()
     }
 }
 
-/// Whether a record used ten times at first is there after others filled the store twice, used once
-/// each.
+/// Whether a record with ten early uses survives other records that fill the store twice and have
+/// one use each.
 fn popular_survives(policy: PolicyName, scheme: SchemeName) -> bool {
     let mut survives = false;
     with(policy, scheme, |store| {

@@ -1,5 +1,5 @@
-//! A store under the contract suite: asked by record names, its every answer checked against the
-//! model.
+//! A store under the contract suite. Tests send requests by record names, and the model checks
+//! every answer.
 
 use crate::place::Place;
 use foxy_base::{Instant, clock};
@@ -12,7 +12,7 @@ use foxy_torture::model::{Asked, Model};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a real device may take for one operation before the suite gives up.
+/// Time limit for one operation of a real device.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Store<'a> {
@@ -29,7 +29,7 @@ pub struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// A running store; `None` where there is no such device.
+    /// Opens a store. Returns `None` if this machine has no such device.
     pub fn open(place: &'a Place, scheme: SchemeName, settings: SchemeSettings) -> Option<Self> {
         let mut store = Self {
             place,
@@ -58,7 +58,7 @@ impl<'a> Store<'a> {
         true
     }
 
-    /// Asks without waiting.
+    /// Sends a request without waiting.
     pub fn ask(&mut self, asked: Asked) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
@@ -81,7 +81,7 @@ impl<'a> Store<'a> {
         ticket
     }
 
-    /// Asks and waits.
+    /// Sends a request, and waits for its answer.
     pub fn answer(&mut self, asked: Asked) -> Answer {
         let ticket = self.ask(asked);
         self.settle();
@@ -92,17 +92,17 @@ impl<'a> Store<'a> {
         self.answer(Asked::Put(RecordName { key, version, size }))
     }
 
-    /// Whether a get finds the record; the model has checked every byte.
+    /// Whether a get finds the record. The model checks its bytes.
     pub fn has(&mut self, key: u32) -> bool {
         matches!(self.answer(Asked::Get(key)), Answer::Found(_))
     }
 
-    /// The answer to a request, once.
+    /// Removes and returns the answer to a request. Panics if there is none.
     pub fn take(&mut self, ticket: Ticket) -> Answer {
         self.answers.remove(&ticket).expect("each request is answered once")
     }
 
-    /// The answer to a request, if it has come.
+    /// Returns the answer to a request, if it has arrived.
     pub fn ready(&self, ticket: Ticket) -> Option<&Answer> {
         self.answers.get(&ticket)
     }
@@ -149,19 +149,19 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Closes and opens again, as another process would.
+    /// Closes the store, and opens it again as another process would.
     pub fn reopen(&mut self) {
         assert_eq!(self.answer(Asked::Close), Answer::Closed);
         self.begin_again();
     }
 
-    /// Opens again after a close.
+    /// Opens the store again after a close.
     pub fn begin_again(&mut self) {
         self.engine = None;
         assert!(self.begin(), "a device that was there before");
     }
 
-    /// What must hold at the end of every test.
+    /// Closes the store, and checks the conditions that must hold after every test.
     pub fn finish(mut self) {
         assert_eq!(self.answer(Asked::Close), Answer::Closed);
         assert_eq!(self.model.open_requests(), 0);
