@@ -1,4 +1,5 @@
-//! Bootstrap intervals (Efron 1979) of a statistic, without an assumption on the distribution.
+//! Computes 95 % intervals by the bootstrap (Efron 1979), which assumes no distribution of the
+//! values.
 
 use crate::statistics::mean;
 use foxy_base::random::Random;
@@ -6,17 +7,18 @@ use foxy_base::random::Random;
 const RESAMPLES: usize = 1000;
 /// Number of blocks in a time series.
 const BLOCKS: usize = 10;
-/// Widens the interval for the small number of blocks: Student's 2.26 for the normal 1.96, √(10/9)
-/// for the variance, and a quarter for dependent neighbours. With noise as in the tests, at most
-/// one interval in twenty misses; without the quarter, one in twelve.
+/// Widens the interval, because there are few blocks and neighbouring blocks depend on each other.
+/// Its factors are Student's 2.26 for the normal 1.96, √(10/9) for the variance, and a quarter for
+/// dependence. With the noise of the tests, at most one interval in twenty misses the true value.
+/// Without the quarter, one in twelve would miss.
 const WIDENING: f64 = 1.5;
 
-/// The statistic to estimate.
+/// The statistic of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The arithmetic mean.
     Mean,
-    /// The median; of an even number of values, the upper middle value.
+    /// The median. For an even number of values, it is the upper middle value.
     Median,
 }
 
@@ -32,10 +34,10 @@ impl Statistic {
     }
 }
 
-/// A statistic with the ends of its 95 % interval.
+/// A statistic with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The statistic of the sample.
+    /// Statistic of the sample.
     pub value: f64,
     /// Lower end.
     pub low: f64,
@@ -44,10 +46,10 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The percentile interval of a time series with dependent neighbours; `None` without values.
-    /// The circular block bootstrap (Politis and Romano, 1992) draws blocks of a tenth of the
-    /// values, so disturbances must be shorter than a block. Paired differences give the paired
-    /// interval.
+    /// Returns the percentile interval of a time series, or `None` without values. Neighbouring
+    /// values may depend on each other: the circular block bootstrap (Politis and Romano 1992)
+    /// draws blocks of a tenth of the values. Disturbances must be shorter than a block. For a
+    /// paired comparison, pass the differences.
     pub fn over_time(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
         let found = Self::drawn(values, values.len().div_ceil(BLOCKS), statistic, seed)?;
         let end = |end: f64| found.value + (end - found.value) * WIDENING;
@@ -86,12 +88,12 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// The interval of values of which none depends on another.
+    /// Returns the interval for independent values.
     fn plain(values: &[f64], statistic: Statistic, seed: u64) -> Option<Interval> {
         Interval::drawn(values, 1, statistic, seed)
     }
 
-    /// Sums of twelve uniform numbers less six: nearly normal, variance one.
+    /// Returns nearly normal values with variance one: sums of twelve uniform numbers, less six.
     fn normal(seed: u64, count: usize) -> Vec<f64> {
         let mut random = Random::new(seed);
         (0..count).map(|_| (0..12).map(|_| random.unit()).sum::<f64>() - 6.0).collect()
@@ -116,8 +118,7 @@ mod tests {
         assert!((2..=20).contains(&misses), "{misses} of 200");
     }
 
-    /// Noise of two identical things: each value keeps nine tenths of what disturbed the one
-    /// before.
+    /// Returns correlated noise: each value keeps nine tenths of the value before it.
     fn correlated(seed: u64, count: usize) -> Vec<f64> {
         let mut last = 0.0;
         let next = |fresh: f64| {
@@ -127,8 +128,8 @@ mod tests {
         normal(seed, count).into_iter().map(next).collect()
     }
 
-    /// Noise with disturbances that come now and then, last for some values, and are far larger
-    /// than the rest.
+    /// Returns noise with occasional disturbances. A disturbance lasts for several values, and is
+    /// far larger than the noise.
     fn disturbed(seed: u64, count: usize) -> Vec<f64> {
         let (mut random, mut values) = (Random::new(seed + 1_000), normal(seed, count));
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! The data of charts, drawn as self-contained SVG by the modules under `chart/`. Equal charts give
-//! equal text.
+//! The data of charts. The modules in `chart/` draw a chart as self-contained SVG. Equal charts
+//! give equal text.
 
 mod axis;
 mod draw;
@@ -15,23 +15,24 @@ use crate::record::Setup;
 pub use axis::{Axis, Spacing};
 pub(crate) use svg::escape;
 
-/// The source of the values of a chart (R5), shown under the title.
+/// The origin of a chart's values (R5), which the chart shows under its title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// The repeated table or figure of a seed, such as `001 Fig 10`, or empty.
+    /// Number of a seed's table or figure that the run repeats, such as `001 Fig 10`, or empty.
     pub source: String,
-    /// Source of the values.
+    /// Whether the values are measured, simulated, quoted or derived.
     pub place: Place,
     /// Scale of sizes and durations; 1 is full scale.
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     pub quick: bool,
-    /// Number of seeds in each mean.
+    /// Number of random seeds in each mean.
     pub seeds: u32,
 }
 
 impl Provenance {
-    /// Values measured in a run, after the table or figure `source`.
+    /// Returns the provenance of values that a run measured. `source` names the repeated table or
+    /// figure.
     pub fn of_run(source: &str, setup: &Setup) -> Self {
         let Setup { scale, quick, .. } = *setup;
         Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
@@ -52,7 +53,7 @@ impl Provenance {
     }
 }
 
-/// A value with its 95 % interval; without an interval, both ends are the value.
+/// A value with its 95 % interval. Without an interval, `low` and `high` equal the value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
     /// The value.
@@ -64,12 +65,12 @@ pub struct Value {
 }
 
 impl Value {
-    /// A value without an interval.
+    /// Makes a value without an interval.
     pub const fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
-    /// A mean with its interval.
+    /// Makes a value from a mean with its interval.
     pub const fn of(summary: &Summary) -> Self {
         Self { value: summary.mean, low: summary.low, high: summary.high }
     }
@@ -82,20 +83,20 @@ impl Value {
 /// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// Measured here.
+    /// A line of measured values.
     Solid,
-    /// Quoted from a seed, or a bound.
+    /// A line of values from a seed's paper, or a theoretical bound.
     Dashed,
 }
 
-/// A line with points and, where values have intervals, a band.
+/// A line with points. Intervals of its values form a band.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// Name in the legend.
     pub name: String,
     /// Solid for measured lines, dashed for quoted ones.
     pub look: Look,
-    /// x and value; drawn in order of x.
+    /// Pairs of x and value. The chart draws them in order of x.
     pub points: Vec<(f64, Value)>,
 }
 
@@ -113,7 +114,7 @@ pub struct Bars {
 pub struct Dots {
     /// Name in the legend.
     pub name: String,
-    /// x and y.
+    /// Pairs of x and y.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -124,7 +125,7 @@ pub struct Bin {
     pub from: f64,
     /// Right edge.
     pub to: f64,
-    /// Count or share of values in the bin.
+    /// Number or share of the values in the bin.
     pub count: f64,
 }
 
@@ -133,7 +134,7 @@ pub struct Bin {
 pub struct Bins {
     /// Name in the legend.
     pub name: String,
-    /// From left to right.
+    /// Bins from left to right.
     pub bins: Vec<Bin>,
 }
 
@@ -142,16 +143,16 @@ pub struct Bins {
 pub enum Plot {
     /// Lines with points and bands.
     Lines(Vec<Line>),
-    /// Horizontal bars, with the groups down the left side.
+    /// Horizontal bars. The names of the groups are at the left.
     Bars {
-        /// Names of the groups, from the top.
+        /// Names of the groups, from top to bottom.
         groups: Vec<String>,
-        /// Series, next to each other in each group.
+        /// Series, which lie next to each other in each group.
         series: Vec<Bars>,
     },
     /// Clouds of dots, such as the positions of a disk head over time (R33).
     Dots(Vec<Dots>),
-    /// Vertical bars on a continuous x (R30); several series share each bin.
+    /// Vertical bars on a continuous x axis (R30). Several series share each bin.
     Histogram(Vec<Bins>),
 }
 
@@ -164,21 +165,21 @@ pub struct Chart {
     pub provenance: Provenance,
     /// Horizontal axis.
     pub x: Axis,
-    /// Vertical axis. Horizontal bars use only its title.
+    /// Vertical axis. Charts of horizontal bars use only its title.
     pub y: Axis,
-    /// The data.
+    /// Data of the chart.
     pub plot: Plot,
 }
 
 impl Chart {
-    /// The chart as SVG. Drops points that are not finite, or not positive on a logarithmic axis;
-    /// the subtitle counts them.
+    /// Returns the chart as SVG. Drops points that are not finite, and points at or below 0 on a
+    /// logarithmic axis. The subtitle gives the number of dropped points.
     pub fn svg(&self) -> String {
         draw::chart(self)
     }
 
-    /// The chart of a distribution. `times` is the caption of the x axis, and [`shares_over_times`]
-    /// makes the points.
+    /// Makes a chart of a distribution of times. `times` is the caption of the x axis. Use
+    /// [`shares_over_times`] for the points of `lines`.
     pub fn distribution(
         title: String,
         times: &str,
@@ -195,8 +196,8 @@ impl Chart {
     }
 }
 
-/// The points of a distribution, from pairs of share and time in microseconds. Zero becomes one
-/// microsecond, for the logarithmic axis.
+/// Returns the points of a distribution from pairs of share and time in microseconds. Raises a time
+/// of 0 to one microsecond, because the logarithmic axis cannot show 0.
 pub fn shares_over_times(quantiles: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, Value)> {
     quantiles.into_iter().map(|(share, time)| (time.max(1.0), Value::exact(share))).collect()
 }

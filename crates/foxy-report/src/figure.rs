@@ -1,5 +1,5 @@
-//! Rows of the seeds' tables and figures (R5): quoted value, measured value, and a verdict by fixed
-//! rules.
+//! Rows that repeat the tables and figures of the seeds, the papers behind foxy (R5). A row has the
+//! quoted value, the measured value, and a verdict by fixed rules.
 
 use crate::Summary;
 use crate::number::readable;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// The source of a value.
+/// The way in which a value was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
@@ -16,7 +16,7 @@ pub enum Place {
     Measured,
     /// Simulated on the disk model in virtual time.
     Simulated,
-    /// Quoted from a seed.
+    /// Quoted from a seed's paper.
     Quoted,
     /// Computed from other values.
     Derived,
@@ -33,16 +33,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// A row of a table, or a point of a figure.
+/// A row of a repeated table, or a point of a repeated figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureRow {
     /// Seed and number of the table or figure, such as `001-table2`.
     pub figure: String,
     /// Name of the row or point.
     pub row: String,
-    /// Value of the seed, if it gives one.
+    /// Value in the paper, if it gives one.
     pub quoted: Option<f64>,
-    /// Our mean value, if it could be obtained.
+    /// Mean of our values, if a run obtained any.
     pub ours: Option<f64>,
     /// Lowest value of all runs.
     pub low: Option<f64>,
@@ -54,7 +54,7 @@ pub struct FigureRow {
     pub ratio: Option<f64>,
     /// Result of the comparison.
     pub verdict: Verdict,
-    /// Source of our value.
+    /// The way in which our value was obtained.
     pub place: Place,
     /// Number of random seeds.
     pub seeds: u32,
@@ -66,8 +66,8 @@ pub struct FigureRow {
 }
 
 impl FigureRow {
-    /// A simulated row from the values of several runs, without a quoted value. Drops values that
-    /// are not finite.
+    /// Makes a row from the simulated values of several runs, without a quoted value. Drops values
+    /// that are not finite.
     pub fn of(figure: &str, row: &str, unit: &str, values: &[f64]) -> Self {
         let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let mean = Summary::of(&values).map(|summary| summary.mean);
@@ -88,7 +88,7 @@ impl FigureRow {
         }
     }
 
-    /// A row that cannot be run here.
+    /// Makes a row that this machine cannot run. `why` is the reason.
     pub fn impossible(figure: &str, row: &str, unit: &str, quoted: Option<f64>, why: &str) -> Self {
         let row = Self::of(figure, row, unit, &[]);
         Self {
@@ -100,12 +100,12 @@ impl FigureRow {
         }
     }
 
-    /// Sets the scale.
+    /// Sets the scale of trace, memory and disk.
     pub fn at_scale(self, scale: f64) -> Self {
         Self { scale, ..self }
     }
 
-    /// Sets the source.
+    /// Sets the way in which our value was obtained.
     pub fn from_place(self, place: Place) -> Self {
         Self { place, ..self }
     }
@@ -154,7 +154,7 @@ const HEADS: [&str; 12] = [
     "note",
 ];
 
-/// The rows as a table (R5).
+/// Returns the rows as a table (R5).
 pub fn figure_table(rows: &[FigureRow]) -> Table {
     let mut table = Table::new(&HEADS);
     for row in rows {
@@ -163,17 +163,17 @@ pub fn figure_table(rows: &[FigureRow]) -> Table {
     table
 }
 
-/// The rows as a plain text table.
+/// Returns the rows as a plain text table.
 pub fn as_text(rows: &[FigureRow]) -> String {
     figure_table(rows).render()
 }
 
-/// The rows as a Markdown table.
+/// Returns the rows as a Markdown table.
 pub fn as_markdown(rows: &[FigureRow]) -> String {
     figure_table(rows).markdown()
 }
 
-/// The rows as CSV, with full precision.
+/// Returns the rows as CSV. Numbers keep their full precision.
 pub fn as_csv(rows: &[FigureRow]) -> String {
     let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -192,7 +192,7 @@ pub fn as_csv(rows: &[FigureRow]) -> String {
     text
 }
 
-/// The text of a scale: `full`, `1/10`, `×4`.
+/// Formats a scale: `full`, `1/10`, `×4`.
 pub fn scale_text(scale: f64) -> String {
     let parts = 1.0 / scale;
     if scale == 1.0 {
@@ -206,7 +206,7 @@ pub fn scale_text(scale: f64) -> String {
     }
 }
 
-/// The text of the scale of a run. A quick run never has the scale `full`.
+/// Formats the scale of a run. A quick run is never `full`.
 pub(crate) fn extent_text(scale: f64, quick: bool) -> String {
     match (scale == 1.0, quick) {
         (_, false) => scale_text(scale),
@@ -221,22 +221,22 @@ pub enum Verdict {
     /// The values of all runs are within the tolerance.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// Order and direction are as quoted, but not the value.
+    /// The value differs from the paper, but order and direction agree.
     #[serde(rename = "shape only")]
     ShapeOnly,
-    /// On the model, neither value nor order is as quoted.
+    /// Neither value nor order agrees with the paper, in a simulation.
     #[serde(rename = "differs")]
     Differs,
-    /// On a present-day machine, neither value nor order is as quoted.
+    /// Neither value nor order agrees with the paper, on a present-day machine.
     #[serde(rename = "different today")]
     DifferentToday,
-    /// There is no quoted value.
+    /// The paper gives no value.
     #[serde(rename = "no quote")]
     NoQuote,
-    /// A store skipped some of its work, so that the values are not comparable.
+    /// A store skipped some of its work, so the values cannot be compared.
     #[serde(rename = "unequal work")]
     UnequalWork,
-    /// This machine cannot run it.
+    /// This machine cannot run the experiment.
     #[serde(rename = "not possible here")]
     NotPossibleHere,
 }
@@ -255,14 +255,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The default tolerance: a quarter more or less.
+/// Returns the default tolerance: 25 % below to 25 % above the quoted value.
 pub fn within(quoted: f64) -> RangeInclusive<f64> {
     quoted * 0.75..=quoted * 1.25
 }
 
 impl FigureRow {
-    /// Compares with the quoted value. The values of all runs must lie in `band` to count as
-    /// reproduced.
+    /// Compares the row with the quoted value. The row is reproduced if the values of all runs lie
+    /// in `band`.
     pub fn against(mut self, quoted: f64, band: RangeInclusive<f64>) -> Self {
         self.quoted = Some(quoted);
         self.ratio = self.ours.filter(|_| quoted != 0.0).map(|ours| ours / quoted);
@@ -283,7 +283,7 @@ impl FigureRow {
         }
     }
 
-    /// Lowers or raises the verdict by whether the quoted direction holds. A reproduced value stays
+    /// Adjusts the verdict by whether the direction agrees with the paper. A reproduced row stays
     /// reproduced.
     pub fn shape(mut self, holds: bool) -> Self {
         self.verdict = match self.verdict {
@@ -301,8 +301,8 @@ impl FigureRow {
         self
     }
 
-    /// [`FigureRow::shape`] for a ratio: all values must lie on the same side of 1 as the quoted
-    /// value.
+    /// Calls [`FigureRow::shape`] for a ratio. The direction agrees if all values lie on the quoted
+    /// value's side of 1.
     pub fn gain(self) -> Self {
         let holds = match (self.quoted, self.low, self.high) {
             (Some(quoted), Some(low), _) if quoted > 1.0 => low > 1.0,
@@ -313,8 +313,9 @@ impl FigureRow {
     }
 }
 
-/// Compares the order of rows with their quoted order. A row outside of its band is `shape only` if
-/// its order to all other rows is as quoted. The note of each other row names the reversed rows.
+/// Compares the order of the rows with their order in the paper. A row outside its band becomes
+/// `shape only` if its order to all other rows agrees. If the order to other rows is reversed, its
+/// note names these rows.
 pub fn judge_order(rows: &mut [FigureRow]) {
     let values: Vec<_> = rows.iter().map(|row| (row.row.clone(), row.quoted, row.ours)).collect();
     for row in rows {

@@ -1,5 +1,5 @@
-//! Run records and their presentation: measures with intervals, figures of the seeds, charts, pages
-//! and comparisons. The crate reads no clock and no file. Start at `record`.
+//! Run records, and their presentation as tables, charts, pages and comparisons. The crate reads no
+//! clock and no file. Start at `record`.
 
 pub mod bootstrap;
 pub mod chart;

@@ -1,40 +1,41 @@
-//! The names of measures that a run may record, as known before the run.
+//! Lists the names of measures that a run may record. The command line checks bars against this
+//! list before the run.
 
 use crate::Measure;
 use std::collections::BTreeSet;
 
-/// The names of possible measures of one subject under one workload. `errors_{cause}` stands for
-/// one name per cause.
+/// The names of possible measures of one subject under one workload. A name such as
+/// `errors_{cause}` stands for one measure per cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurable {
-    /// The subject; `None` if its name is not known before the run.
+    /// Subject, or `None` if its name is unknown before the run.
     pub subject: Option<String>,
-    /// The workload, where measures have one.
+    /// Workload, for measures that have one.
     pub workload: Option<String>,
-    /// Names, with placeholders in braces.
+    /// Names of measures, with placeholders in braces.
     pub names: Vec<String>,
-    /// The values of each placeholder.
+    /// Each placeholder with its possible values.
     pub choices: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Measurable {
-    /// Measures of `subject`.
+    /// Lists measures of `subject`.
     pub fn of(subject: &str, names: &[&str]) -> Self {
         Self { subject: Some(subject.into()), ..Self::of_any(names) }
     }
 
-    /// Measures of any subject.
+    /// Lists measures of any subject.
     pub fn of_any(names: &[&str]) -> Self {
         Self::default().and(names)
     }
 
-    /// Adds names.
+    /// Adds names of measures.
     pub fn and(mut self, names: &[&str]) -> Self {
         self.names.extend(names.iter().map(|&name| name.to_owned()));
         self
     }
 
-    /// Adds the values of a placeholder.
+    /// Adds the possible values of the placeholder `word`.
     pub fn choosing<T: Into<String>>(
         mut self,
         word: &'static str,
@@ -49,12 +50,12 @@ impl Measurable {
         Self { workload: Some(workload.into()), ..self }
     }
 
-    /// All names with their placeholders replaced.
+    /// Returns all names, with every value in place of each placeholder.
     pub fn all(&self) -> BTreeSet<String> {
         self.names.iter().flat_map(|name| self.expand(name)).collect()
     }
 
-    /// Whether a measure was expected.
+    /// Whether the list contains `measure`.
     pub fn covers(&self, measure: &Measure) -> bool {
         self.workload == measure.workload
             && self.subject.as_ref().is_none_or(|subject| *subject == measure.subject)

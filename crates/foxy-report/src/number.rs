@@ -1,7 +1,7 @@
-//! Formats numbers for people: few digits, groups of thousands, no trailing zeros.
+//! Formats numbers for people: few digits, commas between thousands, no trailing zeros.
 
-/// `value` with at most `digits` significant digits, but with all whole digits, as in 1,058,206.
-/// A value that is not finite gives "–".
+/// Formats `value` with at most `digits` significant digits. Keeps all digits before the decimal
+/// point, as in 1,058,206. Returns "–" for a value that is not finite.
 pub fn significant(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -18,12 +18,12 @@ pub fn significant(value: f64, digits: usize) -> String {
     trimmed(value, decimals)
 }
 
-/// Four significant digits, as in tables and tooltips.
+/// Formats a number with four significant digits, for tables and tooltips.
 pub fn readable(value: f64) -> String {
     significant(value, 4)
 }
 
-/// `value` with exactly `decimals` places and groups of thousands.
+/// Formats `value` with exactly `decimals` decimals and commas between thousands.
 pub(crate) fn with_decimals(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (sign, digits) = text.strip_prefix('-').map_or(("", text.as_str()), |digits| ("-", digits));
@@ -39,7 +39,7 @@ pub(crate) fn with_decimals(value: f64, decimals: usize) -> String {
     grouped + fraction
 }
 
-/// [`with_decimals`] without trailing zeros.
+/// Formats like [`with_decimals`], without trailing zeros.
 pub(crate) fn trimmed(value: f64, decimals: usize) -> String {
     let text = with_decimals(value, decimals);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }

@@ -1,4 +1,4 @@
-//! The HTML page of a run: facts, charts and tables in one self-contained text.
+//! Writes the HTML page of a run: facts, charts and tables in one self-contained text.
 
 mod records;
 
@@ -9,7 +9,7 @@ use crate::table::Table;
 use foxy_base::ByteSize;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The end of the year 9999.
+/// Last second of the year 9999, the largest date that the page can format.
 const MAX_DATE_SECONDS: u64 = 253_402_300_799;
 
 const STYLE: &str = "\
@@ -30,7 +30,7 @@ details{margin:.3rem 0;font-size:.9rem}pre{overflow-x:auto;font-size:.8rem;line-
 @media print{body{background:#fff;padding:0;max-width:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
 ";
 
-/// A page under construction.
+/// An HTML page under construction.
 #[derive(Clone, Debug)]
 pub struct Page {
     title: String,
@@ -38,13 +38,13 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page.
+    /// Makes an empty page.
     pub fn new(title: &str) -> Self {
         Self { title: title.into(), body: String::new() }
     }
 
-    /// A page with the setup and setting of a run. `stopped` is why the run ended early, and
-    /// `warnings` limit the trust in its figures.
+    /// Makes a page with the setup and setting of a run. `stopped` is the reason if the run ended
+    /// early. `warnings` are doubts about its figures.
     pub fn of_run(
         title: &str,
         setup: &Setup,
@@ -64,7 +64,7 @@ impl Page {
         page
     }
 
-    /// Adds command, machine and time of a run.
+    /// Adds the command, machine and start time of a run.
     pub fn setup(&mut self, setup: &Setup) {
         let started = UNIX_EPOCH + Duration::from_secs(setup.started.min(MAX_DATE_SECONDS));
         let machine = &setup.machine;
@@ -84,7 +84,7 @@ impl Page {
         ]);
     }
 
-    /// Adds pairs of name and fact.
+    /// Adds pairs of a name and a fact.
     pub fn facts(&mut self, facts: &[(&str, String)]) {
         let facts = facts
             .iter()
@@ -107,12 +107,12 @@ impl Page {
         self.figure(&chart.svg());
     }
 
-    /// Adds maps of a store.
+    /// Adds maps of a store's slots.
     pub fn map(&mut self, map: &Map) {
         self.figure(&map.svg());
     }
 
-    /// Adds preformatted text behind a clickable summary.
+    /// Adds preformatted text, which the reader opens by a click on `summary`.
     pub fn details(&mut self, summary: &str, text: &str) {
         let (summary, text) = (escape(summary), escape(text));
         self.body.push_str(&format!(
@@ -124,7 +124,7 @@ impl Page {
         self.body.extend(["<figure>\n", svg, "</figure>\n"]);
     }
 
-    /// Adds a table; the caption may be empty.
+    /// Adds a table. Without a caption, pass an empty text.
     pub fn table(&mut self, caption: &str, table: &Table) {
         self.body.push_str("<div class=\"table\"><table>\n");
         if !caption.is_empty() {
@@ -143,7 +143,7 @@ impl Page {
         self.body.push_str("</table></div>\n");
     }
 
-    /// The page as HTML.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         let (title, body) = (escape(&self.title), &self.body);
         format!(

@@ -1,17 +1,17 @@
-//! Run records: one JSON object per line, from `setup` to `end`. Keys keep their meaning; new keys
-//! may be added.
+//! Run records: one JSON object per line, from `setup` to `end`. Later versions may add keys, but
+//! must not change the meaning of a key.
 
 use crate::figure::FigureRow;
 use crate::{Latencies, Summary};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// The machine of a run.
+/// The machine that ran the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Model name of the processor.
     pub cpu: String,
-    /// Usable cores.
+    /// Number of usable cores.
     pub cores: usize,
     /// Memory in bytes.
     pub memory: u64,
@@ -19,7 +19,7 @@ pub struct Machine {
     pub kernel: String,
 }
 
-/// Program, machine and parameters of a run.
+/// The program, machine and parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Name of the program.
@@ -30,14 +30,14 @@ pub struct Setup {
     pub command: String,
     /// Machine of the run.
     pub machine: Machine,
-    /// Seed of all random choices.
+    /// Seed of all random choices of the run.
     pub seed: u64,
     /// Scale of durations and sizes; 1 is full scale.
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
-    /// Start in seconds since the Unix epoch.
+    /// Start time in seconds since the Unix epoch.
     pub started: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Setup {
 pub struct Measure {
     /// Name of the measure, as listed in the documentation.
     pub name: String,
-    /// Measured proxy, scheme or engine.
+    /// Name of the measured proxy, scheme or engine.
     pub subject: String,
     /// Measured value.
     pub value: f64,
@@ -58,7 +58,7 @@ pub struct Measure {
     pub high: f64,
     /// Number of runs.
     pub repeats: u32,
-    /// Workload, where a record has several.
+    /// Workload, if the record has several workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Number of the repeat, from 1; `None` for the summary of all repeats.
@@ -67,7 +67,7 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// A value of a single run, without an interval.
+    /// Makes a measure of a single run, without an interval.
     pub fn once(name: &str, subject: &str, value: f64, unit: &str) -> Self {
         Self {
             name: name.into(),
@@ -82,7 +82,7 @@ impl Measure {
         }
     }
 
-    /// The mean of repeats with its interval; 0 without values.
+    /// Makes a measure of repeats: their mean with its interval. The value is 0 without repeats.
     pub fn of(name: &str, subject: &str, values: &[f64], unit: &str) -> Self {
         let mut measure = Self::once(name, subject, 0.0, unit);
         if let Some(summary) = Summary::of(values) {
@@ -94,16 +94,16 @@ impl Measure {
     }
 }
 
-/// The requests of one class: hits, misses, a content type, an origin.
+/// The requests of one class, such as hits, misses, a content type or an origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestClass {
     /// Name of the class.
     pub class: String,
-    /// Measured proxy, scheme or engine.
+    /// Name of the measured proxy, scheme or engine.
     pub subject: String,
     /// Number of requests.
     pub requests: u64,
-    /// Body bytes.
+    /// Body bytes of all responses.
     pub bytes: u64,
     /// Mean latency in microseconds.
     pub latency_mean_us: f64,
@@ -114,7 +114,7 @@ pub struct RequestClass {
 }
 
 impl RequestClass {
-    /// A class with these latencies.
+    /// Makes a class from its latencies.
     pub fn new(class: &str, subject: &str, bytes: u64, latencies: &Latencies) -> Self {
         Self {
             class: class.into(),
@@ -128,24 +128,24 @@ impl RequestClass {
     }
 }
 
-/// One value over the time of a run.
+/// A measure over the time of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Name of the measure.
     pub name: String,
-    /// Measured subject.
+    /// Name of the measured proxy, scheme or engine.
     pub subject: String,
     /// Unit of the values.
     pub unit: String,
-    /// `[seconds since the start, value]`, in order of time.
+    /// Pairs `[seconds since the start, value]`, in order of time.
     pub points: Vec<(f64, f64)>,
-    /// Workload, where a record has several.
+    /// Workload, if the record has several workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
 }
 
 impl Timeline {
-    /// Drops points that are not finite.
+    /// Makes a timeline. Drops points that are not finite.
     pub fn new(name: &str, subject: &str, unit: &str, points: &[(f64, f64)]) -> Self {
         let finite =
             points.iter().copied().filter(|(time, value)| time.is_finite() && value.is_finite());
@@ -159,20 +159,20 @@ impl Timeline {
     }
 }
 
-/// A measured proxy, with all that is needed to set it up again.
+/// A measured proxy, with the data to set it up again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// Name, as in other records.
+    /// Name of the proxy, as in other records.
     pub subject: String,
     /// Version that the proxy reports.
     pub version: String,
-    /// Workload of the setup.
+    /// Workload that this setup serves.
     pub workload: String,
-    /// Command line.
+    /// Command line of the proxy.
     pub command: String,
-    /// Names and texts of files.
+    /// Names and contents of the proxy's files.
     pub files: Vec<(String, String)>,
-    /// Remarks for a fair judgement of its figures.
+    /// Remarks that help to judge the proxy's figures fairly.
     pub notes: Vec<String>,
 }
 
@@ -180,52 +180,52 @@ pub struct Subject {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Record {
-    /// The first record.
+    /// The setup of the run. It is the first record.
     Setup(Setup),
     /// A measured value.
     Measure(Measure),
-    /// A row of a figure of the seeds.
+    /// A row that repeats a table or figure of a paper.
     FigureRow(FigureRow),
     /// The requests of one class.
     RequestClass(RequestClass),
-    /// A value over time.
+    /// A measure over time.
     Timeline(Timeline),
     /// A distribution of latencies, in microseconds.
     Histogram {
         /// Name of the measure.
         name: String,
-        /// Measured subject.
+        /// Name of the measured proxy, scheme or engine.
         subject: String,
-        /// `[quantile, microseconds]`, rising.
+        /// Pairs `[quantile, microseconds]` in rising order.
         quantiles: Vec<(f64, u64)>,
-        /// Workload, where a record has several.
+        /// Workload, if the record has several workloads.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workload: Option<String>,
     },
     /// The setup of a measured proxy.
     Subject(Subject),
-    /// A run without values.
+    /// A run that gave no values.
     FailedRun {
-        /// Proxy, scheme or engine.
+        /// Name of the proxy, scheme or engine.
         subject: String,
         /// Reason in a few words.
         reason: String,
     },
     /// A subject that could not be started, such as a proxy that is not installed.
     LeftOut {
-        /// Proxy, scheme or engine.
+        /// Name of the proxy, scheme or engine.
         subject: String,
         /// Reason in a few words.
         reason: String,
     },
-    /// The last record.
+    /// The end of a complete run. It is the last record.
     End {
-        /// Whether all bars held.
+        /// Whether the run missed no bar of the command line.
         held: bool,
     },
 }
 
-/// Writes one record per line. A record with a number that is not finite is an `InvalidData` error.
+/// Writes one record per line. Returns an `InvalidData` error for a number that is not finite.
 pub fn write_records(out: &mut impl Write, records: &[Record]) -> io::Result<()> {
     for record in records {
         serde_json::to_writer(&mut *out, record)?;

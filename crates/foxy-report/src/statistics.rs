@@ -1,38 +1,38 @@
-//! Means with intervals for a few repeats, distances of samples, and histograms of latencies.
+//! Computes means with intervals, distances between samples, and histograms of latencies.
 
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// Two-sided 95 % points of Student's t for 1 to 30 degrees of freedom.
+/// Two-sided 95 % points of Student's t distribution for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// The summary of repeats of one measurement.
+/// A summary of the repeats of one measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// The middle value, or the mean of the middle two.
+    /// The middle value. For an even number of values, it is the mean of the middle two.
     pub median: f64,
-    /// Lower end of the mean's 95 % interval (Student's t).
+    /// Lower end of the mean's 95 % interval, by Student's t distribution.
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the mean's 95 % interval.
     pub high: f64,
     /// Number of values.
     pub count: usize,
 }
 
-/// The arithmetic mean; 0 without values.
+/// Returns the arithmetic mean, or 0 without values.
 #[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 impl Summary {
-    /// Summarises `values`; `None` without values.
+    /// Summarises `values`. Returns `None` without values.
     #[expect(clippy::cast_precision_loss, reason = "counts of repeats are small")]
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
@@ -54,9 +54,9 @@ impl Summary {
     }
 }
 
-/// The largest distance between the cumulative distributions of two samples (Kolmogorov and
-/// Smirnov), in units of the critical value for α = 0.001: above 1 the distributions differ. 0 for
-/// an empty sample.
+/// Returns the largest distance between the cumulative distributions of two samples (Kolmogorov and
+/// Smirnov). The unit is the critical value for α = 0.001, so above 1 the distributions differ.
+/// Returns 0 if a sample is empty.
 #[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
 pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {
@@ -74,14 +74,14 @@ pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     let apart = |&value: &f64| (share(&one, value) - share(&other, value)).abs();
     let distance = one.iter().chain(&other).map(apart).fold(0.0, f64::max);
     let (n, m) = (one.len() as f64, other.len() as f64);
-    // c(0.001) = sqrt(-ln(0.0005) / 2).
+    // 1.949 is the factor c(0.001) = sqrt(-ln(0.0005) / 2) of the critical value.
     distance / (1.949 * ((n + m) / (n * m)).sqrt())
 }
 
 const HOUR_IN_MICROSECONDS: u64 = 3_600_000_000;
 
-/// Latencies from 1 µs to an hour with three digits. Each thread keeps a set, and the sets are
-/// merged.
+/// A histogram of latencies from 1 µs to an hour, with three significant digits. Each thread fills
+/// its own histogram, and [`Latencies::merge`] combines them.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     histogram: Histogram<u64>,
@@ -95,13 +95,13 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Adds a latency; more than an hour counts as an hour.
+    /// Adds a latency. A latency above an hour counts as an hour.
     pub fn add(&mut self, latency: Duration) {
         self.histogram
             .saturating_record(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1));
     }
 
-    /// Adds all latencies of another set.
+    /// Adds all latencies of another histogram.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("both have the same bounds");
     }
@@ -111,17 +111,18 @@ impl Latencies {
         self.histogram.len()
     }
 
-    /// The latency at a quantile in 0..=1 in microseconds; 0 for an empty set.
+    /// Returns the latency in microseconds at `quantile` between 0 and 1. Returns 0 for an empty
+    /// histogram.
     pub fn at(&self, quantile: f64) -> u64 {
         if self.count() == 0 { 0 } else { self.histogram.value_at_quantile(quantile) }
     }
 
-    /// The mean in microseconds; 0 for an empty set.
+    /// Returns the mean in microseconds, or 0 for an empty histogram.
     pub fn mean(&self) -> f64 {
         self.histogram.mean()
     }
 
-    /// Pairs of quantile and microseconds for a plot of the distribution.
+    /// Returns pairs of quantile and microseconds, for a plot of the distribution.
     pub fn quantiles(&self) -> Vec<(f64, u64)> {
         const SHOWN: [f64; 12] =
             [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];
@@ -139,7 +140,7 @@ mod tests {
             |shift: f64| (0..400).map(|at| f64::from(at * 7919 % 1009) + shift).collect::<Vec<_>>();
         assert!(distribution_distance(&sample(0.0), &sample(5.0)) < 0.5);
         assert!(distribution_distance(&sample(0.0), &sample(250.0)) > 1.0);
-        // Two against two, one of them in common: half of the distribution apart, of 1.949.
+        // The cumulative distributions differ by at most one half.
         assert!((distribution_distance(&[1.0, 2.0], &[2.0, 3.0]) - 0.5 / 1.949).abs() < 1e-9);
         assert!(distribution_distance(&[], &[1.0]) < 1e-9);
     }

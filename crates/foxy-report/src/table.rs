@@ -1,4 +1,4 @@
-//! Tables as text and as Markdown, with aligned columns.
+//! Formats tables with aligned columns, as text or Markdown.
 
 /// A table under construction.
 #[derive(Clone, Debug)]
@@ -7,17 +7,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
+    /// Makes a table with the headings `heads`.
     pub fn new(heads: &[&str]) -> Self {
         Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
     }
 
-    /// Adds a row; missing cells stay empty.
+    /// Adds a row. Missing cells stay empty.
     pub fn row(&mut self, cells: &[String]) {
         self.rows.push(cells.to_vec());
     }
 
-    /// The table as Markdown, with right-aligned numbers.
+    /// Returns the table as Markdown, with numbers aligned to the right.
     pub fn markdown(&self) -> String {
         let columns = self.columns();
         let mut text = String::new();
@@ -37,24 +37,24 @@ impl Table {
         text
     }
 
-    /// The heads, then the rows.
+    /// Returns all rows. The first row has the headings.
     pub(crate) fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
-    /// Number of columns in the widest row.
+    /// Returns the number of cells in the longest row.
     pub(crate) fn columns(&self) -> usize {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Whether a column has only numbers, apart from empty cells and dashes.
+    /// Whether the column has only numbers. Empty cells and dashes do not count.
     pub(crate) fn holds_numbers(&self, column: usize) -> bool {
         let cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
         let mut filled = cells.filter(|cell| !cell.is_empty() && *cell != "–").peekable();
         filled.peek().is_some() && filled.all(|cell| is_number(cell))
     }
 
-    /// The table as text, without trailing white space.
+    /// Returns the table as text, without trailing white space.
     pub fn render(&self) -> String {
         let columns = self.columns();
         let width = |column: usize| {
@@ -82,8 +82,8 @@ impl Table {
     }
 }
 
-/// Whether a cell is a number, a range or a share, with an optional unit; `001-table2` and `1/s`
-/// are words.
+/// Whether a cell is a number, a range or a share, with an optional unit. `001-table2` and `1/s`
+/// are not numbers.
 fn is_number(cell: &str) -> bool {
     let unit = cell.trim_start_matches(|c: char| c.is_ascii_digit() || " ,.–-+/×e".contains(c));
     let number = cell[..cell.len() - unit.len()].trim_end();

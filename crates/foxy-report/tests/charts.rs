@@ -1,5 +1,4 @@
-//! Charts as readers and browsers get them: structure, escaping, what is left out, and that the
-//! text never varies.
+//! Tests charts as SVG text: structure, escaping, dropped points, and equal text for equal charts.
 
 use foxy_report::Place;
 use foxy_report::chart::{

@@ -1,4 +1,4 @@
-//! The page of a run: everything in it, nothing from outside, words escaped.
+//! Tests the page of a run: it shows all records, loads nothing from elsewhere, and escapes words.
 
 use foxy_report::{
     FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline,

@@ -1,15 +1,15 @@
-//! Axes, and the mapping from values to positions on the sheet.
+//! Axes, and the positions of values on them.
 
 use super::ticks::{Tick, Ticks};
 
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// Linear.
+    /// Equal steps.
     Linear,
-    /// Powers of ten.
+    /// Logarithmic, with ticks at powers of ten.
     Logarithmic,
-    /// Powers of two, for thresholds, buffers, and numbers of clients.
+    /// Logarithmic, with ticks at powers of two. For sizes and numbers of clients.
     Doubling,
 }
 
@@ -18,37 +18,37 @@ pub enum Spacing {
 pub struct Axis {
     /// Title of the axis.
     pub title: String,
-    /// Unit, or empty.
+    /// Unit of the values, or empty.
     pub unit: String,
     /// Scale of the axis.
     pub spacing: Spacing,
-    /// Values that must be visible besides the data.
+    /// Values that the axis must include besides the data.
     pub shown: Vec<f64>,
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Makes a linear axis.
     pub fn linear(title: &str, unit: &str) -> Self {
         Self { title: title.into(), unit: unit.into(), spacing: Spacing::Linear, shown: Vec::new() }
     }
 
-    /// An axis by powers of ten.
+    /// Makes an axis with powers of ten.
     pub fn logarithmic(title: &str, unit: &str) -> Self {
         Self { spacing: Spacing::Logarithmic, ..Self::linear(title, unit) }
     }
 
-    /// An axis by powers of two.
+    /// Makes an axis with powers of two.
     pub fn doubling(title: &str, unit: &str) -> Self {
         Self { spacing: Spacing::Doubling, ..Self::linear(title, unit) }
     }
 
-    /// Extends the axis to `value`.
+    /// Extends the axis so that it includes `value`.
     pub fn showing(mut self, value: f64) -> Self {
         self.shown.push(value);
         self
     }
 
-    /// Whether the axis can show a value.
+    /// Whether the axis can show `value`.
     pub(super) fn holds(&self, value: f64) -> bool {
         value.is_finite() && (self.spacing == Spacing::Linear || value > 0.0)
     }
@@ -61,7 +61,7 @@ impl Axis {
         }
     }
 
-    /// The lowest and highest visible value; `None` without values.
+    /// Returns the lowest and highest visible value, or `None` without values.
     pub(super) fn range(&self, values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         let values = values.chain(self.shown.iter().copied()).filter(|&value| self.holds(value));
         values.fold(None, |range, value| match range {
@@ -71,7 +71,7 @@ impl Axis {
     }
 }
 
-/// Maps values to positions.
+/// Maps values of an axis to positions on the sheet.
 #[derive(Clone, Debug)]
 pub(super) struct Ruler {
     spacing: Spacing,
@@ -87,7 +87,8 @@ impl Ruler {
         Self { spacing, low: ticks.low, high: ticks.high, start, end, ticks: ticks.ticks }
     }
 
-    /// The position of a value; values outside are drawn at the edge.
+    /// Returns the position of a value. A value outside the range gets the position of the nearest
+    /// end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let inside = value.clamp(self.low, self.high);
         let share = match self.spacing {
@@ -99,7 +100,8 @@ impl Ruler {
         self.start + share * (self.end - self.start)
     }
 
-    /// The base of bars: zero, or the low end where zero is not visible.
+    /// Returns the position of zero, from which bars start. If zero is not visible, returns the low
+    /// end.
     pub(super) fn base(&self) -> f64 {
         self.at(0.0)
     }

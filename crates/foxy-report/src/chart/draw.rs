@@ -1,4 +1,4 @@
-//! Draws a chart: drops unusable points, then makes rulers, grid, labels and marks.
+//! Draws a chart: drops points that the axes cannot show, then adds grid, labels and data.
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::sheet::{Entry, Key, MARGIN, Sheet, WIDTH, entries};
@@ -8,7 +8,7 @@ use super::{Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Value, marks};
 
 const PLOT_HEIGHT: f64 = 300.0;
 
-/// The inner rectangle.
+/// The rectangle of the data, inside axes and labels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) left: f64,
@@ -114,7 +114,8 @@ fn grid(sheet: &mut Sheet, area: Area, x: &Ruler, y: &Ruler) {
     }
 }
 
-/// Zero is visible below bars, and where its absence would exaggerate differences between lines.
+/// Whether the axis must include zero. It must for a histogram. It must also for positive values
+/// that spread over at least a quarter of the largest value.
 fn wants_zero(plot: &Plot, axis: &Axis, (low, high): (f64, f64)) -> bool {
     let linear = axis.spacing == Spacing::Linear;
     linear && (matches!(plot, Plot::Histogram(_)) || (low > 0.0 && high - low >= high / 4.0))
@@ -154,7 +155,7 @@ fn up(plot: &Plot) -> Box<dyn Iterator<Item = f64> + '_> {
     }
 }
 
-/// Drops points that the axes cannot show, and counts them.
+/// Drops points that the axes cannot show. Also returns the number of dropped points.
 fn usable(plot: &Plot, x: &Axis, y: &Axis) -> (Plot, usize) {
     let mut skipped = 0;
     let mut count = |keep: bool| {
@@ -219,7 +220,7 @@ fn line_on(line: &Line, x: &Axis, y: &Axis, count: &mut impl FnMut(bool) -> bool
     Line { name: line.name.clone(), look: line.look, points }
 }
 
-/// Replaces ends of an interval that the axis cannot show with the value.
+/// Replaces each end of an interval that the axis cannot show by the value.
 fn interval(value: Value, axis: &Axis) -> Value {
     let end = |end: f64| if axis.holds(end) { end } else { value.value };
     Value { value: value.value, low: end(value.low), high: end(value.high) }

@@ -1,5 +1,5 @@
-//! Maps of the slots of a store (Fig 13, R32), coloured by fullness, age or site. As in the seed,
-//! the store begins at the lower left and runs up column by column.
+//! Draws maps of the slots of a store (Fig 13, R32), coloured by fullness, age or site. As in the
+//! paper, the store begins at the lower left. Slots follow upwards, column by column.
 
 use super::Provenance;
 use super::sheet::{COLOURS, Entry, Key, MARGIN, Sheet, WIDTH, colour};
@@ -7,46 +7,46 @@ use super::svg::{Anchor, at, escape};
 use crate::number::{significant, trimmed};
 use foxy_base::ByteSize;
 
-/// Limit of cells along a side of a map.
+/// Limit of cells in a row or column of a map.
 const MAX_SIDE_CELLS: u64 = 150;
-/// Shades for fullness and age.
+/// Number of shades for fullness and age.
 const SHADES: u32 = 5;
 
-/// The content of a slot.
+/// The content of a slot of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// No live object.
     Free,
-    /// A live object; the number is its age or its site, by the [`Shading`] of the map.
+    /// A live object. The number is its age or its site, depending on the map's [`Shading`].
     Live(u32),
 }
 
-/// The meaning of colours.
+/// The meaning of a cell's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shading {
-    /// The live share of the cell.
+    /// Share of the cell's slots with live objects.
     Fullness,
-    /// The mean age of the live slots, up to this age.
+    /// Mean age of the cell's live objects. The number is the oldest age on the scale.
     Age(u32),
-    /// The site of most of the cell.
+    /// Site of most slots of the cell.
     Site,
 }
 
-/// A state of a store.
+/// The content of all slots of a store at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapState {
-    /// Name, such as `with locality buffers`.
+    /// Name in the map, such as `with locality buffers`.
     pub name: String,
     runs: Vec<(u64, Content)>,
 }
 
 impl MapState {
-    /// A state without slots; [`MapState::push`] adds them.
+    /// Makes a state without slots. [`MapState::push`] adds slots.
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), runs: Vec::new() }
     }
 
-    /// Adds `slots` slots of equal content.
+    /// Adds `slots` slots with equal content.
     pub fn push(&mut self, slots: u64, content: Content) {
         match self.runs.last_mut() {
             Some((last, same)) if *same == content => *last += slots,
@@ -59,13 +59,13 @@ impl MapState {
         self.runs.iter().map(|(slots, _)| slots).sum()
     }
 
-    /// The sizes of free chunks in slots.
+    /// Returns the size in slots of each run of free slots.
     fn free_chunks(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().filter(|(_, content)| *content == Content::Free).map(|(slots, _)| *slots)
     }
 }
 
-/// Maps of states, side by side at one scale.
+/// Maps of several states, side by side on one scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
     /// Title in one line.
@@ -76,11 +76,11 @@ pub struct Map {
     pub shading: Shading,
     /// Size of a slot in bytes.
     pub slot_bytes: u64,
-    /// States to show.
+    /// States to draw.
     pub states: Vec<MapState>,
 }
 
-/// The grouping of slots into cells.
+/// The assignment of slots to the cells of a map.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
     slots_per_cell: u64,
@@ -122,8 +122,8 @@ impl Cell {
         }
     }
 
-    /// The colour class; `None` for a free cell. By age and by site, a cell less than half live is
-    /// free.
+    /// Returns the colour class, or `None` for a free cell. With shading by age or site, a cell
+    /// counts as free if less than half of its slots are live.
     fn class(&self, shading: Shading) -> Option<String> {
         let half = self.live > 0 && self.live * 2 >= self.slots;
         match shading {
@@ -146,7 +146,7 @@ fn shade(number: u64) -> String {
 }
 
 impl Map {
-    /// The maps as SVG.
+    /// Returns the maps as SVG.
     pub fn svg(&self) -> String {
         let grid = Grid::over(self.states.iter().map(MapState::slots).max().unwrap_or(0));
         let cell = bytes(grid.slots_per_cell * self.slot_bytes);
@@ -234,7 +234,7 @@ impl Map {
         }
     }
 
-    /// The live share and the free chunks in words (the measure of Fig 14).
+    /// Returns two texts: the live share of the store, and its free chunks (the measure of Fig 14).
     fn facts(&self, state: &MapState) -> [String; 2] {
         let (slots, chunks) = (state.slots(), state.free_chunks().count() as u64);
         let free: u64 = state.free_chunks().sum();
@@ -265,7 +265,8 @@ fn cells(state: &MapState, grid: Grid) -> Vec<Cell> {
     cells
 }
 
-/// The strokes of the cells of each class; neighbours in a column share a stroke.
+/// Returns the SVG outline of the cells of each colour class. Joins equal cells of a column, which
+/// shortens the text.
 fn outlines(
     cells: &[Cell],
     grid: Grid,

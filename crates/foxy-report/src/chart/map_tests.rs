@@ -1,4 +1,4 @@
-//! Tests of the maps: order of cells, shades, free chunks, size of the picture.
+//! Tests of maps: order of cells, shades, free chunks, and size of the picture.
 
 use super::*;
 use crate::Place;

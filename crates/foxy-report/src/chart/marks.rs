@@ -1,4 +1,4 @@
-//! The marks of each kind of chart: lines and bands, bars, dots, bins, with tooltips.
+//! Draws the data of each kind of chart: lines with bands, bars, dots and bins, with tooltips.
 
 use super::axis::{Axis, Ruler, Spacing};
 use super::draw::no_data;
@@ -9,7 +9,7 @@ use super::{Bars, Bins, Chart, Dots, Line, Look, Value};
 use crate::number::readable;
 use std::collections::BTreeSet;
 
-/// Longer lines have no marks.
+/// A line with more points has no marks, because they would hide the line.
 const MAX_MARKS: usize = 60;
 
 pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: &Ruler) {
@@ -92,13 +92,13 @@ fn standing(left: f64, wide: f64, base: f64, top: f64) -> String {
     format!("M{} {}h{:.2}V{}h{:.2}z", at(left), at(base), wide, at(top), -wide)
 }
 
-/// The heights of a bar and of a group.
+/// The heights of one bar and of one group of bars.
 struct Rows {
     thick: f64,
     group: f64,
 }
 
-/// Horizontal bars, with group names at the left and values at the ends.
+/// Draws horizontal bars, with the names of groups at the left and values at the ends.
 pub(super) fn lying_bars(
     sheet: &mut Sheet,
     x: &Axis,

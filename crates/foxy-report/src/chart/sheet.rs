@@ -1,5 +1,5 @@
-//! The sheet of a picture, with title, subtitle, legend, and the style sheet. Colours suit
-//! colour-blind readers (after Okabe and Ito); marks and dashes differ too.
+//! The sheet of a picture: title, subtitle, legend and style. The colours suit colour-blind readers
+//! (after Okabe and Ito). Marks and dashes also distinguish series.
 
 use super::svg::{Anchor, Svg, at, escape, width_of, wrapped};
 
@@ -18,14 +18,14 @@ pub(super) enum Key {
 /// An entry of the legend.
 pub(super) struct Entry {
     pub(super) key: Key,
-    /// The colour class.
+    /// CSS class of the colour.
     pub(super) class: String,
-    /// The number of the series, which selects the mark.
+    /// Number of the series, which selects the mark.
     pub(super) mark: usize,
     pub(super) name: String,
 }
 
-/// A sheet; free room begins at `next`.
+/// A picture under construction. The part below `next` is still free.
 #[derive(Debug)]
 pub(super) struct Sheet {
     label: String,
@@ -34,7 +34,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Breaks long titles and subtitles into lines.
+    /// Starts a sheet. Breaks a long title or subtitle into lines.
     pub(super) fn new(title: &str, subtitle: &str) -> Self {
         let mut sheet =
             Self { label: format!("{title}. {subtitle}"), svg: Svg::default(), next: 34.0 };
@@ -49,7 +49,8 @@ impl Sheet {
         sheet
     }
 
-    /// Breaks long legends into lines. Keys without a name are close to the next key.
+    /// Adds a legend, and breaks it into lines if necessary. An entry without a name stands close
+    /// to the next entry.
     pub(super) fn legend(&mut self, entries: &[Entry]) {
         if entries.is_empty() {
             return;
@@ -97,7 +98,7 @@ impl Sheet {
     }
 }
 
-/// The legend of several series; empty for a single series.
+/// Returns the legend of several series. A single series needs no legend.
 pub(super) fn entries<'a>(names: impl Iterator<Item = (Key, &'a str)>) -> Vec<Entry> {
     let entry = |(number, (key, name)): (usize, (Key, &str))| Entry {
         key,
@@ -111,8 +112,8 @@ pub(super) fn entries<'a>(names: impl Iterator<Item = (Key, &'a str)>) -> Vec<En
 
 pub(super) const COLOURS: usize = 8;
 
-/// The style sheet of every chart. All class names start with `fx-`, so that a page can hold
-/// several charts.
+/// The style of every chart. All class names start with `fx-`, so that they do not clash with
+/// styles of the page.
 const SHEET: &str = "\
 .fx{font-family:Inter,system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
 .fx-ground{fill:#fdfdfb}.fx-title{font-size:17px;font-weight:600;fill:#1b1d22}.fx-sub{font-size:12px;fill:#6a6e76}
@@ -133,12 +134,12 @@ const SHEET: &str = "\
 }
 ";
 
-/// The colour class of a series.
+/// Returns the CSS class for the colour of a series.
 pub(super) fn colour(series: usize) -> String {
     format!("fx-c{}", series % COLOURS)
 }
 
-/// The outline of the mark of a series: circle, square, diamond, or triangle.
+/// Returns the outline of the mark of a series: circle, square, diamond or triangle.
 pub(super) fn mark(series: usize, x: f64, y: f64) -> String {
     let corners = |offsets: &[(f64, f64)]| {
         let places: Vec<String> = offsets

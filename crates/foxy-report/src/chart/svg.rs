@@ -1,6 +1,6 @@
-//! SVG text: escaping, short coordinates, and the elements of charts.
+//! Writes SVG text: escaped words, short coordinates, and the elements of charts.
 
-/// Escapes `text` for XML; forbidden control characters become spaces.
+/// Escapes `text` for XML. Replaces forbidden control characters by spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -19,7 +19,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A coordinate with at most one decimal.
+/// Formats a coordinate with at most one decimal.
 pub(super) fn at(place: f64) -> String {
     let text = format!("{place:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
@@ -59,7 +59,7 @@ impl Svg {
         self.push(&format!("<path class=\"{class}\" d=\"M{x1} {y1}L{x2} {y2}\"/>"));
     }
 
-    /// A path, with `words` as the tooltip unless they are empty.
+    /// Adds a path. `words` is its tooltip; without words, the path has no tooltip.
     pub(super) fn path(&mut self, class: &str, outline: &str, words: &str) {
         if words.is_empty() {
             self.push(&format!("<path class=\"{class}\" d=\"{outline}\"/>"));
@@ -72,7 +72,7 @@ impl Svg {
     }
 }
 
-/// The approximate width of `words` in usual sans-serif fonts.
+/// Estimates the width of `words` in usual sans-serif fonts, in the unit of `size`.
 pub(super) fn width_of(words: &str, size: f64) -> f64 {
     let letter = |letter: char| match letter {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '·' => 0.29,

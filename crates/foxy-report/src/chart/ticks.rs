@@ -1,4 +1,4 @@
-//! Positions and labels of ticks: steps of 1, 2 and 5, powers of ten, powers of two.
+//! Chooses the positions and labels of ticks: steps of 1, 2 and 5, powers of ten, or powers of two.
 
 use super::Spacing;
 use crate::number::{readable, trimmed, with_decimals};
@@ -9,7 +9,7 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// Whether an axis ends at its data or at ticks.
+/// Whether an axis ends at its lowest and highest value, or at ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     Exact,
@@ -24,7 +24,8 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// About `wanted` ticks over a finite range, which is positive unless the spacing is linear.
+    /// Makes about `wanted` ticks in a finite range. Unless the spacing is linear, the range must
+    /// be positive.
     pub(super) fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
         match spacing {
             Spacing::Linear => linear(widened(range), wanted, ends),
@@ -34,7 +35,7 @@ impl Ticks {
     }
 }
 
-/// Adds room on both sides of a single value.
+/// Adds room on both sides if the range is a single value.
 fn widened((low, high): (f64, f64)) -> (f64, f64) {
     let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
     if low < high { (low, high) } else { (low - room, low + room) }
@@ -44,8 +45,7 @@ fn stretched((low, high): (f64, f64)) -> (f64, f64) {
     if low < high { (low, high) } else { (low / 2.0, low * 2.0) }
 }
 
-/// The smallest step of 1, 2 or 5 times a power of ten that makes about `wanted` steps, as digit
-/// and power.
+/// Returns the step for about `wanted` ticks: the digit 1, 2 or 5, and a power of ten.
 fn nice_step(span: f64, wanted: usize) -> (f64, i32) {
     let rough = span / wanted.max(1) as f64;
     let power = rough.log10().floor() as i32;
@@ -94,7 +94,8 @@ fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
     values.iter().map(|&value| Tick { value, label: label(value) }).collect()
 }
 
-/// Ticks at powers of a base; on a short axis, also at two and five times powers of ten.
+/// Makes ticks at powers of `base`. A short axis with base ten also has ticks at two and five times
+/// these powers.
 fn powers((low, high): (f64, f64), base: f64, wanted: usize, ends: Ends) -> Ticks {
     let log = |value: f64| value.ln() / base.ln();
     let (first, last) = ((log(low) + 1e-9).floor() as i32, (log(high) - 1e-9).ceil() as i32);

@@ -1,20 +1,20 @@
-//! A comparison as a JUnit report for continuous integration: a case for each proxy under each
-//! workload, and a case for each bar.
+//! Writes a comparison as a JUnit report for continuous integration. It has a test case per proxy
+//! and workload, and a test case per bar.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
 use crate::record::Record;
 
-/// A bar of the command line.
+/// A bar of the command line: a limit that a measure must keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// The text of the bar.
+    /// Text of the bar.
     pub name: String,
-    /// The measured value, if the bar was missed.
+    /// Measured value if the bar was missed, otherwise `None`.
     pub missed: Option<String>,
 }
 
-/// The JUnit report. A run that ended early has an additional failed case.
+/// Returns the JUnit report. A run that ended early gets an additional failed case.
 pub fn junit(records: &[Record], checks: &[Check]) -> String {
     let under = |workload: &str| {
         let cases = subjects(records, workload)
@@ -45,8 +45,8 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     )
 }
 
-/// The case for whole and right answers. Requests during an injected fault may fail, so only wrong
-/// bytes count there.
+/// Returns the case that checks for errors and wrong bytes. During an injected fault requests may
+/// fail, so their errors do not count.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
     let outside = "errors_outside_fault";
     let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
@@ -70,7 +70,7 @@ struct Case {
     outcome: Outcome,
 }
 
-/// The outcome of a case, with the reason if it did not pass.
+/// The result of a case, with the reason unless it passed.
 enum Outcome {
     Passed,
     Failed(String),

@@ -1,5 +1,5 @@
-//! A comparison of proxies, made from run records alone: summaries of repeats, verdicts, tables, a
-//! page and a test report.
+//! Compares proxies by their run records: summaries of repeats, verdicts, tables, a page and a
+//! JUnit report.
 
 mod junit;
 mod page;
@@ -14,13 +14,13 @@ pub use words::{markdown, tables, verdicts};
 
 use crate::record::{Measure, Record};
 
-/// Separates the name of a workload from its offered rate in requests per second: `zipf@5000`.
+/// Separates a workload's name from its offered rate in requests per second: `zipf@5000`.
 pub const AT_RATE: char = '@';
 
-/// The first sentence on a comparison that ended early.
+/// The first sentence of a comparison whose run ended early.
 pub const INCOMPLETE: &str = "Incomplete: the run was ended before all of it was measured.";
 
-/// Distinct names in order of first occurrence.
+/// Returns the distinct names, in order of first occurrence.
 fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found: Vec<&str> = Vec::new();
     for name in names {
@@ -42,13 +42,13 @@ fn workloads(records: &[Record]) -> Vec<&str> {
     in_order(measures(records).filter_map(|measure| measure.workload.as_deref()))
 }
 
-/// The subjects of a workload, in order; the first is the baseline.
+/// Returns the proxies under a workload, in order. The first is the baseline.
 fn subjects<'a>(records: &'a [Record], workload: &str) -> Vec<&'a str> {
     let of_it = measures(records).filter(|measure| measure.workload.as_deref() == Some(workload));
     in_order(of_it.map(|measure| measure.subject.as_str()))
 }
 
-/// The summary of the repeats of a measure.
+/// Returns the summary of all repeats of a measure.
 fn result<'a>(
     records: &'a [Record],
     workload: &str,
@@ -63,7 +63,7 @@ fn result<'a>(
     })
 }
 
-/// Whether a run ended before it was complete.
+/// Whether the run ended early.
 pub fn is_incomplete(records: &[Record]) -> bool {
     !matches!(records.last(), Some(Record::End { .. }))
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::record::Subject;
 
-    /// Two proxies over three repeats: foxy always takes half the time of the other.
+    /// Returns records of two proxies with three repeats. foxy always takes half the time of nginx.
     pub(super) fn records() -> Vec<Record> {
         let mut records = Vec::new();
         for (subject, scale) in [("foxy", 1.0), ("nginx", 2.0)] {

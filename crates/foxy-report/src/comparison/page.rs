@@ -1,4 +1,4 @@
-//! The HTML page of a comparison: verdicts, a table and charts for each workload, latency over
+//! Writes the HTML page of a comparison: verdicts, a table and charts per workload, latency over
 //! load, and the setups of the proxies.
 
 use super::{
@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::record::{Measure, Record};
 use crate::statistics::mean;
 
-/// The comparison as HTML.
+/// Returns the comparison as HTML.
 pub fn page(records: &[Record]) -> String {
     let mut page = Page::new("Proxies compared");
     if is_incomplete(records) {
@@ -39,7 +39,7 @@ pub fn page(records: &[Record]) -> String {
     page.html()
 }
 
-/// The provenance of each chart. Repeats count as seeds.
+/// Returns the provenance for all charts. It counts repeats as seeds.
 fn provenance(records: &[Record]) -> Provenance {
     let setup = records.iter().find_map(|record| match record {
         Record::Setup(setup) => Some(setup),
@@ -89,7 +89,7 @@ fn charts(page: &mut Page, records: &[Record], workload: &str, provenance: &Prov
     }
 }
 
-/// A line for each proxy that has points.
+/// Makes a line for each proxy with points.
 fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<Line> {
     let line = |subject: &&str| {
         let points = points(subject);
@@ -102,7 +102,7 @@ fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<L
     subjects.iter().filter_map(line).collect()
 }
 
-/// Shares over latencies, with the mean of the repeats at each share.
+/// Returns the points of a latency distribution: at each share, the mean of the repeats.
 fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let mut latencies: Vec<(f64, Vec<f64>)> = Vec::new();
     for record in records {
@@ -122,7 +122,7 @@ fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, 
     shares_over_times(latencies.into_iter().map(|(quantile, repeats)| (quantile, mean(&repeats))))
 }
 
-/// The rate of the first repeat over the run.
+/// Returns the request rate over time in the first repeat.
 fn timeline(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let found = records.iter().find_map(|record| match record {
         Record::Timeline(timeline)
@@ -135,7 +135,7 @@ fn timeline(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Valu
     found.into_iter().flatten().map(|&(at, rate)| (at, Value::exact(rate))).collect()
 }
 
-/// Latency over the offered rate, for workloads with several rates.
+/// Adds charts of latency over offered rate, for workloads with several rates.
 fn latency_over_load(page: &mut Page, records: &[Record], provenance: &Provenance) {
     let all = workloads(records);
     let rates = |name: &str| -> Vec<(f64, &str)> {

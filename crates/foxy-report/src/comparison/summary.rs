@@ -1,10 +1,11 @@
-//! Summaries of repeats: means with intervals, and ratios of the first proxy to each other proxy.
-//! Ratios are taken within a repeat, so that a disturbance of the machine affects both.
+//! Summarises repeats: means with intervals, and ratios of the first proxy to each other proxy.
+//! Each ratio compares values of one repeat, because a disturbance of the machine then affects
+//! both.
 
 use super::{in_order, measures, subjects, workloads};
 use crate::record::{Measure, Record};
 
-/// Measures with ratios, which are named `NAME_ratio_to_SUBJECT`.
+/// Measures that get a ratio, named `NAME_ratio_to_SUBJECT`.
 pub const WITH_RATIOS: [&str; 5] = [
     "cpu_us_per_request",
     "requests_per_second",
@@ -13,7 +14,7 @@ pub const WITH_RATIOS: [&str; 5] = [
     "disk_bytes_per_cached_byte",
 ];
 
-/// Summarises all repeats in the records, and ignores summaries in them.
+/// Summarises all repeats in `records`. Ignores existing summaries.
 pub fn summarise(records: &[Record]) -> Vec<Record> {
     let mut results = Vec::new();
     for workload in workloads(records) {
@@ -40,10 +41,10 @@ fn repeats<'a>(
     })
 }
 
-/// A measure of every repeat, even without failed requests.
+/// The number of failed requests. Every repeat records it, even if it is 0.
 const ERRORS: &str = "errors";
 
-/// Whether a count is recorded only above 0: a cause of errors, or deliberate aborts.
+/// Whether repeats record this count only above 0: errors by cause, and deliberate aborts.
 fn is_recorded_where_it_happened(name: &str) -> bool {
     name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
 }

@@ -1,11 +1,11 @@
-//! A comparison in words and tables: a verdict and a table for each workload.
+//! Describes a comparison in text: verdicts and a table per workload.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::number::significant;
 use crate::record::{Measure, Record};
 use crate::table::Table;
 
-/// Possible columns of a table: measure, head, factor to the unit of the head.
+/// Possible columns of a table: measure, heading, and factor to the unit of the heading.
 const COLUMNS: [(&str, &str, f64); 18] = [
     ("cpu_us_per_request", "CPU µs/request", 1.0),
     ("requests_per_second", "requests/s", 1.0),
@@ -27,7 +27,7 @@ const COLUMNS: [(&str, &str, f64); 18] = [
     ("errors_outside_fault", "errors outside it", 1.0),
 ];
 
-/// A mean with its interval, three digits: `14 (12.9–15.1)`.
+/// Formats a mean and its interval with three digits: `14 (12.9–15.1)`.
 fn with_interval(measure: &Measure, factor: f64) -> String {
     let digits = |value: f64| significant(value * factor, 3);
     if measure.repeats < 2 || measure.low >= measure.high {
@@ -36,7 +36,7 @@ fn with_interval(measure: &Measure, factor: f64) -> String {
     format!("{} ({}–{})", digits(measure.value), digits(measure.low), digits(measure.high))
 }
 
-/// The measures of a workload, with a row per proxy.
+/// Returns the table of a workload, with a row per proxy.
 pub fn table(records: &[Record], workload: &str) -> Table {
     let subjects = subjects(records, workload);
     let found = |subject: &str, name: &str| result(records, workload, subject, name);
@@ -54,13 +54,13 @@ pub fn table(records: &[Record], workload: &str) -> Table {
     table
 }
 
-/// All tables as text.
+/// Returns the tables of all workloads as text.
 pub fn tables(records: &[Record]) -> String {
     let text = |workload: &&str| format!("\n{workload}\n{}", table(records, workload).render());
     workloads(records).iter().map(text).collect()
 }
 
-/// Sentences that compare the first proxy with each other proxy under each workload.
+/// Returns sentences that compare the first proxy with each other proxy under each workload.
 pub fn verdicts(records: &[Record]) -> Vec<String> {
     let of_workload = |workload: &&str| {
         let subjects = subjects(records, workload);
@@ -87,7 +87,7 @@ pub fn verdicts(records: &[Record]) -> Vec<String> {
     workloads(records).iter().flat_map(of_workload).collect()
 }
 
-/// The caveat of a ratio.
+/// Returns the caveat to print after a ratio.
 fn doubt(ratio: &Measure) -> &'static str {
     match ratio.repeats {
         0 | 1 => " (one repeat: no interval)",
@@ -96,7 +96,7 @@ fn doubt(ratio: &Measure) -> &'static str {
     }
 }
 
-/// The whole comparison as Markdown.
+/// Returns the comparison as Markdown.
 pub fn markdown(records: &[Record]) -> String {
     let mut text = String::from("# Proxies compared\n\n");
     if is_incomplete(records) {

@@ -1,4 +1,4 @@
-//! Pages from run records: facts, rows of figures, measures, and a chart for each kind of curve.
+//! Makes pages from run records: facts, rows of figures, measures, and a chart per kind of curve.
 
 use super::Page;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
@@ -9,7 +9,7 @@ use crate::table::Table;
 use foxy_base::ByteSize;
 
 impl Page {
-    /// A page of all records of a run.
+    /// Makes a page of all records of a run.
     pub fn of_records(title: &str, records: &[Record], place: Place) -> Self {
         let mut page = Self::new(title);
         page.records(
@@ -19,7 +19,7 @@ impl Page {
         page
     }
 
-    /// Adds all records of a run. The scale of a setup replaces that of `provenance`.
+    /// Adds all records of a run. A setup record replaces the scale of `provenance`.
     pub fn records(&mut self, records: &[Record], mut provenance: Provenance) {
         let (mut rows, mut measures, mut classes) = (Vec::new(), Vec::new(), Vec::new());
         let (mut timelines, mut distributions) = (Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ impl Page {
         self.distributions(distributions, &provenance);
     }
 
-    /// Adds the setup of each proxy.
+    /// Adds the setup of each measured proxy.
     pub fn set_ups(&mut self, records: &[Record]) {
         let found = records.iter().filter_map(|record| match record {
             Record::Subject(subject) => Some(subject),
