@@ -1,4 +1,4 @@
-//! Draws from the distributions that the workload models name.
+//! Draws random numbers from the distributions of the workload models.
 
 use foxy_base::Random;
 use std::f64::consts::TAU;
@@ -7,45 +7,47 @@ pub fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * (1.0 - random.unit()).ln()
 }
 
-/// Box and Muller 1958.
+/// Draws from a normal distribution by the method of Box and Muller (1958).
 pub fn normal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
     mean + deviation * radius * (TAU * random.unit()).cos()
 }
 
-/// `mean` and `deviation` are those of the lognormal itself, not of its logarithm.
+/// Draws from a lognormal distribution. `mean` and `deviation` are those of the drawn values, not
+/// of their logarithms.
 pub fn lognormal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     let square = (deviation * deviation + mean * mean).ln();
     let mu = 2.0 * mean.ln() - 0.5 * square;
     normal(random, mu, (square - 2.0 * mean.ln()).sqrt()).exp()
 }
 
-/// Uniform over `[low, high)`.
+/// Draws uniformly from `[low, high)`.
 pub fn uniform(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
-/// A count from 1 to `most`, k with probability ln((k + 1) / k) / ln(most + 1): Polygraph's
-/// `zipf(most)`.
+/// Draws a count from 1 to `most`. The count k has the probability ln((k + 1) / k) / ln(most + 1),
+/// as in Polygraph's `zipf(most)`.
 pub fn zipf_count(random: &mut Random, most: u32) -> u32 {
     floor(f64::from(most + 1).powf(random.unit())).try_into().unwrap_or(most).clamp(1, most)
 }
 
-/// The mean of [`zipf_count`].
+/// Returns the mean of [`zipf_count`].
 pub fn zipf_count_mean(most: u32) -> f64 {
     let logarithms: f64 = (1..=most).map(|k| f64::from(k).ln()).sum();
     f64::from(most) - logarithms / f64::from(most + 1).ln()
 }
 
-/// Distance back to the requested object, from 1 to `objects`: at most k with probability
-/// (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity by recency, as in Polygraph's `zipf(skew)`.
+/// Draws a distance back to an object that was requested before, from 1 to `objects`. It is at most
+/// k with the probability (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity thus follows
+/// recency, as in Polygraph's `zipf(skew)`.
 #[expect(clippy::cast_precision_loss, reason = "objects of a run are far below 2^53")]
 pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
     let rank = (objects as f64 + 1.0).powf(random.unit().powf(skew));
     floor(rank).clamp(1, objects.max(1))
 }
 
-/// The whole part; 0 for a negative number.
+/// Returns the whole part of `number`, or 0 for a negative number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -55,7 +57,8 @@ pub(crate) fn floor(number: f64) -> u64 {
     number as u64
 }
 
-/// Ranks with weight rank^-exponent; exact, O(log n) per draw.
+/// Draws ranks. The weight of a rank, counted from 1, is rank^-exponent. Draws are exact, and take
+/// O(log n) each.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     cumulated: Vec<f64>,
@@ -72,7 +75,7 @@ impl Zipf {
         Self { cumulated: cumulated.collect() }
     }
 
-    /// The rank, from 0, at `unit` in `[0, 1)` of the cumulated weights.
+    /// Returns the rank, counted from 0, at the share `unit` of all weights. `unit` is in `[0, 1)`.
     pub(crate) fn rank(&self, unit: f64) -> u64 {
         let total = self.cumulated.last().copied().unwrap_or(1.0);
         let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);
@@ -86,7 +89,7 @@ mod tests {
 
     const DRAWS: u32 = 100_000;
 
-    /// Mean and standard deviation of many draws.
+    /// Returns the mean and standard deviation of many draws.
     fn moments(mut draw: impl FnMut(&mut Random) -> f64) -> (f64, f64) {
         let mut random = Random::new(42);
         let (mut sum, mut squares) = (0.0, 0.0);
@@ -99,8 +102,8 @@ mod tests {
         (mean, (squares / f64::from(DRAWS) - mean * mean).sqrt())
     }
 
-    /// The mean of n draws is off by more than four times deviation / √n once in 16,000 seeds; 2 %
-    /// covers that for all that are drawn here, and for their deviations.
+    /// The mean of n draws is off by more than four times deviation / √n for one seed in 16,000. A
+    /// tolerance of 2 % covers this for all tested means and deviations.
     #[test]
     fn draws_have_the_mean_and_deviation_that_they_are_named_by() {
         let near = |name: &str, (mean, deviation): (f64, f64), expected: (f64, f64)| {
@@ -131,7 +134,7 @@ mod tests {
         }
         for (k, &count) in (1..=13).zip(&seen) {
             let expected = f64::from(DRAWS) * (f64::from(k + 1) / f64::from(k)).ln() / 14f64.ln();
-            // Four standard deviations of a binomial count.
+            // The tolerance is four standard deviations of a binomial count.
             assert!(
                 (f64::from(count) - expected).abs() < 4.0 * expected.sqrt(),
                 "{k}: {count}, {expected:.0}"

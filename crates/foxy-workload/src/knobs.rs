@@ -1,11 +1,13 @@
-//! Reads the knobs of a workload file one by one. Each must be set, valid, and known to the model.
+//! Reads the knobs (settings) of a workload file one by one. Each knob must be set, valid, and
+//! known to the model.
 
 use foxy_base::ByteSize;
 use std::fmt;
 use std::time::Duration;
 use toml::{Table, Value};
 
-/// An error in a workload file. `right` says what would be correct, and `known` lists valid knobs.
+/// An error in a workload file. `right` describes a correct value, and `known` lists the model's
+/// knobs.
 #[expect(missing_docs, reason = "the names and `Display` explain the fields")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkloadError {
@@ -47,7 +49,7 @@ impl fmt::Display for WorkloadError {
 
 impl std::error::Error for WorkloadError {}
 
-/// The knobs of a file that are not read yet.
+/// The knobs of a file that no call has read yet.
 #[derive(Debug)]
 pub(crate) struct Knobs {
     file: String,
@@ -65,8 +67,8 @@ impl Knobs {
         Ok(Self { file: file.into(), table, known: Vec::new() })
     }
 
-    /// Takes a required knob. `read` returns `None` for an invalid value; `right` describes valid
-    /// ones.
+    /// Reads a required knob. `read` returns `None` for an invalid value. `right` describes valid
+    /// values.
     fn take<T>(
         &mut self,
         knob: &'static str,
@@ -87,7 +89,7 @@ impl Knobs {
         self.take(knob, &right, |value| value.as_str().map(str::to_owned))
     }
 
-    /// Looks a name up in `choices`.
+    /// Reads a knob whose value is a name from `choices`.
     pub fn choice<T: Copy>(
         &mut self,
         knob: &'static str,
@@ -101,7 +103,7 @@ impl Knobs {
         })
     }
 
-    /// At least 1.
+    /// Reads a number of at least 1.
     pub fn count(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
         let right = format!("a number from 1 on, such as {knob} = 1000");
         self.take(knob, &right, |value| {
@@ -109,7 +111,7 @@ impl Knobs {
         })
     }
 
-    /// From 1 to 65,535.
+    /// Reads a number from 1 to 65,535.
     pub fn small_count(&mut self, knob: &'static str) -> Result<u32, WorkloadError> {
         let right = format!("a number from 1 to 65535, such as {knob} = 4");
         self.take(knob, &right, |value| {
@@ -118,7 +120,7 @@ impl Knobs {
         .map(u32::from)
     }
 
-    /// Above 0.
+    /// Reads a number above 0.
     #[expect(clippy::cast_precision_loss, reason = "what people write is far below 2^53")]
     pub fn number(&mut self, knob: &'static str) -> Result<f64, WorkloadError> {
         let right = format!("a number above 0, such as {knob} = 1.5");
@@ -129,7 +131,7 @@ impl Knobs {
         })
     }
 
-    /// A number of bytes, or a text with a unit.
+    /// Reads a size: a number of bytes, or a text with a unit.
     pub fn size(&mut self, knob: &'static str) -> Result<u64, WorkloadError> {
         let right = format!("a size, such as {knob} = \"8K\" or {knob} = 8192");
         self.take(knob, &right, |value| match value {
@@ -147,7 +149,7 @@ impl Knobs {
         self.take(knob, &right, |value| time(value.as_str()?))
     }
 
-    /// The error of a knob that contradicts other knobs.
+    /// Makes the error for a knob that contradicts other knobs.
     pub(crate) fn refusal(
         &self,
         knob: &'static str,
@@ -158,7 +160,7 @@ impl Knobs {
         WorkloadError::Wrong { file, knob, found, right: right.into() }
     }
 
-    /// Refuses knobs that nobody has read.
+    /// Returns an error if a knob was not read, because the model does not have it.
     pub fn finish(self) -> Result<(), WorkloadError> {
         match self.table.keys().next() {
             None => Ok(()),

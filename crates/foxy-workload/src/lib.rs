@@ -1,6 +1,7 @@
-//! Request streams as values, and the bytes of the objects they ask for. Pure and seeded: no
-//! sockets, clocks or files. Client and origin compute both from the same functions. Start at
-//! `workload` and `stream`; `trace` reads and generates traces.
+//! Workloads: streams of requests, and the contents of the requested objects. All values follow
+//! from a seed, without sockets, clocks or files. Client and origin compute them with the same
+//! functions, so each knows what the other does. Start at `workload` and `stream`. `trace` reads
+//! and generates traces.
 
 mod distribution;
 mod knobs;

@@ -1,22 +1,22 @@
-//! A synthetic object: its path holds all that an origin needs to answer, and its body is a
-//! function of identity and version, which a client checks as it arrives.
+//! A synthetic object. Its path has all data that an origin needs for the response. Its body
+//! follows from number and version, so a client can check each byte on arrival.
 
 use foxy_base::random::split_mix;
 use std::fmt;
 
-/// One synthetic object: `/o/ID/SIZE/VERSION`.
+/// A synthetic object with the path `/o/ID/SIZE/VERSION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     /// Number of the object.
     pub id: u64,
     /// Body length in bytes.
     pub size: u64,
-    /// Each version has another body.
+    /// Number of the version. Each version has another body.
     pub version: u64,
 }
 
 impl Object {
-    /// Reads a path and ignores its query. `None` if it does not name an object.
+    /// Parses a path, and ignores its query. Returns `None` if the path names no object.
     pub fn parse(path: &str) -> Option<Self> {
         let path = path.split('?').next()?;
         let mut parts = path.strip_prefix("/o/")?.split('/');
@@ -27,7 +27,7 @@ impl Object {
     }
 }
 
-/// An object that a request stream asks for next.
+/// The next requested object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Draw {
     pub object: Object,
@@ -41,14 +41,14 @@ impl fmt::Display for Object {
     }
 }
 
-/// The endless byte stream of one version of an object; every prefix is a body.
+/// The endless bytes of one version of an object. A body of any size is a prefix of these bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStream {
     seed: u64,
 }
 
 impl BodyStream {
-    /// The stream of object `id` at `version`.
+    /// Returns the bytes of object `id` at `version`.
     pub fn new(id: u64, version: u64) -> Self {
         let mut state = id ^ version.rotate_left(32) ^ 0x666f_7879;
         Self { seed: split_mix(&mut state) ^ version }
@@ -60,7 +60,7 @@ impl BodyStream {
         (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
     }
 
-    /// Writes the bytes from `offset` on to `out`.
+    /// Fills `out` with the bytes from `offset` on.
     pub fn fill(self, offset: u64, out: &mut [u8]) {
         let skip = usize::try_from(offset % 8).unwrap_or(0);
         let mut index = offset / 8;
@@ -79,7 +79,7 @@ impl BodyStream {
         }
     }
 
-    /// Position of the first byte in `data` that differs from the stream at `offset`.
+    /// Returns the position in `data` of the first byte that differs from the stream at `offset`.
     pub fn mismatch(self, offset: u64, data: &[u8]) -> Option<usize> {
         let mut block = [0; 1024];
         for (number, piece) in data.chunks(block.len()).enumerate() {
@@ -96,7 +96,7 @@ impl BodyStream {
     }
 }
 
-/// Checks a body piece by piece, in constant memory.
+/// Checks a body piece by piece in constant memory.
 #[derive(Clone, Debug)]
 pub struct BodyCheck {
     stream: BodyStream,
@@ -105,12 +105,12 @@ pub struct BodyCheck {
 }
 
 impl BodyCheck {
-    /// Expects the bytes of `stream` from `offset` on.
+    /// Makes a check of a body that starts at byte `offset` of `stream`.
     pub const fn new(stream: BodyStream, offset: u64) -> Self {
         Self { stream, position: offset, wrong: 0 }
     }
 
-    /// Takes the next piece, and counts each wrong byte.
+    /// Checks the next piece of the body.
     pub fn take(&mut self, data: &[u8]) {
         let mut rest = data;
         while let Some(at) = self.stream.mismatch(self.position, rest) {
@@ -121,7 +121,7 @@ impl BodyCheck {
         self.position += rest.len() as u64;
     }
 
-    /// Wrong bytes so far.
+    /// Number of wrong bytes so far.
     pub const fn wrong_bytes(&self) -> u64 {
         self.wrong
     }

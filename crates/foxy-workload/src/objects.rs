@@ -1,30 +1,30 @@
-//! The model `objects/1`: objects of one size with a choice of popularity.
+//! The workload model `objects/1`: objects of one size, with a choice of popularity.
 
 use crate::distribution::Zipf;
 use crate::knobs::{Knobs, WorkloadError};
 use crate::object::Object;
 use foxy_base::Random;
 
-/// Limit of objects with Zipf popularity, each of which takes eight bytes of memory.
+/// Limit of objects with Zipf popularity, because each takes eight bytes of memory.
 pub const MAX_RANKED_OBJECTS: u64 = 100_000_000;
 
-/// The choice of the next object.
+/// The way in which the next object is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Popularity {
-    /// A new object for every request.
+    /// Each request gets a new object.
     AllNew,
-    /// All objects equally likely.
+    /// All objects are equally likely.
     Uniform,
-    /// All objects in order, repeatedly.
+    /// All objects take turns in order.
     InOrder,
-    /// As `InOrder`, with numbers from `first` on.
+    /// All objects take turns in order, with numbers from `first` on.
     Window {
         /// Number of the first object.
         first: u64,
     },
-    /// Object of rank k with weight k^-exponent.
+    /// The object of rank k has the weight k^-exponent.
     Zipf {
-        /// 0.57–0.83 in traces of proxies.
+        /// Exponent of Zipf's law. Traces of proxies have 0.57 to 0.83.
         exponent: f64,
     },
 }
@@ -68,18 +68,18 @@ impl Objects {
         Ok(read)
     }
 
-    /// Whether the objects exceed [`MAX_RANKED_OBJECTS`].
+    /// Whether the number of objects with Zipf popularity exceeds [`MAX_RANKED_OBJECTS`].
     pub fn are_too_many(&self) -> bool {
         matches!(self.popularity, Popularity::Zipf { .. }) && self.objects > MAX_RANKED_OBJECTS
     }
 
-    /// These objects in order, without a warm-up.
+    /// Returns these objects as a workload that requests them in order, without a warm-up.
     pub fn in_order(&self) -> Self {
         Self { popularity: Popularity::InOrder, warm_up: false, ..self.clone() }
     }
 }
 
-/// The object of each request, as a function of seed and request number.
+/// The requested objects, as a function of seed and request number.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectStream {
     objects: Objects,
@@ -96,7 +96,7 @@ impl ObjectStream {
         Self { objects: objects.clone(), seed, zipf }
     }
 
-    /// `number` counts requests from 0.
+    /// Returns the object of request `number`, counted from 0.
     pub(crate) fn object_at(&self, number: u64) -> Object {
         let objects = self.objects.objects.max(1);
         let mut random = Random::new(self.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -1,5 +1,5 @@
-//! The gets of a trace as a workload: each URL stands for an object of the verifying origin. The
-//! caller keeps the times.
+//! Replays the GET requests of a trace as a workload. An object of the verifying origin replaces
+//! each URL. The caller waits for the time of each request.
 
 use crate::object::{Draw, Object};
 use crate::trace::Trace;
@@ -7,15 +7,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The object that stands for a URL. Another size makes another object, so that a cached old one
-/// does not count as a hit.
+/// Returns the object that replaces a URL. Another size gives another object, because a cached
+/// object of the old size must not count as a hit.
 pub fn object(url: u32, size: u64) -> Object {
     Object { id: u64::from(url), size, version: 1 }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
-    /// Microseconds after the first get.
+    /// Microseconds after the first GET.
     time: u64,
     size: u64,
     url: u32,
@@ -24,7 +24,7 @@ struct Step {
 
 const _: () = assert!(size_of::<Step>() == 24);
 
-/// The gets of a trace, without names and clients.
+/// The GET requests of a trace, without names and clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
     steps: Arc<Vec<Step>>,
@@ -42,19 +42,20 @@ impl From<Trace> for Replay {
 }
 
 impl Replay {
-    /// Number of gets.
+    /// Number of GET requests.
     pub fn requests(&self) -> u64 {
         self.steps.len() as u64
     }
 
-    /// Time of a get after the first; `None` beyond the last.
+    /// Returns the time of request `number` after the first. Returns `None` beyond the last
+    /// request.
     pub fn time(&self, number: u64) -> Option<Duration> {
         let step = self.steps.get(usize::try_from(number).ok()?)?;
         Some(Duration::from_micros(step.time))
     }
 }
 
-/// The objects of a replay, which starts over after the last get.
+/// The objects of a replay. After the last request, the stream starts again.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayStream {
     replay: Replay,
@@ -67,7 +68,7 @@ impl ReplayStream {
         Self { replay: replay.clone(), next: 0, is_again: false }
     }
 
-    /// Panics if the trace is empty.
+    /// Returns the next object. Panics if the trace is empty.
     pub(crate) fn next(&mut self) -> Draw {
         if self.next == self.replay.steps.len() {
             (self.next, self.is_again) = (0, true);
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
     use crate::trace::Get;
 
-    /// URLs and sizes, a second apart.
+    /// Makes a replay of pairs of URL and size, one second apart.
     fn replay(gets: &[(u32, u64)]) -> Replay {
         let get = |(number, &(url, size)): (usize, &(u32, u64))| Get {
             time: number as u64 * 1_000_000,

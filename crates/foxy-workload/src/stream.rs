@@ -1,4 +1,4 @@
-//! The request stream of a workload: each request, and what is known of its answer beforehand.
+//! The request stream of a workload: each request, with the expected properties of its response.
 
 use crate::object::{Draw, Object};
 use crate::objects::{ObjectStream, Popularity};
@@ -12,10 +12,10 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-/// The target of a request. Its path holds all that an origin needs to answer.
+/// The target of a request. Its path has all data that an origin needs for the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// An object, and the delay of the answer.
+    /// A synthetic object, and the time that the origin waits before it answers.
     Object(Object, Duration),
     /// A document of PolyMix-4.
     Document(Document),
@@ -31,10 +31,10 @@ impl fmt::Display for Content {
     }
 }
 
-/// A request.
+/// A request of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Target of the request.
+    /// Target.
     pub content: Content,
     /// Number of the server, from 0.
     pub server: u32,
@@ -54,7 +54,7 @@ impl Request {
         }
     }
 
-    /// The requests that follow the answer: the images of a page.
+    /// Returns the requests that follow the response: for a page, its images.
     pub fn embedded(&self) -> impl Iterator<Item = Self> + use<> {
         let request = *self;
         let page = match (self.content, self.manner) {
@@ -67,12 +67,13 @@ impl Request {
         })
     }
 
-    /// Whether the answer could be a hit: a plain GET that repeats a cachable target.
+    /// Whether the response could be a hit: the request is a plain GET that repeats a cachable
+    /// target.
     pub fn is_offered_hit(&self) -> bool {
         self.repeat && self.manner == Manner::Basic && self.is_cachable()
     }
 
-    /// Whether a cache may store the answer.
+    /// Whether a cache may store the response.
     pub fn is_cachable(&self) -> bool {
         self.manner != Manner::Post
             && match self.content {
@@ -82,7 +83,7 @@ impl Request {
     }
 }
 
-/// The requests of a workload, as a function of the seed.
+/// The requests of a workload. They follow from the seed.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     source: Source,
@@ -96,7 +97,7 @@ enum Source {
     Trace(ReplayStream),
 }
 
-/// Which objects count as repeats.
+/// The objects that count as requested before.
 #[derive(Clone, Debug)]
 enum Known {
     None,
@@ -105,7 +106,7 @@ enum Known {
 }
 
 impl RequestStream {
-    /// Starts the stream of `workload`.
+    /// Starts the request stream of `workload`.
     pub fn new(workload: &Workload, seed: u64) -> Self {
         let source = match &workload.model {
             Model::Objects(objects) => {
@@ -131,7 +132,7 @@ impl RequestStream {
         Self { source }
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub fn next_request(&mut self) -> Request {
         match &mut self.source {
             Source::Objects { objects, next, known } => {
@@ -154,7 +155,7 @@ impl RequestStream {
         }
     }
 
-    /// Whether the set of repeated objects has stopped growing.
+    /// Whether the set of objects that repeats request has reached its final size.
     pub fn is_frozen(&self) -> bool {
         match &self.source {
             Source::Objects { .. } | Source::Table3 { .. } | Source::Trace(_) => true,
@@ -173,7 +174,7 @@ impl Model {
         }
     }
 
-    /// Number of requests; `None` for an endless stream.
+    /// Number of requests, or `None` for an endless stream.
     pub fn requests(&self) -> Option<u64> {
         match self {
             Self::Trace(replay) => Some(replay.requests()),
@@ -181,7 +182,8 @@ impl Model {
         }
     }
 
-    /// Recorded time of a request after the first; `None` without a trace.
+    /// Returns the time of request `number` after the first, as recorded in a trace. Returns `None`
+    /// without a trace.
     pub fn recorded(&self, number: u64) -> Option<Duration> {
         match self {
             Self::Trace(replay) => replay.time(number),

@@ -1,5 +1,6 @@
-//! The model `table3/1`: Table 3 of the WebCoSM paper (R52-R55). The version fixes 40 % of repeats,
-//! popularity by recency (`zipf(0.6)`), sizes exp(5 KB), and all objects cachable.
+//! The workload model `table3/1`: Table 3 of the WebCoSM paper (R52-R55). 40 % of requests are
+//! repeats, chosen by recency (`zipf(0.6)`). Sizes follow exp(5 KB), and all objects are cachable.
+//! Another version of the model may change these values.
 
 use crate::distribution::{exponential, floor, recency_rank};
 use crate::knobs::{Knobs, WorkloadError};
@@ -7,7 +8,7 @@ use crate::object::{Draw, Object};
 use foxy_base::Random;
 use std::time::Duration;
 
-/// Share of repeats.
+/// Share of requests that repeat an object.
 const RECURRENCE: f64 = 0.4;
 const SKEW: f64 = 0.6;
 const MEAN_SIZE_BYTES: f64 = 5.0 * 1024.0;
@@ -19,9 +20,9 @@ pub struct Table3 {
     pub clients: u32,
     /// Number of servers, each with its own objects.
     pub servers: u32,
-    /// Wait of a server before it answers.
+    /// Time that a server waits before it answers.
     pub think_time: Duration,
-    /// Requests per second of all clients.
+    /// Requests per second of all clients together.
     pub rate: f64,
 }
 
@@ -40,7 +41,7 @@ impl Table3 {
 pub(crate) struct Table3Stream {
     random: Random,
     world: u64,
-    /// Number of objects so far, by server.
+    /// Number of different objects so far, for each server.
     seen: Vec<u64>,
 }
 
@@ -89,8 +90,9 @@ mod tests {
         assert!(ids(1).iter().all(|id| !ids(2).contains(id)));
     }
 
-    /// 100,000 requests: four standard deviations of the share of repeats are 0.6 %, of the mean
-    /// size (deviation = mean) of 60,000 objects 1.6 %, of a server's share 0.55 %.
+    /// For 100,000 requests, four standard deviations of the share of repeats are 0.6 %. For the
+    /// mean size of 60,000 objects they are 1.6 %, because the deviation equals the mean. For a
+    /// server's share they are 0.55 %.
     #[test]
     fn the_stream_has_the_shares_and_sizes_of_table_3() {
         let mut stream = Table3Stream::new(&knobs(), 7);
@@ -108,8 +110,8 @@ mod tests {
         assert!((5038..=5202).contains(&mean), "mean size {mean}");
     }
 
-    /// Hit ratio that is possible without request coalescing after `objects` objects per server: a
-    /// repeat of an object in flight is a miss (WORKLOADS §1).
+    /// Returns the best possible hit ratio without request coalescing, after `objects` objects per
+    /// server. A repeat of an object in flight is then a miss (WORKLOADS §1).
     fn reachable_hit_ratio(knobs: &Table3, objects: f64, rate: f64) -> f64 {
         let new =
             rate * (1.0 - RECURRENCE) / f64::from(knobs.servers) * knobs.think_time.as_secs_f64();
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_still_being_fetched_lowers_the_reachable_hit_ratio_as_measured() {
-        // 33 % at 100/s and 30 % at 350/s after three minutes of each (WORKLOADS §1).
+        // WORKLOADS §1 gives 33 % at 100/s and 30 % at 350/s, after three minutes at each rate.
         let knobs = knobs();
         for (rate, expected) in [(100.0, 0.33), (350.0, 0.30)] {
             let objects = rate * 0.6 / 4.0 * 180.0;

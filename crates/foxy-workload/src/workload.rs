@@ -1,5 +1,5 @@
-//! Named workloads: files with knobs, and a versioned model that fixes the rest. To add a workload,
-//! write `workloads/NAME.toml` and add it to `NAMED`.
+//! Named workloads. A workload file has a model with its knobs, and the version of the model fixes
+//! everything else. To add a workload, write `workloads/NAME.toml` and add it to `NAMED`.
 
 use crate::knobs::{Knobs, WorkloadError};
 use crate::objects::Objects;
@@ -7,10 +7,10 @@ use crate::polymix::PolyMix4;
 use crate::replay::Replay;
 use crate::table3::Table3;
 
-/// A workload file.
+/// A workload, as read from its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Name on the command line, or of the file.
+    /// Name on the command line, or name of the file.
     pub name: String,
     /// Purpose in one line.
     pub about: String,
@@ -18,16 +18,16 @@ pub struct Workload {
     pub model: Model,
 }
 
-/// The model that makes the requests, with its knobs.
+/// The model that generates requests, with its knobs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// `objects/1`: objects of one size.
     Objects(Objects),
     /// `table3/1`: the load of the WebCoSM paper.
     Table3(Table3),
-    /// `polymix-4/1`: the standard mix of the cache-offs.
+    /// `polymix-4/1`: the standard mix of the cache-off benchmarks.
     PolyMix4(PolyMix4),
-    /// The gets of a trace. Workload files cannot name this model.
+    /// The GET requests of a trace. Workload files cannot name this model.
     Trace(Replay),
 }
 
@@ -51,7 +51,7 @@ const MODELS: [(&str, Reader); 3] = [
 ];
 
 impl Workload {
-    /// Reads the text of a workload file. Errors name `file`.
+    /// Parses the text of a workload file. Errors name `file`.
     pub fn parse(file: &str, text: &str) -> Result<Self, WorkloadError> {
         let mut knobs = Knobs::parse(file, text)?;
         let read = knobs.choice("model", &MODELS)?;
@@ -62,17 +62,17 @@ impl Workload {
         Ok(Self { name: name.strip_suffix(".toml").unwrap_or(name).into(), about, model })
     }
 
-    /// The built-in workload `name`.
+    /// Returns the built-in workload called `name`.
     pub fn find(name: &str) -> Option<Self> {
         NAMED.iter().find(|named| named.0 == name).map(|&(name, text)| embedded(name, text))
     }
 
-    /// All built-in workloads.
+    /// Returns all built-in workloads.
     pub fn named() -> impl Iterator<Item = Self> {
         NAMED.iter().map(|&(name, text)| embedded(name, text))
     }
 
-    /// The knobs of the model `objects/1`.
+    /// Returns the knobs of the model `objects/1`, or `None` for another model.
     pub fn objects(&self) -> Option<&Objects> {
         match &self.model {
             Model::Objects(objects) => Some(objects),
@@ -80,7 +80,7 @@ impl Workload {
         }
     }
 
-    /// Mutable form of [`Workload::objects`].
+    /// Returns the knobs of the model `objects/1` for changes, or `None` for another model.
     pub fn objects_mut(&mut self) -> Option<&mut Objects> {
         match &mut self.model {
             Model::Objects(objects) => Some(objects),
@@ -88,7 +88,7 @@ impl Workload {
         }
     }
 
-    /// Changes the knobs of the model `objects/1`, if this workload has it.
+    /// Changes the knobs of the model `objects/1`. Leaves a workload of another model unchanged.
     pub fn with_objects(mut self, change: impl FnOnce(Objects) -> Objects) -> Self {
         if let Some(objects) = self.objects_mut() {
             *objects = change(objects.clone());
@@ -96,8 +96,8 @@ impl Workload {
         self
     }
 
-    /// The requests that fill a cache before the measurement: every object once, in order. `None`
-    /// without a warm-up.
+    /// Returns the requests that fill a cache before the measurement: every object once, in order.
+    /// Returns `None` if the workload needs no warm-up.
     pub fn warm_up(&self) -> Option<Objects> {
         self.objects().filter(|objects| objects.warm_up).map(Objects::in_order)
     }

@@ -1,40 +1,42 @@
-//! The requests of a client of the Wisconsin Proxy Benchmark 1.0 (Almeida and Cao 1998): new files
-//! in phase 1, new and recent files in phase 2. Each client has its own stream and files.
+//! The requests of a client of the Wisconsin Proxy Benchmark 1.0 (Almeida and Cao 1998). Phase 1
+//! requests new files, and phase 2 new and recent files. Each client has its own requests and
+//! files.
 
 use crate::object::Object;
 use foxy_base::Random;
 use foxy_base::random::split_mix;
 
 const LARGE_FILE_BYTES: u64 = 1024 * 1024;
-/// Exclusive limit.
+/// Upper bound of a small file's size in bytes, exclusive.
 const SMALL_FILE_BYTES: u64 = 40 * 1024;
 
 /// The distribution of file sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// 99 % uniform from 0 to 40 KB, 1 % exactly 1 MB.
+    /// 99 % of sizes are uniform from 0 to 40 KB, and 1 % are exactly 1 MB.
     Uniform,
-    /// Pareto with α = 1.1 and k = 3.0 KB, with a mean of 33 KB.
+    /// Sizes follow a Pareto distribution with α = 1.1 and k = 3.0 KB, and a mean of 33 KB.
     Pareto,
 }
 
-/// The knobs of the benchmark that shape requests.
+/// The knobs of the benchmark that affect requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wpb {
-    /// Requests of a client in each phase.
+    /// Number of requests of a client in each phase.
     pub requests: u32,
     /// Probability that a request of phase 2 repeats a file.
     pub inherent_hit_ratio: f64,
     /// Distribution of file sizes.
     pub sizes: Sizes,
-    /// Number of servers, equally likely for a file.
+    /// Number of servers. A file is on each server with equal probability.
     pub servers: u32,
-    /// Each seed has its own files.
+    /// Seed of files and requests.
     pub seed: u64,
 }
 
 impl Wpb {
-    /// 200 requests per phase, half of phase 2 repeats, uniform sizes, seed 1.
+    /// Returns the benchmark's usual knobs: 200 requests per phase, half of phase 2 repeats,
+    /// uniform sizes, and seed 1.
     pub const fn new(servers: u32) -> Self {
         Self { requests: 200, inherent_hit_ratio: 0.5, sizes: Sizes::Uniform, servers, seed: 1 }
     }
@@ -43,9 +45,9 @@ impl Wpb {
 /// A phase of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// New files only.
+    /// Requests new files only.
     First,
-    /// New and repeated files.
+    /// Requests new and repeated files.
     Second,
 }
 
@@ -56,29 +58,30 @@ pub struct WpbRequest {
     pub object: Object,
     /// Number of the server, from 0.
     pub server: u32,
-    /// Requests since the client requested the file; `None` for a new file.
+    /// Number of requests since the client's earlier request of this file. `None` for a new file.
     pub age: Option<usize>,
 }
 
-/// The request stream of a client.
+/// The stream of requests of one client.
 #[derive(Clone, Debug)]
 pub struct WpbClient {
     knobs: Wpb,
     random: Random,
-    /// Upper bits of file numbers, for this client and run.
+    /// Upper bits of file numbers. They identify client and run.
     base: u64,
     files: u64,
     issued: Vec<(Object, u32)>,
-    /// The sum of 1/t over all issued requests.
+    /// Sum of 1/t for t from 1 to the number of issued requests.
     harmonic: f64,
 }
 
 impl WpbClient {
-    /// Client number `client` of a run.
+    /// Makes the stream of client number `client`.
     pub fn new(knobs: &Wpb, client: u32) -> Self {
         let mut state = knobs.seed ^ u64::from(client).rotate_left(40);
         let own = split_mix(&mut state);
-        // The upper 40 bits identify the client; they collide for one in 10^12 pairs.
+        // The upper 40 bits identify the client. Two clients have equal bits with a probability of
+        // about 10^-12.
         let base = own & !((1 << 24) - 1);
         Self {
             knobs: *knobs,
@@ -90,7 +93,7 @@ impl WpbClient {
         }
     }
 
-    /// The phase of the next request; `None` at the end.
+    /// Returns the phase of the next request, or `None` at the end.
     pub fn phase(&self) -> Option<Phase> {
         let phase = self.knobs.requests as usize;
         match self.issued.len() {
@@ -100,7 +103,7 @@ impl WpbClient {
         }
     }
 
-    /// The next request; `None` at the end.
+    /// Returns the next request, or `None` at the end.
     pub fn next_request(&mut self) -> Option<WpbRequest> {
         let repeats =
             self.phase()? == Phase::Second && self.random.chance(self.knobs.inherent_hit_ratio);
@@ -117,7 +120,8 @@ impl WpbClient {
         Some(WpbRequest { object, server, age })
     }
 
-    /// Requests since the earlier request: t with a probability proportional to 1/t.
+    /// Draws the number of requests since the earlier request. The number t has a probability
+    /// proportional to 1/t.
     fn age(&mut self) -> Option<usize> {
         let mut left = self.random.unit() * self.harmonic;
         let issued = self.issued.len();
@@ -125,7 +129,7 @@ impl WpbClient {
             left -= 1.0 / count(age);
             left < 0.0
         });
-        // The rest from rounding belongs to the oldest.
+        // If rounding leaves a rest, choose the oldest request.
         found.or((issued > 0).then_some(issued))
     }
 
@@ -189,7 +193,7 @@ mod tests {
     fn half_of_phase_2_repeats_which_is_a_quarter_of_everything() {
         let clients = requests(&Wpb::new(8), 100);
         let repeats = clients.iter().flatten().filter(|request| request.age.is_some()).count();
-        // 20,000 draws: four standard deviations of the share of phase 2 are 0.014.
+        // For 20,000 draws, four standard deviations of the share in phase 2 are 0.014.
         assert!((share(repeats, 20_000) - 0.5).abs() < 0.014, "{repeats}");
         assert!((share(repeats, 40_000) - 0.25).abs() < 0.007, "{repeats}");
     }

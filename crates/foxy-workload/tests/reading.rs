@@ -1,5 +1,5 @@
-//! Logs of every format give the same trace, every broken line is counted, and no bytes make the
-//! readers panic.
+//! Tests the readers of logs. All formats must give the same trace, the report must count every
+//! broken line, and no input may cause a panic.
 
 use foxy_workload::trace::write::{self, WriteFormat};
 use foxy_workload::trace::{Format, ReadError, ReadReport, Skip, Trace, read};
@@ -15,7 +15,7 @@ fn read_bytes(bytes: &[u8], format: Option<Format>) -> Result<(Trace, ReadReport
     read(bytes, format, &mut |_| {})
 }
 
-/// What a trace says, in words.
+/// Returns the requests of a trace as time, client, URL and size.
 fn gets(trace: &Trace) -> Vec<(u64, u32, String, u64)> {
     trace
         .gets
@@ -161,7 +161,7 @@ fn files_that_are_no_trace_say_what_would_be_right() {
     }
 }
 
-/// Gives some bytes, then the error of a failing disk.
+/// A reader that returns some bytes, then the error of a failing disk.
 struct Failing<'a>(&'a [u8]);
 
 impl Read for Failing<'_> {
@@ -190,7 +190,7 @@ fn any_format() -> impl Strategy<Value = Option<Format>> {
     ])
 }
 
-/// A log of some format with a few bytes changed, and perhaps cut off.
+/// Generates a log of a random format with a few bytes changed. Some logs are also cut off.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let log = prop::sample::select(vec![SQUID, COMBINED, CSV, PARQUET]);
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);
@@ -209,7 +209,8 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Every line is a get or has a reason, and the trace holds what the report says.
+/// Checks that every line is a request or has a reason, and that the trace has as many requests as
+/// the report says.
 fn adds_up(bytes: &[u8], format: Option<Format>) {
     if let Ok((trace, report)) = read_bytes(bytes, format) {
         assert_eq!(

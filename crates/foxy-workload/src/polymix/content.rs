@@ -1,5 +1,5 @@
-//! Documents of PolyMix-4. Type, size, cachability, life cycle and images are functions of the
-//! name, so that client and origin agree without communication.
+//! The documents of PolyMix-4. Type, size, cachability, times of change and images follow from a
+//! document's name, so client and origin agree without communication.
 
 use crate::distribution::{exponential, floor, lognormal, uniform, zipf_count};
 use crate::object::BodyStream;
@@ -8,28 +8,29 @@ use std::fmt;
 
 const KIB: f64 = 1024.0;
 const DAY: f64 = 86_400.0;
-/// Images in a page: zipf(13).
+/// Limit of images in a page. The number follows the distribution zipf(13).
 pub(super) const MAX_IMAGES: u32 = 13;
 
-/// The type of a document.
+/// A type of document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A page with images.
+    /// A page that contains images.
     Html,
     /// An image in a page.
     Image,
-    /// A download.
+    /// A large file.
     Download,
-    /// Another type.
+    /// Any other type.
     Other,
 }
 
 impl Kind {
-    /// Directly requested types, with their share of all objects in per mille.
+    /// Types of first requests, with their share of all objects in thousandths. Images follow with
+    /// their page.
     pub const DIRECT: [(Self, u32); 3] =
         [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
 
-    /// The name in URLs and records.
+    /// Returns the name in URLs and records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Html => "html",
@@ -39,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// The media type.
+    /// Returns the media type.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Html => "text/html",
@@ -58,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// Body length in bytes.
+    /// Draws a body size in bytes.
     fn size(self, random: &mut Random) -> f64 {
         match self {
             Self::Html => exponential(random, 8.5 * KIB),
@@ -68,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// Seconds between changes.
+    /// Draws the time between changes in seconds.
     fn life(self, random: &mut Random) -> f64 {
         match self {
             Self::Html => lognormal(random, 7.0 * DAY, DAY),
@@ -79,31 +80,31 @@ impl Kind {
     }
 }
 
-/// The common part of all document names of a run.
+/// The part that all document names of a run have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// Each number has its own documents.
+    /// Number of the world. Worlds have different documents.
     pub number: u64,
-    /// Divisor of life cycles.
+    /// Divisor of the time between changes.
     pub time_scale: u32,
-    /// Divisor of the think time of servers.
+    /// Divisor of a server's think time.
     pub delay_scale: u32,
 }
 
 /// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Document {
-    /// Common part of the run.
+    /// The part that all names of the run have in common.
     pub world: World,
-    /// Type of the directly requested document.
+    /// Type of the page or single document.
     pub container: Kind,
-    /// Number within the type.
+    /// Number of the page or single document within its type.
     pub number: u64,
-    /// Number of the image in the page, from 1; 0 is the page itself.
+    /// Number of the image in its page, from 1. It is 0 for the page itself.
     pub image: u32,
 }
 
-/// The properties of a document.
+/// The properties that follow from a document's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nature {
     /// Type of the document.
@@ -112,11 +113,12 @@ pub struct Nature {
     pub size: u64,
     /// Whether a cache may store the document.
     pub cachable: bool,
-    /// Times of change.
+    /// The times at which the document changes.
     pub life: LifeCycle,
 }
 
-/// A document changes every `length` seconds from `offset`, in seconds since the Unix epoch, on.
+/// The times at which a document changes: every `length` seconds from `offset` on. `offset` is in
+/// seconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LifeCycle {
     length: u64,
@@ -124,19 +126,19 @@ pub struct LifeCycle {
 }
 
 impl LifeCycle {
-    /// The version at `second`: the number of changes.
+    /// Returns the version at `second`, which is the number of changes before.
     pub const fn version(self, second: u64) -> u64 {
         second.saturating_sub(self.offset) / self.length
     }
 
-    /// The start of `version`: its Last-Modified.
+    /// Returns the start of `version`, for Last-Modified.
     pub const fn changed(self, version: u64) -> u64 {
         self.offset + version * self.length
     }
 }
 
 impl Document {
-    /// Reads a path. `None` if it does not name a document.
+    /// Parses a path. Returns `None` if it names no document.
     pub fn parse(path: &str) -> Option<Self> {
         fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
             text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
@@ -162,7 +164,7 @@ impl Document {
         (is_whole && document.image <= document.images()).then_some(document)
     }
 
-    /// A hash of the name.
+    /// Returns a hash of the name, from which all properties follow.
     pub fn key(&self) -> u64 {
         let mut state = self.world.number ^ 0x706f_6c79_6d69_7834;
         let mut key = split_mix(&mut state);
@@ -173,7 +175,7 @@ impl Document {
         key
     }
 
-    /// Number of images in the page.
+    /// Returns the number of images in the page.
     pub fn images(&self) -> u32 {
         match self.container {
             Kind::Html => {
@@ -184,19 +186,20 @@ impl Document {
         }
     }
 
-    /// The image `image` of the page.
+    /// Returns the name of an image in this page.
     pub const fn with_image(self, image: u32) -> Self {
         Self { image, ..self }
     }
 
-    /// The number of the server, below `servers`. A page and its images share a server.
+    /// Returns the number of the document's server, below `servers`. A page and its images are on
+    /// one server.
     pub fn server(&self, servers: u32) -> u32 {
         let page = Self { image: 0, ..*self };
         let server = Random::new(page.key() ^ 2).below(u64::from(servers));
         u32::try_from(server).unwrap_or(0)
     }
 
-    /// The properties.
+    /// Returns the properties of the document.
     pub fn nature(&self) -> Nature {
         let mut random = Random::new(self.key());
         let kind = if self.image == 0 { self.container } else { Kind::Image };
@@ -206,7 +209,7 @@ impl Document {
         Nature { kind, size, cachable, life: LifeCycle { length, offset: random.below(length) } }
     }
 
-    /// The body of a version.
+    /// Returns the body of a version.
     pub fn body(&self, version: u64) -> BodyStream {
         BodyStream::new(self.key(), version)
     }

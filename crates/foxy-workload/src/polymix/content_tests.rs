@@ -1,4 +1,4 @@
-//! Whether documents are what PolyMix-4 says: names, sizes, shares, life cycles.
+//! Tests that documents are as PolyMix-4 describes: names, sizes, shares, and times of change.
 
 use super::*;
 
@@ -31,10 +31,10 @@ fn paths_round_trip_and_strangers_are_refused() {
     }
 }
 
-/// Objects in the shares of the model, 4.455 images a page: WORKLOADS §2 says 10.7 KB in the mean
-/// and 80 % cachable. The table's own means come to 10.6 KB; the mean of 200,000 objects (deviation
-/// about 26 KB, from the downloads) is off by 0.24 KB once in 16,000 seeds, the cachable share by
-/// 0.36 %.
+/// Draws objects in the shares of the model, with 4.455 images per page. WORKLOADS §2 gives a mean
+/// of 10.7 KB, and 80 % cachable objects. The means in its table give 10.6 KB. The standard
+/// deviation is about 26 KB, because of the downloads. So the mean of 200,000 objects is off by
+/// 0.24 KB for one seed in 16,000, and the cachable share by 0.36 %.
 #[test]
 fn sizes_and_cachability_are_those_of_the_model() {
     let (mut count, mut bytes, mut cachable, mut images) = (0u32, 0, 0u32, 0u32);
@@ -79,6 +79,6 @@ fn a_page_and_its_images_share_a_server_and_servers_share_the_pages() {
         assert_eq!(page.server(10), page.with_image(1).server(10));
         pages[page.server(10) as usize] += 1;
     }
-    // Four standard deviations of a binomial count.
+    // The tolerance is four standard deviations of a binomial count.
     assert!(pages.iter().all(|count| (880..=1120).contains(count)), "{pages:?}");
 }

@@ -1,6 +1,7 @@
-//! The model `polymix-4/1`: the standard mix of the cache-offs (WORKLOADS §2). Knobs fit it to
-//! machine and proxy; the version fixes everything else. This file has knobs, phases, and draws
-//! that client and origin make alike from the number of a request.
+//! The workload model `polymix-4/1`: the standard mix of the cache-off benchmarks (WORKLOADS §2).
+//! Knobs fit it to machine and proxy, and the version fixes everything else. This file has the
+//! knobs, the phases, and random draws. Client and origin make equal draws, because both use the
+//! number of the request.
 
 pub mod content;
 pub mod requests;
@@ -11,25 +12,25 @@ use content::{Kind, MAX_IMAGES};
 use foxy_base::Random;
 use std::time::Duration;
 
-/// Requests per second of a robot, with embedded fetches.
+/// Requests per second of one robot (simulated user), including images.
 const ROBOT_RATE: f64 = 0.4;
-/// Connections of one robot, at most.
+/// Largest number of connections of one robot.
 pub const ROBOT_CONNECTIONS: usize = 4;
-/// Share of exchanges that each side aborts.
+/// Share of exchanges that the client aborts. The server aborts an equal share.
 const ABORT_SHARE: f64 = 0.001;
 
-/// The knobs of the model.
+/// The knobs of the model `polymix-4/1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolyMix4 {
     /// Requests per second in the top phases.
     pub peak_rate: f64,
     /// Requests per second in the fill phase.
     pub fill_rate: f64,
-    /// Unscaled size of the cache in bytes; the fill ends at twice this size.
+    /// Cache size in bytes before scaling. The fill ends at twice this size.
     pub cache_size: u64,
-    /// Divisor of durations, life cycles and cache size.
+    /// Divisor of durations, times between changes, and cache size.
     pub time_scale: u32,
-    /// Divisor of the think time of servers.
+    /// Divisor of a server's think time.
     pub delay_scale: u32,
 }
 
@@ -56,24 +57,24 @@ impl PolyMix4 {
         Ok(read)
     }
 
-    /// Robots at the peak rate.
+    /// Returns the number of robots for the peak rate.
     pub fn robots(&self) -> u32 {
         u32::try_from(floor((self.peak_rate / ROBOT_RATE).ceil())).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Origins: 500 + 0.1 × robots.
+    /// Returns the number of origins: 500 + 0.1 × robots.
     pub fn origins(&self) -> u32 {
         500 + self.robots() / 10
     }
 
-    /// Objects in the frozen working set: the cachable misses of a top phase, as PolyMix-4 counts
-    /// them (peak × 0.45 × 0.8 × 4 h).
+    /// Returns the number of objects in the frozen working set. As PolyMix-4 counts, these are the
+    /// cachable misses of a top phase (peak × 0.45 × 0.8 × 4 h).
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
     }
 
-    /// All phases, with scaled durations.
+    /// Returns all phases in order, with scaled durations.
     pub fn phases(&self) -> Vec<PolymixPhase> {
         let scaled = |time: Duration| Goal::After(time / self.time_scale);
         let fill = (self.fill_rate / self.peak_rate).min(1.0);
@@ -93,13 +94,13 @@ impl PolyMix4 {
         ]
     }
 
-    /// Bytes of cachable misses that end the fill.
+    /// Returns the bytes of cachable misses after which the fill ends.
     pub fn fill_bytes(&self) -> u64 {
         2 * (self.cache_size / u64::from(self.time_scale)).max(1)
     }
 }
 
-/// Mean number of requests per start: the first request and its embedded ones.
+/// Returns the mean number of requests per page or single document, including images.
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =
@@ -110,15 +111,15 @@ pub fn requests_per_start() -> f64 {
 
 const RAMP: Duration = Duration::from_secs(20 * 60);
 const TOP: Duration = Duration::from_secs(4 * 3600);
-/// Load between the peaks.
+/// Share of the peak rate between the peaks.
 const IDLE_SHARE: f64 = 0.1;
 
 /// The end condition of a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// After this duration.
+    /// The phase ends after this duration.
     After(Duration),
-    /// After the fill, when the working set is frozen.
+    /// The phase ends after the fill, when the working set is frozen.
     Filled,
 }
 
@@ -129,14 +130,14 @@ pub struct PolymixPhase {
     pub name: &'static str,
     /// End condition.
     pub goal: Goal,
-    /// Share of the peak rate at the start.
+    /// Share of the peak rate at the start of the phase.
     pub from: f64,
-    /// Share of the peak rate at the end.
+    /// Share of the peak rate at the end of the phase.
     pub to: f64,
 }
 
 impl PolymixPhase {
-    /// Share of the peak rate after `elapsed`; ramps are linear.
+    /// Returns the share of the peak rate after `elapsed`. It changes linearly within the phase.
     pub fn share_at(&self, elapsed: Duration) -> f64 {
         match self.goal {
             Goal::After(time) if elapsed < time => {
@@ -147,9 +148,9 @@ impl PolymixPhase {
     }
 }
 
-/// zipf(64).
+/// Limit of requests that a robot sends on a connection, by the distribution zipf(64).
 const MAX_ROBOT_USES: u32 = 64;
-/// zipf(16).
+/// Limit of requests that a server accepts on a connection, by the distribution zipf(16).
 const MAX_SERVER_USES: u32 = 16;
 /// Idle timeout of a connection.
 pub const IDLE_LIMIT: Duration = Duration::from_secs(15);
@@ -163,7 +164,8 @@ pub enum Side {
     Server,
 }
 
-/// Body bytes, below `length`, after which a side aborts the exchange; `None` in nearly all cases.
+/// Returns the number of body bytes, below `length`, after which `side` aborts the exchange.
+/// Returns `None` for nearly all requests.
 pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     let salt = match side {
         Side::Client => 0x636c_6965,
@@ -173,13 +175,13 @@ pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     random.chance(ABORT_SHARE).then(|| random.below(length))
 }
 
-/// The wait of a server before it answers: norm(2.5 s, 1 s), at least zero.
+/// Returns the time that a server waits before it answers: norm(2.5 s, 1 s), at least zero.
 pub fn think_time(request: u64, delay_scale: u32) -> Duration {
     let seconds = normal(&mut Random::new(request ^ (0x7468_696e << 32)), 2.5, 1.0).max(0.0);
     Duration::from_micros(floor(seconds * 1e6 / f64::from(delay_scale)))
 }
 
-/// Requests that a side accepts on a connection.
+/// Returns the number of requests that `side` permits on a connection.
 pub fn connection_uses(side: Side, connection: u64) -> u32 {
     let most = match side {
         Side::Client => MAX_ROBOT_USES,
@@ -207,13 +209,13 @@ mod tests {
         assert!((ramp.share_at(Duration::from_secs(90)) - 1.0).abs() < 1e-9);
     }
 
-    /// 100,000 requests: four standard deviations of the mean think time are 0.013 s, of the count
-    /// of aborts 40.
+    /// For 100,000 requests, four standard deviations are 0.013 s for the mean think time, and 40
+    /// for the number of aborts.
     #[test]
     fn think_times_and_aborts_have_their_means() {
         let think: Duration = (0..100_000).map(|request| think_time(request, 10)).sum();
         let mean = think.as_secs_f64() * 10.0 / 100_000.0;
-        // Cutting off what is negative adds 0.002 s to the mean.
+        // Raising negative draws to zero adds 0.002 s to the mean.
         assert!((2.487..=2.517).contains(&mean), "{mean}");
         for side in [Side::Client, Side::Server] {
             let aborts: Vec<u64> =

@@ -4,37 +4,39 @@ use super::PolyMix4;
 use super::content::{Document, Kind, World};
 use foxy_base::Random;
 
-/// Probability of a repeat: 55 % of hits among 80 % of cachable requests.
+/// Probability that a request repeats a document. 55 % of all requests must be hits, and 80 % are
+/// cachable.
 const RECURRENCE: f64 = 0.55 / 0.80;
 pub(super) const POST_SHARE: f64 = 0.015;
 pub(super) const HEAD_SHARE: f64 = 0.001;
-/// Share of repeats in the hot set.
+/// Share of repeats that request a document of the hot set.
 const HOT_CHANCE: f64 = 0.10;
-/// The hot set is this part of the working set.
+/// Divisor of the working set's size that gives the size of the hot set.
 const HOT_DIVISOR: u64 = 100;
-/// Probability that the smallest neighbour replaces a document.
+/// Probability that a repeat requests the smallest neighbour of the drawn document instead.
 const NEIGHBOUR_CHANCE: f64 = 0.90;
-/// Neighbours on each side.
+/// Number of neighbours on each side of a document.
 const NEIGHBOURS: u64 = 4;
 
-/// Method and conditions of a request.
+/// The method and conditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// A plain GET.
     Basic,
-    /// If-Modified-Since before the last change: expects the whole document.
+    /// GET with an If-Modified-Since before the last change. The response must be the whole
+    /// document.
     SinceBefore,
-    /// If-Modified-Since at the last change: expects 304.
+    /// GET with the If-Modified-Since of the last change. The response must be 304.
     SinceThen,
-    /// A reload from the origin.
+    /// GET that bypasses caches.
     Reload,
-    /// POST: never a hit.
+    /// POST, which is never a hit.
     Post,
     /// HEAD.
     Head,
 }
 
-/// A direct request.
+/// A request for a page or single document, without its images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Start {
     pub document: Document,
@@ -46,14 +48,14 @@ pub(crate) struct Start {
 pub(crate) struct PolyMixStream {
     random: Random,
     world: World,
-    /// Number of documents so far, by direct type.
+    /// Number of different documents so far, for each type in [`Kind::DIRECT`].
     seen: [u64; 3],
-    /// Number of newest documents that are repeated, by direct type.
+    /// Number of newest documents that repeats may request, for each type in [`Kind::DIRECT`].
     windows: [u64; 3],
 }
 
 impl PolyMixStream {
-    /// The seed is the number of the world.
+    /// Starts the stream. `seed` is also the number of the world.
     pub fn new(knobs: &PolyMix4, seed: u64) -> Self {
         let world =
             World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
@@ -62,7 +64,7 @@ impl PolyMixStream {
         Self { random: Random::new(seed), world, seen: [0; 3], windows }
     }
 
-    /// Whether the working set has stopped growing.
+    /// Whether the working set has reached its final size.
     pub fn is_frozen(&self) -> bool {
         self.seen.iter().zip(self.windows).all(|(&seen, window)| seen >= window)
     }
@@ -85,13 +87,13 @@ impl PolyMixStream {
         Document { world: self.world, container: Kind::DIRECT[place].0, number, image: 0 }
     }
 
-    /// The number of the document to repeat.
+    /// Chooses the number of a document to repeat.
     fn again(&mut self, place: usize) -> u64 {
         let seen = self.seen[place];
         let size = seen.min(self.windows[place]);
         let first = seen - size;
         let number = if self.random.chance(HOT_CHANCE) {
-            // The hot set stays in place until the window has moved by its size.
+            // The hot set stays unchanged until the window has moved by the hot set's size.
             let hot = size.div_ceil(HOT_DIVISOR);
             let start = (first + size / 2) / hot * hot;
             (start + self.random.below(hot)).clamp(first, seen - 1)
@@ -154,8 +156,8 @@ mod tests {
         assert_ne!(starts(1), starts(2));
     }
 
-    /// What 100,000 starts come to, images included: about 290,000 requests, but only as
-    /// independent as the starts.
+    /// Totals of 100,000 starts with their images: about 290,000 requests. Only the starts are
+    /// independent of each other.
     #[derive(Default)]
     struct Seen {
         requests: f64,
@@ -196,9 +198,9 @@ mod tests {
         seen
     }
 
-    /// The offered hit ratio is 55 % of plain GETs. A start's share of it has a deviation of about
-    /// 0.45 of its requests, and pages come with up to 14: the mean of 100,000 is off by 0.8 % once
-    /// in 16,000 seeds.
+    /// The model offers 55 % hits among plain GETs. The hits of one start deviate by about 0.45 of
+    /// its requests, and a start has up to 14 requests. So the ratio of 100,000 starts is off by
+    /// 0.8 % for one seed in 16,000.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
         let seen = look(100_000);
@@ -220,7 +222,7 @@ mod tests {
         let expected =
             [0.80 * others, 0.05 * others, 0.10 * others, 0.05 * others, POST_SHARE, HEAD_SHARE];
         for (count, share) in seen.manners.iter().zip(expected) {
-            // Four standard deviations of a binomial count.
+            // The tolerance is four standard deviations of a binomial count.
             let tolerance = 4.0 * (seen.starts * share * (1.0 - share)).sqrt();
             assert!((count - seen.starts * share).abs() < tolerance, "{:?}", seen.manners);
         }
@@ -250,7 +252,7 @@ mod tests {
                     oldest[place].min(stream.windows[place] - age.min(stream.windows[place]));
             }
         }
-        // The whole window is used: its oldest twentieth too.
+        // Repeats reach the whole window, including its oldest twentieth.
         assert!(oldest[0] < stream.windows[0] / 20, "{oldest:?} of {:?}", stream.windows);
     }
 }

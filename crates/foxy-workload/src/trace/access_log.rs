@@ -1,10 +1,10 @@
-//! Lines of access logs: Squid's native format, and the Common and Combined Log Formats.
+//! Parses lines of access logs: Squid's native format, and the Common and Combined Log Formats.
 
 use super::skip::{self, Answer, Entry, Skip};
 use super::timestamp;
 
-/// Reads a line of Squid's native log: `time elapsed client code/status bytes method URL user
-/// hierarchy type`. The time is the end of the answer; the bytes include the head.
+/// Parses a line of Squid's native log: `time elapsed client code/status bytes method URL user
+/// hierarchy type`. The time is the end of the response. The bytes include the head.
 pub(super) fn parse_squid(line: &str) -> Result<Entry<'_>, Skip> {
     let mut fields = line.split_ascii_whitespace();
     let mut field = || fields.next().ok_or(Skip::MissingField);
@@ -27,8 +27,8 @@ pub(super) fn parse_squid(line: &str) -> Result<Entry<'_>, Skip> {
     Ok(Entry { time, client, url, answer })
 }
 
-/// Reads a line of the Common Log Format, with any fields after it, as in the Combined format:
-/// `host ident user [date] "method URL version" status bytes ...`.
+/// Parses a line of the Common Log Format: `host ident user [date] "method URL version" status
+/// bytes`. Ignores later fields, as in the Combined format.
 pub(super) fn parse_common(line: &str) -> Result<Entry<'_>, Skip> {
     let (client, rest) = line.trim_start().split_once(' ').ok_or(Skip::MissingField)?;
     let (_, rest) = rest.split_once('[').ok_or(Skip::MissingField)?;
@@ -44,7 +44,7 @@ pub(super) fn parse_common(line: &str) -> Result<Entry<'_>, Skip> {
     Ok(Entry { time, client, url, answer: skip::answer(method, status, bytes)? })
 }
 
-/// Splits at the next quote without a backslash before it.
+/// Splits `text` at the next quote that no backslash escapes.
 fn until_quote(text: &str) -> Option<(&str, &str)> {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate() {

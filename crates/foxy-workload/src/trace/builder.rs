@@ -1,5 +1,5 @@
-//! Builds a trace from parsed log lines: numbers clients, URLs and origin servers, and sorts by
-//! time.
+//! Builds a trace from parsed log lines. Numbers clients, URLs and origin servers, and sorts
+//! requests by time.
 
 use super::skip::{Answer, Entry, Skip, Verb};
 use super::{Get, Other, Trace};
@@ -15,19 +15,19 @@ pub struct Builder {
     hosts: Interner,
     sites: Vec<u32>,
     last_sizes: Vec<Option<u64>>,
-    /// `None` if only gets are collected.
+    /// Requests with other methods, or `None` if the builder collects only GET requests.
     others: Option<Vec<(i64, Other)>>,
 }
 
 impl Builder {
-    /// Collects requests with other methods too.
+    /// Makes a builder that also collects requests with other methods.
     pub fn of_all_methods() -> Self {
         Self { others: Some(Vec::new()), ..Self::default() }
     }
 
-    /// Adds a log line. Drops the fragment of the URL, which browsers log and never send (RFC 3986
-    /// §3.5). Refuses a 304 for a URL of unknown size, other methods where only gets are collected,
-    /// and too many names.
+    /// Adds a log line. Drops the URL's fragment, because browsers log it but never send it (RFC
+    /// 3986 §3.5). Refuses a 304 for a URL of unknown size, a method that the builder does not
+    /// collect, and too many names.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
         let entry = Entry { url: without_fragment(entry.url), ..entry };
         let size = match entry.answer {
@@ -44,7 +44,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The request gets the size of the last get of its URL, or its own if there is none.
+    /// Adds a request with another method. Its size is that of the last GET of its URL. Without
+    /// such a GET, it keeps its own size.
     fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
         if self.others.is_none() {
             return Err(Skip::NotGet);
@@ -57,7 +58,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The numbers of client and URL.
+    /// Returns the numbers of client and URL.
     fn numbers(&mut self, entry: Entry<'_>) -> Result<(u32, u32), Skip> {
         let (client, _) = self.clients.number(entry.client).ok_or(Skip::TooManyNames)?;
         let (url, new) = self.urls.number(entry.url).ok_or(Skip::TooManyNames)?;
@@ -70,7 +71,7 @@ impl Builder {
         Ok((client, url))
     }
 
-    /// Number of gets.
+    /// Number of GET requests.
     pub fn len(&self) -> usize {
         self.gets.len()
     }
@@ -80,12 +81,12 @@ impl Builder {
         self.others.as_ref().map_or(0, Vec::len)
     }
 
-    /// Whether there is no get.
+    /// Whether there are no GET requests.
     pub fn is_empty(&self) -> bool {
         self.gets.is_empty()
     }
 
-    /// The trace in order of time; the sort is stable.
+    /// Returns the trace in order of time. Requests of equal time keep their order.
     pub fn finish(mut self) -> Trace {
         let mut others = self.others.unwrap_or_default();
         self.gets.sort_by_key(|(time, _)| *time);
@@ -121,7 +122,8 @@ fn without_fragment(url: &str) -> &str {
     url.split_once('#').map_or(url, |(url, _)| url)
 }
 
-/// Host and port of an absolute URL or of a tunnel (`host:port`); empty for a path.
+/// Returns host and port of an absolute URL or of a tunnel (`host:port`). Returns an empty text for
+/// a path.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -132,14 +134,14 @@ fn host(url: &str) -> &str {
 /// The texts of a trace's URLs.
 #[derive(Clone, Debug, Default)]
 pub enum Names {
-    /// Synthetic: number and site make the text.
+    /// Synthetic URLs. Their text follows from number and site.
     #[default]
     Numbered,
     /// Texts from a log.
     Texts(Texts),
 }
 
-/// Texts in one allocation, numbered from 0.
+/// Many texts in one allocation, numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     joined: String,
@@ -147,7 +149,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The text of a number. Panics on an unknown number.
+    /// Returns the text of a number. Panics if the number is unknown.
     pub fn get(&self, number: u32) -> &str {
         let number = number as usize;
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
@@ -170,7 +172,7 @@ impl Texts {
     }
 }
 
-/// Numbers texts in order of first occurrence.
+/// Gives each different text a number, in order of first occurrence.
 #[derive(Clone, Debug, Default)]
 struct Interner {
     texts: Texts,
@@ -184,7 +186,7 @@ impl Interner {
         self.numbers.find(hash, |&number| self.texts.get(number) == text).copied()
     }
 
-    /// The number, and whether the text is new. `None` after 2^32 texts.
+    /// Returns the number of `text`, and whether it is new. Returns `None` after 2^32 texts.
     fn number(&mut self, text: &str) -> Option<(u32, bool)> {
         let hash = self.hasher.hash_one(text);
         if let Some(&number) = self.numbers.find(hash, |&number| self.texts.get(number) == text) {

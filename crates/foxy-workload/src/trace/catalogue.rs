@@ -1,37 +1,41 @@
-//! Synthetic traces of a catalogue, for a content network's edge or a package registry: independent
-//! requests by Zipf's law to objects renewed over time, and objects requested once. Traces of
-//! proxies need [`synthetic`](super::synthetic). Reports must label them "synthetic".
+//! Generates synthetic traces of a catalogue of objects, as on the edge of a content network or in
+//! a package registry. Requests are independent, and choose objects by Zipf's law. The catalogue
+//! renews objects over time. Some objects outside the catalogue get one request. For traces of
+//! proxies, use [`synthetic`](super::synthetic). Reports must label the traces "synthetic".
 
 use super::{Get, Names, Trace};
 use crate::distribution::{Zipf, normal};
 use foxy_base::Random;
 
-/// The parameters of the traffic.
+/// The parameters of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Catalogue {
     /// Name in reports.
     pub name: &'static str,
-    /// Gets of a full trace.
+    /// Number of GET requests in a full trace.
     pub gets: usize,
-    /// Objects in the catalogue at any time.
+    /// Number of objects in the catalogue at any time.
     pub objects: usize,
-    /// Zipf's exponent.
+    /// Exponent of Zipf's law.
     pub exponent: f64,
-    /// Share of gets for objects outside of the catalogue that are requested once.
+    /// Share of GET requests for objects outside the catalogue. Each of these objects gets one
+    /// request.
     pub once: f64,
-    /// Renewals of the catalogue in a full trace.
+    /// Number of times that a full trace renews the whole catalogue.
     pub renewals: f64,
-    /// Share of metadata objects, and their lognormal median in bytes, with a spread of 1.
+    /// Share of metadata objects, and the median of their sizes in bytes. Sizes are lognormal with
+    /// a spread of 1.
     pub metadata: (f64, f64),
-    /// Lognormal median of other objects in bytes, and spread of the logarithm.
+    /// Median size in bytes of other objects, and the standard deviation of its logarithm.
     pub body: (f64, f64),
-    /// Largest size in bytes; a twentieth of the other objects is in a Pareto tail up to it.
+    /// Largest size in bytes. A twentieth of the other objects follow a Pareto tail up to this
+    /// size.
     pub largest: f64,
 }
 
-/// A content network's edge. Three objects of four are requested once (Maggs and Sitaraman,
-/// Algorithmic Nuggets in Content Delivery, 2015, saw 74 %). The exponent is at the upper end of
-/// proxies; the sizes are a choice.
+/// The edge of a content network. Three of four objects get one request; Maggs and Sitaraman
+/// (Algorithmic Nuggets in Content Delivery, 2015) saw 74 %. The exponent is at the upper end of
+/// proxies. The sizes are our choice.
 pub const CDN: Catalogue = Catalogue {
     name: "cdn",
     gets: 1_000_000,
@@ -44,8 +48,8 @@ pub const CDN: Catalogue = Catalogue {
     largest: 64e6,
 };
 
-/// A package registry: over half of the objects are small metadata, and a few archives hold most
-/// bytes. All numbers are a choice.
+/// A package registry. Over half of its objects are small metadata, and a few archives have most
+/// bytes. All numbers are our choice.
 pub const REGISTRY: Catalogue = Catalogue {
     name: "registry",
     gets: 600_000,
@@ -60,22 +64,22 @@ pub const REGISTRY: Catalogue = Catalogue {
 
 const TAIL_SHARE: f64 = 0.05;
 const TAIL_EXPONENT: f64 = 1.1;
-/// Start of the Pareto tail in multiples of the median.
+/// Start of the Pareto tail, as a multiple of the median size.
 const TAIL_START: f64 = 4.0;
 const MIN_SIZE_BYTES: f64 = 64.0;
 
 struct Generator<'a> {
     model: &'a Catalogue,
     random: Random,
-    /// By URL.
+    /// Size of each URL in bytes.
     sizes: Vec<u64>,
-    /// The URL of each popularity rank, once it was requested.
+    /// URL of each popularity rank, or `None` before its first request.
     ranks: Vec<Option<u32>>,
     zipf: Zipf,
 }
 
 impl Catalogue {
-    /// Generates a trace of `gets`. The catalogue scales with the length of the trace.
+    /// Generates a trace with `gets` requests. The size of the catalogue is proportional to `gets`.
     pub fn generate(&self, gets: usize, seed: u64) -> Trace {
         let scale = gets as f64 / self.gets as f64;
         let objects = ((self.objects as f64 * scale) as usize).max(1);

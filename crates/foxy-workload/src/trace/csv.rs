@@ -1,13 +1,13 @@
-//! Comma, semicolon or tab separated values with a header line, and columns by name, which Parquet
-//! shares. A line is a row: line breaks inside quotes (RFC 4180) would let one bad quote lose the
-//! file.
+//! Parses CSV with commas, semicolons or tabs. Finds columns by the names in the header line; the
+//! Parquet reader uses the same names. Each line is a row. Line breaks inside quotes (RFC 4180) are
+//! not supported, because one wrong quote would lose the rest of the file.
 
 use super::report::ReadError;
 use super::skip::{self, Answer, Entry, Skip};
 use super::timestamp;
 use std::borrow::Cow;
 
-/// The reader of the rows of one file.
+/// Parses the rows of one file.
 #[derive(Clone, Debug)]
 pub(super) struct Csv {
     separator: u8,
@@ -15,7 +15,7 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    /// Reads the header line, which must name time, URL and size.
+    /// Parses the header line, which must name time, URL and size.
     pub(super) fn new(header: &str) -> Result<Self, ReadError> {
         let count = |separator: &u8| header.bytes().filter(|byte| byte == separator).count();
         let separator =
@@ -26,7 +26,7 @@ impl Csv {
         Ok(Self { separator, columns })
     }
 
-    /// Passes the entry of a row to `take`.
+    /// Parses a row and passes it to `take`.
     pub(super) fn parse<T>(
         &self,
         line: &str,
@@ -97,17 +97,17 @@ fn end_of_field(text: &str, separator: u8) -> Result<usize, Skip> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     Time,
-    /// Optional: all gets have one client without it.
+    /// Optional. Without this column, all requests have one client.
     Client,
     Url,
     Bytes,
-    /// Optional: GET.
+    /// Optional. Without this column, all requests are GET.
     Method,
-    /// Optional: 200.
+    /// Optional. Without this column, all responses have the status 200.
     Status,
 }
 
-/// Known names by meaning, the usual one first.
+/// Known column names by meaning, the most usual first.
 const NAMES: [(Column, &[&str]); 6] = [
     (Column::Time, &["time", "timestamp", "ts", "date", "datetime"]),
     (Column::Client, &["client", "client_ip", "clientip", "remote_addr", "host_ip", "user"]),
@@ -120,14 +120,14 @@ const NAMES: [(Column, &[&str]); 6] = [
     (Column::Status, &["status", "status_code", "response_status", "code"]),
 ];
 
-/// The position of each column.
+/// The position of each known column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Columns {
     places: [Option<usize>; 6],
 }
 
 impl Columns {
-    /// Finds the columns in any order and case. Time, URL and size must be there.
+    /// Finds the columns in any order and any case. Returns an error without time, URL or size.
     pub(super) fn find<'a>(
         names: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<Self, ReadError> {

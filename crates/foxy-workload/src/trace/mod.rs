@@ -1,6 +1,5 @@
-//! Traces: the GET requests of clients in order of time, compact enough for millions in memory.
-//! They are read from logs (`read`) or generated (`synthetic`, `catalogue`). The caller opens the
-//! files.
+//! Traces: GET requests of clients in order of time, compact enough for millions in memory. `read`
+//! reads traces from logs; `synthetic` and `catalogue` generate them. The caller opens the files.
 
 mod access_log;
 pub mod builder;
@@ -26,10 +25,10 @@ pub use statistics::Statistics;
 
 use std::borrow::Cow;
 
-/// A GET of a trace, with interned names.
+/// A GET request of a trace. Numbers replace the names of client and URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Get {
-    /// Microseconds since the first get.
+    /// Microseconds since the first request.
     pub time: u64,
     /// Number of the client, from 0.
     pub client: u32,
@@ -41,27 +40,27 @@ pub struct Get {
 
 const _: () = assert!(size_of::<Get>() == 24);
 
-/// A request of a trace by another method.
+/// A request with another method than GET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
     /// The method.
     pub verb: Verb,
-    /// Time, client, URL, and size of the last GET of that URL.
+    /// Time, client and URL of the request, with the size of the last GET of that URL.
     pub get: Get,
 }
 
-/// Gets, with the names of their numbers.
+/// The requests of a trace, and the names for their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// Gets in order of time.
+    /// GET requests in order of time.
     pub gets: Vec<Get>,
     /// Requests with other methods in order of time, if the builder collects them.
     pub others: Vec<Other>,
     /// Time of the first request in microseconds since the Unix epoch; 0 for a synthetic trace.
     pub start: i64,
-    /// Number of the origin server, by URL.
+    /// Number of the origin server, for each URL.
     pub sites: Vec<u32>,
-    /// Texts, by URL.
+    /// Text of each URL.
     pub names: Names,
     /// Number of clients.
     pub clients: u32,
@@ -75,12 +74,12 @@ impl Trace {
         self.sites.len()
     }
 
-    /// The origin server of a URL. Panics on an unknown URL.
+    /// Returns the number of a URL's origin server. Panics if the URL is unknown.
     pub fn site(&self, url: u32) -> u32 {
         self.sites[url as usize]
     }
 
-    /// The text of a URL. Panics on an unknown URL.
+    /// Returns the text of a URL. Panics if the URL is unknown.
     pub fn url_text(&self, url: u32) -> Cow<'_, str> {
         match &self.names {
             Names::Numbered => Cow::Owned(format!("http://site{}.invalid/{url}", self.site(url))),

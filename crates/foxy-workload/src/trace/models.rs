@@ -1,45 +1,46 @@
-//! Models of published traces for the generator in [`synthetic`](super::synthetic), with the
-//! published figures that the generated traces must meet.
+//! Models of published traces for the generator in [`synthetic`](super::synthetic). Each has the
+//! published figures that its generated traces must match.
 
-/// The parameters of a trace.
+/// The parameters of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceModel {
     /// Name on the command line.
     pub name: &'static str,
-    /// Gets of the published trace.
+    /// Number of GET requests in the published trace.
     pub gets: u64,
-    /// Published number of URLs. A generated trace has exactly this number, in proportion to its
-    /// length.
+    /// Published number of URLs. A generated trace has exactly this number, scaled by its length.
+    /// `None` leaves the number to chance.
     pub urls: Option<u64>,
-    /// Share of fetches that repeat an earlier fetch.
+    /// Share of page fetches that repeat an earlier fetch.
     pub repeats: f64,
-    /// Share of repeats with a log-uniform distance to the earlier fetch; other distances are
-    /// uniform.
+    /// Share of repeats whose distance to the earlier fetch is log-uniform. The distances of other
+    /// repeats are uniform.
     pub recent: f64,
-    /// Share of new pages that are never fetched again.
+    /// Share of new pages that no later request repeats.
     pub once: f64,
-    /// Mean size of a fetch in bytes.
+    /// Mean size of a GET response in bytes.
     pub mean_size: f64,
-    /// Mean size of objects of never repeated pages, in multiples of the mean of other objects.
+    /// Mean size of objects on never repeated pages, as a multiple of the mean of other objects.
     pub once_larger: f64,
-    /// Share of objects in the Pareto tail.
+    /// Share of objects with a size in the Pareto tail.
     pub tail: f64,
-    /// Largest size of a never repeated object in bytes; `once_larger` divides it for others.
+    /// Largest size in bytes of a never repeated object. For other objects, `once_larger` divides
+    /// it.
     pub largest: f64,
-    /// Mean gets of a page with its images.
+    /// Mean number of GET requests for a page with its images.
     pub burst: f64,
-    /// Concurrent clients.
+    /// Number of clients that are active at a time.
     pub interleaved: u32,
-    /// Total clients.
+    /// Total number of clients.
     pub clients: u32,
-    /// Gets per second.
+    /// GET requests per second.
     pub rate: f64,
-    /// Published figures to meet.
+    /// Published figures that a generated trace must match.
     pub targets: &'static [Target],
 }
 
 impl TraceModel {
-    /// Number of URLs in a trace of `gets`; `None` where chance decides.
+    /// Returns the number of URLs in a trace of `gets` requests, or `None` if chance decides.
     pub(super) fn urls_of(&self, gets: usize) -> Option<u64> {
         let published = u128::from(self.urls?);
         let (gets, whole) = (gets as u128, u128::from(self.gets.max(1)));
@@ -48,7 +49,7 @@ impl TraceModel {
     }
 }
 
-/// Digital's proxy in the week from 29 August 1996.
+/// The proxy of Digital Equipment in the week from 29 August 1996.
 pub const DEC: TraceModel = TraceModel {
     name: "dec",
     gets: 3_543_968,
@@ -67,8 +68,8 @@ pub const DEC: TraceModel = TraceModel {
     targets: &[Target::MeanSize(12_700.0), Target::Infinite { hits: 0.49, bytes: 0.36 }],
 };
 
-/// A part of [`DEC`], as in Table 1 of the paper: 32 % of the gets hit 512 MB of memory, 4 % read a
-/// 2 GB disk, and 64 % write 10.55 KB in the mean.
+/// A part of [`DEC`], as in Table 1 of the paper. 32 % of the requests hit 512 MB of memory, 4 %
+/// read a 2 GB disk, and 64 % write 10.55 KB on average.
 pub const TABLE1: TraceModel = TraceModel {
     name: "table1",
     gets: 1_058_206,
@@ -84,9 +85,9 @@ pub const TABLE1: TraceModel = TraceModel {
     ..DEC
 };
 
-/// Clients of Boston University, November 1994 to February 1995, without browser caches. Fitted to
-/// the curve of LRU caches with pages in bursts; without bursts, the first three parameters are
-/// .647, .85 and .5.
+/// Clients at Boston University without browser caches, November 1994 to February 1995. The
+/// parameters are fitted to the published hit ratios of LRU caches. Without bursts of images, the
+/// first three parameters would be .647, .85 and .5.
 pub const BU95: TraceModel = TraceModel {
     name: "bu95",
     gets: 135_382,
@@ -113,7 +114,8 @@ pub const BU95: TraceModel = TraceModel {
     ],
 };
 
-/// IRCache, 2004, as LEAP replayed it (SEEDS §1.3). Only its counts were published.
+/// The IRCache trace of 2004 that the LEAP paper replayed (SEEDS §1.3). Only its numbers of
+/// requests and URLs are published.
 pub const IRCACHE: TraceModel = TraceModel {
     name: "ircache",
     gets: 97_462,
@@ -128,22 +130,22 @@ pub const IRCACHE: TraceModel = TraceModel {
     ..DEC
 };
 
-/// All models.
+/// All models of traces.
 pub const MODELS: &[TraceModel] = &[TABLE1, DEC, BU95, IRCACHE];
 
-/// A published figure of a trace. `hits` and `bytes` are hit ratios by gets and by bytes.
+/// A published figure of a trace. `hits` and `bytes` are the hit ratios by requests and by bytes.
 #[expect(missing_docs, reason = "the variants document their fields")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
-    /// Number of gets and of different URLs.
+    /// Number of requests and of different URLs.
     Urls { gets: u64, urls: u64 },
-    /// Mean bytes of a get.
+    /// Mean bytes of a response.
     MeanSize(f64),
-    /// A cache that never evicts.
+    /// Hit ratios of a cache that never evicts.
     Infinite { hits: f64, bytes: f64 },
-    /// An LRU cache with `percent` of the unique bytes.
+    /// Hit ratios of an LRU cache that holds `percent` of the unique bytes.
     Lru { percent: f64, hits: f64, bytes: f64 },
-    /// An LRU memory before an LRU disk, with their bytes, and the shares of memory hits, reads and
-    /// writes.
+    /// An LRU memory in front of an LRU disk, with their sizes in bytes. `shares` are the shares of
+    /// memory hits, disk reads and disk writes.
     TwoLevels { memory: u64, disk: u64, shares: [f64; 3] },
 }

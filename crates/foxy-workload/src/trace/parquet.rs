@@ -1,5 +1,5 @@
-//! Apache Parquet with Snappy, gzip or LZ4: decodes the known columns row by row. The file is held
-//! in memory, since its directory is at the end.
+//! Reads Apache Parquet with Snappy, gzip or LZ4. Decodes the known columns row by row. Reads the
+//! whole file into memory, because its directory is at the end.
 
 use super::csv::{Column, Columns};
 use super::report::{ReadError, ReadReport, is_damage};
@@ -55,7 +55,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Refuses columns with an unsupported compression.
+/// Returns an error if a used column has an unsupported compression.
 fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError> {
     let columns = file.metadata().row_groups().iter().flat_map(|group| group.columns());
     let fields = file.metadata().file_metadata().schema().get_fields();
@@ -80,8 +80,8 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
     Ok(())
 }
 
-/// Runs a step of the decoder, which panics on some damaged files. The decoder is not used after
-/// that.
+/// Runs a step of the decoder, and turns a panic into an error. The decoder panics on some damaged
+/// files, and the caller does not use it after an error.
 fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(step))
         .unwrap_or_else(|_| Err(ParquetError::General("its parts do not fit together".into())))
@@ -111,7 +111,7 @@ fn add(
     builder.add(Entry { time, client: &client, url, answer })
 }
 
-/// Null and nested values are empty.
+/// Returns the text of a field. A null or nested value gives an empty text.
 fn text(field: &Field) -> Cow<'_, str> {
     match field {
         Field::Str(text) => Cow::Borrowed(text),
@@ -124,7 +124,8 @@ fn text(field: &Field) -> Cow<'_, str> {
     }
 }
 
-/// A timestamp by its type, a number by [`timestamp::by_magnitude`].
+/// Returns the time of a field. A timestamp has its own unit; [`timestamp::by_magnitude`] guesses
+/// the unit of a number.
 fn time(field: &Field) -> Option<i64> {
     match field {
         Field::TimestampMicros(micros) => Some(*micros),

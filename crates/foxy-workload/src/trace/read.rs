@@ -1,5 +1,5 @@
-//! Reads a trace from a log: decompresses it, guesses its format, and counts each skipped line with
-//! its reason.
+//! Reads a trace from a log: decompresses it, guesses its format, and counts skipped lines by
+//! reason.
 
 use super::csv::Csv;
 use super::report::{Format, ReadError, ReadReport, is_damage};
@@ -8,10 +8,10 @@ use super::{Builder, Trace, access_log, json_log, oracle_general, parquet};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-/// A longer line is skipped.
+/// Limit of a line in bytes. The reader skips a longer line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The format is guessed from this part of the file.
+/// Number of bytes at the start of the file from which the reader guesses the format.
 const HEAD_BYTES: usize = 1 << 16;
 
 /// First bytes, name and unpacking command of compressed files that foxy does not read.
@@ -32,7 +32,7 @@ pub fn read(
     read_into(Builder::default(), input, format, progress)
 }
 
-/// Reads into `builder`, which may collect requests with other methods too.
+/// Reads like [`read`] into `builder`, which may also collect requests with other methods.
 pub fn read_into(
     builder: Builder,
     input: impl Read,
@@ -73,7 +73,7 @@ fn read_unpacked<R: Read>(
     Ok((builder.finish(), report))
 }
 
-/// The parser of a line.
+/// The parser for the next line.
 enum Lines {
     Squid,
     Common,
@@ -128,8 +128,8 @@ fn read_lines(
     Ok(())
 }
 
-/// Reads a line with its end; `None` at the end of the input. `Some(false)` if the line is too
-/// long, in which case `line` holds its start.
+/// Reads a line with its line end. Returns `None` at the end of the input. Returns `Some(false)`
+/// for a line that is too long; `line` then has its start.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let limit = MAX_LINE_BYTES as u64;
@@ -154,10 +154,11 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-/// If none of these first lines has a known format, the whole head decides.
+/// Number of first lines that decide the format. If none of them has a known format, all lines of
+/// the head decide.
 const GUESSED_LINES: usize = 20;
 
-/// The format of most lines at the start.
+/// Returns the format of most lines in `head`.
 fn guess(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
@@ -190,7 +191,7 @@ fn guess_lines(lines: &[&str]) -> Option<Format> {
     (count > 0).then_some(format)
 }
 
-/// A reader that can peek at its first bytes.
+/// A reader whose first bytes are already read into `head`.
 struct Resumed<R> {
     head: Cursor<Vec<u8>>,
     error: Option<io::Error>,
@@ -198,7 +199,8 @@ struct Resumed<R> {
 }
 
 impl<R: Read> Resumed<R> {
-    /// Peeks at [`HEAD_BYTES`]. An error after some bytes waits until they are read.
+    /// Reads the first [`HEAD_BYTES`]. After an error, keeps the bytes before it, and returns the
+    /// error when they are used up.
     fn new(mut rest: R) -> Result<Self, ReadError> {
         let mut head = Vec::new();
         let error = rest.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).err();

@@ -1,20 +1,20 @@
-//! The formats of traces, the errors of reading one, and the report on its lines.
+//! The formats of logs, the errors of reading a log, and the report on its lines.
 
 use super::Skip;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-/// The format of a log. Each may be compressed with gzip.
+/// The format of a log. A log of any format may be compressed with gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Squid's native access.log.
     Squid,
-    /// The Common Log Format, and the Combined one.
+    /// The Common or Combined Log Format.
     Common,
-    /// Separated values with a header line that names at least `time`, `url` and `bytes`.
+    /// CSV with a header line that names at least `time`, `url` and `bytes`.
     Csv,
-    /// Apache Parquet with columns named as for CSV.
+    /// Apache Parquet with the column names of CSV.
     Parquet,
     /// foxy's JSON access log.
     Json,
@@ -58,16 +58,16 @@ impl FromStr for Format {
     }
 }
 
-/// Why a file cannot be read at all.
+/// The reason why a file cannot be read at all.
 #[derive(Debug)]
 pub enum ReadError {
     /// Reading failed.
     Io(io::Error),
-    /// The first lines have no known format.
+    /// The first lines match no known format.
     UnknownFormat,
     /// The column of this name is missing.
     NoColumn(&'static str),
-    /// Not a readable Parquet file; the text is the error of the decoder.
+    /// The file is not readable Parquet. The text is the decoder's error.
     NotParquet(String),
     /// The gzip data have an error before their end; the text is the error of the decoder.
     Corrupt(String),
@@ -111,38 +111,38 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Whether an error means damaged compressed data, rather than a failed read.
+/// Whether an error means damaged compressed data instead of a failed read.
 pub(super) fn is_damage(error: &io::Error, packed: bool) -> bool {
     packed && error.raw_os_error().is_none()
 }
 
 const MAX_EXAMPLES: usize = 5;
 
-/// A line that could not be understood.
+/// A line that the reader could not parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// Number of the line or row, from 1.
     pub line: u64,
-    /// Reason for the refusal.
+    /// Reason why the line was skipped.
     pub reason: Skip,
-    /// First 120 characters.
+    /// First 120 characters of the line.
     pub text: String,
 }
 
-/// Counts of the lines of a log.
+/// The numbers of lines of a log, by result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadReport {
     /// Format of the log.
     pub format: Format,
     /// Whether the log was compressed with gzip.
     pub packed: bool,
-    /// Lines or rows, without the header.
+    /// Number of lines or rows, without the header.
     pub lines: u64,
-    /// Lines that became gets.
+    /// Number of lines that became GET requests.
     pub gets: u64,
-    /// Lines that became requests with other methods.
+    /// Number of lines that became requests with other methods.
     pub others: u64,
-    /// The first lines that could not be understood.
+    /// The first lines that the reader could not parse.
     pub examples: Vec<Example>,
     skipped: [u64; Skip::ALL.len()],
 }
@@ -153,12 +153,12 @@ impl ReadReport {
         Self { format, packed, lines: 0, gets: 0, others: 0, examples: Vec::new(), skipped }
     }
 
-    /// Lines skipped for this reason.
+    /// Returns the number of lines skipped for `reason`.
     pub fn skipped(&self, reason: Skip) -> u64 {
         self.skipped[reason as usize]
     }
 
-    /// Reasons with at least one line, and their counts.
+    /// Returns each reason with at least one skipped line, and the number of lines.
     pub fn reasons(&self) -> impl Iterator<Item = (Skip, u64)> + '_ {
         Skip::ALL
             .iter()

@@ -1,13 +1,13 @@
-//! Which lines of a log become requests, and why a line is skipped.
+//! Decides which lines of a log become requests, and names the reasons to skip other lines.
 
 use std::fmt;
 
-/// Why a line is skipped.
+/// The reason why a line is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Skip {
-    /// White space, or a comment after `#`.
+    /// The line has only white space, or a comment after `#`.
     Blank,
-    /// Longer than [`MAX_LINE_BYTES`](super::read::MAX_LINE_BYTES).
+    /// The line is longer than [`MAX_LINE_BYTES`](super::read::MAX_LINE_BYTES).
     TooLong,
     /// A field is missing.
     MissingField,
@@ -21,17 +21,17 @@ pub enum Skip {
     BadStatus,
     /// The URL is empty or `-`.
     NoUrl,
-    /// A method other than GET, unless the builder collects it and it succeeded.
+    /// The method is not GET. A builder may collect other methods, if the request succeeded.
     NotGet,
-    /// A status without a whole object: not 200, 203 or 304.
+    /// The status carries no whole object: it is not 200, 203 or 304.
     StatusNotUsed,
-    /// The transfer was aborted, so the size of the object is unknown.
+    /// The transfer was aborted, so the object's size is unknown.
     BrokenOff,
-    /// A 304 for a URL without an earlier size.
+    /// The status is 304, and no earlier line has the URL's size.
     SizeNotKnown,
-    /// More than 2^32 different clients or URLs.
+    /// The log has more than 2^32 different clients or URLs.
     TooManyNames,
-    /// Compressed or columnar data cannot be decoded; the rest of the file is not read.
+    /// Compressed or columnar data cannot be decoded. The reader stops here.
     Damaged,
 }
 
@@ -54,7 +54,7 @@ impl Skip {
         Self::Damaged,
     ];
 
-    /// Whether the line could not be understood.
+    /// Whether the reader could not parse the line.
     pub fn is_broken(self) -> bool {
         match self {
             Self::TooLong
@@ -96,18 +96,18 @@ impl fmt::Display for Skip {
     }
 }
 
-/// What a response says about the size of the object.
+/// The information of a response on its object's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The whole object of this many bytes.
+    /// The response has the whole object, with this number of bytes.
     Whole(u64),
-    /// The object has the same size as before.
+    /// The object still has its earlier size.
     NotModified,
-    /// The response to another method, with its bytes.
+    /// The response answers another method than GET, with this number of bytes.
     Other(Verb, u64),
 }
 
-/// A method besides GET that can be replayed.
+/// A method besides GET that a replay can repeat.
 #[expect(missing_docs, reason = "the known methods are their own documentation")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
@@ -118,26 +118,26 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Methods by their names on the wire.
+    /// Methods with their names in requests.
     pub const NAMES: [(&'static str, Self); 4] =
         [("HEAD", Self::Head), ("POST", Self::Post), ("PUT", Self::Put), ("DELETE", Self::Delete)];
 }
 
-/// A line of a log.
+/// A parsed line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Microseconds since the Unix epoch.
+    /// Time in microseconds since the Unix epoch.
     pub time: i64,
     /// Name of the client.
     pub client: &'a str,
     /// URL or path.
     pub url: &'a str,
-    /// Response.
+    /// Information on the size of the object.
     pub answer: Answer,
 }
 
-/// Judges method and status: 200 and 203 carry the whole object, and 304 confirms it. Other methods
-/// need a plain success.
+/// Interprets method and status of a line. 200 and 203 carry the whole object, and 304 confirms its
+/// size. Other methods than GET need a status of success.
 pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, Skip> {
     let size = bytes(size)?;
     let digits = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
@@ -159,7 +159,7 @@ pub(super) fn answer(method: &str, status: &str, size: &str) -> Result<Answer, S
     }
 }
 
-/// A number of bytes; `-` is zero.
+/// Parses a number of bytes. `-` stands for zero.
 pub(super) fn bytes(text: &str) -> Result<u64, Skip> {
     if text == "-" { Ok(0) } else { text.parse().map_err(|_| Skip::BadSize) }
 }

@@ -1,12 +1,12 @@
-//! Statistics of a trace: counts, repeats, sizes, popularity. The lab simulates caches of limited
-//! size.
+//! Computes statistics of a trace: counts, repeats, sizes and popularity. The lab simulates caches
+//! of limited size.
 
 use super::Trace;
 
 /// Statistics of a trace. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
-    /// Number of gets.
+    /// Number of GET requests.
     pub gets: u64,
     /// Number of URLs.
     pub urls: u64,
@@ -20,41 +20,41 @@ pub struct Statistics {
     pub unique_bytes: u128,
     /// Hits of a cache that never evicts.
     pub infinite: Repeats,
-    /// Share of URLs with a single get.
+    /// Share of URLs with a single request.
     pub once: f64,
-    /// Popularity; `None` with fewer than three repeated URLs.
+    /// Fit of popularity to a power law. `None` with fewer than three repeated URLs.
     pub zipf: Option<ZipfFit>,
     /// Sizes of the responses.
     pub answers: Spread,
     /// Last sizes of the URLs.
     pub objects: Spread,
-    /// Gets per client.
+    /// Number of requests per client.
     pub per_client: Spread,
-    /// Microseconds from the first get to the last.
+    /// Microseconds from the first request to the last.
     pub duration: u64,
 }
 
-/// Gets that repeat a URL.
+/// The requests that repeat a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeats {
-    /// Share of the gets.
+    /// Their share of all requests.
     pub gets: f64,
-    /// Share of the bytes.
+    /// Their share of all bytes.
     pub bytes: f64,
 }
 
-/// The power law of popularity: gets ∝ rank^-alpha.
+/// The power law of popularity: the number of requests is proportional to rank^-alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZipfFit {
     /// Exponent: a least squares fit of the logarithms, at ranks that are evenly spaced on the
     /// logarithmic axis. With a point for each rank, the last decade alone would decide.
     pub alpha: f64,
-    /// Coefficient of determination.
+    /// Coefficient of determination of the fit.
     pub fit: f64,
     /// First rank of the fit.
     pub from: usize,
-    /// Last rank of the fit: the last repeated URL. The flat tail of single gets depends on the end
-    /// of the trace, and says nothing about popularity.
+    /// Last rank of the fit: the last repeated URL. Ranks of URLs with one request depend on the
+    /// length of the trace, and say nothing about popularity.
     pub to: usize,
 }
 
@@ -74,7 +74,7 @@ pub struct Spread {
 }
 
 impl Statistics {
-    /// Computes the statistics.
+    /// Computes the statistics of `trace`.
     pub fn of(trace: &Trace) -> Self {
         let mut counts = vec![0u64; trace.urls()];
         let mut last_sizes = vec![0u64; trace.urls()];
@@ -84,7 +84,7 @@ impl Statistics {
             last_sizes[get.url as usize] = get.size;
             per_client[get.client as usize] += 1;
         }
-        // A synthetic trace may have URLs and clients without gets.
+        // A synthetic trace may have URLs and clients without requests.
         let sizes =
             last_sizes.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(&size, _)| size);
         let objects: Vec<u64> = sizes.collect();

@@ -1,22 +1,23 @@
-//! Synthetic traces that stand in for the seeds' (R12; WORKLOADS: "calibrated synthetic trace").
-//! Interleaved clients fetch pages with images, new or repeated; the distance of repeats decides
-//! hit ratios. Sizes are lognormal with a Pareto tail. Reports must label them "synthetic".
+//! Generates synthetic traces in place of unavailable traces of the seeds, the papers behind foxy
+//! (R12, WORKLOADS: "calibrated synthetic trace"). Clients take turns to fetch new or repeated
+//! pages with images. The distance of repeats decides the hit ratios. Sizes are lognormal with a
+//! Pareto tail. Reports must label the traces "synthetic".
 
 pub use super::models::{BU95, DEC, IRCACHE, MODELS, TABLE1, TraceModel};
 use super::{Get, Names, Trace};
 use crate::distribution::normal;
 use foxy_base::Random;
 
-/// Limit of gets in a trace, each of which takes about 60 bytes of memory.
+/// Limit of requests in a trace, because each takes about 60 bytes of memory.
 pub const MOST_GETS: u64 = 100_000_000;
 
 const TAIL_EXPONENT: f64 = 1.1;
-/// Start of the Pareto tail in multiples of the median of the body.
+/// Start of the Pareto tail, as a multiple of the lognormal median.
 const TAIL_START: f64 = 4.0;
-/// Standard deviation of the logarithm of the body.
+/// Standard deviation of the logarithm of lognormal sizes.
 const SPREAD: f64 = 1.2;
 
-/// Draws of a distance before the search for an old page gives up.
+/// Number of drawn distances after which the search for an old page ends.
 const MAX_TRIES: u32 = 8;
 
 struct Page {
@@ -25,17 +26,18 @@ struct Page {
     again: bool,
 }
 
-/// The page that an interleaved client fetches.
+/// A client's fetch of a page, in progress.
 struct Visit {
     client: u32,
     next: u32,
     end: u32,
 }
 
-/// The gets left to assign where the number of URLs is fixed: drawn without replacement.
+/// The requests that are still to assign, if the number of URLs is fixed. They are drawn without
+/// replacement.
 struct Left {
     gets: u64,
-    /// Gets that are the first of their URL.
+    /// Number of these requests that are the first of their URL.
     firsts: u64,
 }
 
@@ -44,16 +46,16 @@ struct SyntheticGenerator<'a> {
     random: Random,
     left: Option<Left>,
     pages: Vec<Page>,
-    /// Pages in the order of their fetches.
+    /// Numbers of the pages in the order of their fetches.
     history: Vec<u32>,
     sizes: Vec<u64>,
     sites: Vec<u32>,
-    /// Median size of never repeated objects.
+    /// Median size in bytes of never repeated objects.
     median: f64,
     servers: f64,
 }
 
-/// Generates a trace of `gets`.
+/// Generates a trace with `gets` requests.
 pub fn generate(model: &TraceModel, gets: usize, seed: u64) -> Trace {
     let mut generator = SyntheticGenerator {
         model,
@@ -95,12 +97,13 @@ pub fn generate(model: &TraceModel, gets: usize, seed: u64) -> Trace {
 }
 
 impl Left {
-    /// Share of repeats among the gets left.
+    /// Returns the share of repeats among the remaining requests.
     fn repeats(&self) -> f64 {
         (self.gets - self.firsts) as f64 / self.gets as f64
     }
 
-    /// Assigns a page to a visit: all of a new page, or up to the repeats left.
+    /// Assigns requests to a fetch of a page with `count` objects. A new page gets all of them. A
+    /// repeated page gets at most the remaining repeats.
     fn give(&mut self, count: u32, is_new: bool) -> u32 {
         let given = if is_new { count.into() } else { (self.gets - self.firsts).min(count.into()) };
         self.gets -= given;
@@ -110,12 +113,12 @@ impl Left {
 }
 
 impl SyntheticGenerator<'_> {
-    /// The next page of a client; `None` when all gets are assigned.
+    /// Chooses the next page of a client. Returns `None` if no requests remain.
     fn visit(&mut self) -> Option<Visit> {
         if self.left.as_ref().is_some_and(|left| left.gets == 0) {
             return None;
         }
-        // Squared: a few clients fetch much more than most.
+        // Squaring lets a few clients fetch much more than most others.
         let client = (self.random.unit().powi(2) * f64::from(self.model.clients)) as u32;
         let known = self.sizes.len();
         let repeats = self.left.as_ref().map_or(self.model.repeats, Left::repeats);
@@ -130,7 +133,8 @@ impl SyntheticGenerator<'_> {
         Some(Visit { client, next: first, end: first + count })
     }
 
-    /// A page fetched earlier. `None` if the draws hit no such page and a new page is allowed.
+    /// Draws a page of an earlier fetch. Returns `None` if no draw found one and a new page is
+    /// possible.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
         for _ in 0..MAX_TRIES.min(past as u32) {
@@ -165,7 +169,7 @@ impl SyntheticGenerator<'_> {
         self.pages.len() as u32 - 1
     }
 
-    /// Popular servers have most pages.
+    /// Draws the server of a new page. Popular servers get most pages.
     fn site(&mut self) -> u32 {
         self.servers.powf(self.random.unit()) as u32
     }
@@ -175,7 +179,7 @@ impl SyntheticGenerator<'_> {
         ((1.0 - self.random.unit()).ln() / ratio.ln()) as u32
     }
 
-    /// A size in multiples of the median of the body.
+    /// Draws a size as a multiple of the lognormal median.
     fn size(&mut self) -> f64 {
         if self.random.chance(self.model.tail) {
             return TAIL_START * (1.0 - self.random.unit()).powf(-1.0 / TAIL_EXPONENT);
@@ -184,13 +188,14 @@ impl SyntheticGenerator<'_> {
     }
 }
 
-/// The mean size of never repeated objects that gives all gets the mean of the model.
+/// Returns the mean size of never repeated objects at which all responses have the model's mean
+/// size.
 fn mean_once(model: &TraceModel) -> f64 {
     let once = (1.0 - model.repeats) * model.once;
     model.mean_size / (once + (1.0 - once) / model.once_larger)
 }
 
-/// The median of the body that gives all sizes the mean `mean`.
+/// Returns the lognormal median at which all sizes have the mean `mean`.
 fn median_for(mean: f64, model: &TraceModel) -> f64 {
     let body = (SPREAD * SPREAD / 2.0).exp();
     let tail = |median: f64| {

@@ -1,10 +1,10 @@
-//! Times of logs in microseconds since the Unix epoch: seconds with a fraction, dates of the Common
-//! Log Format, and RFC 3339. Time zones must be numeric offsets.
+//! Parses times in logs to microseconds since the Unix epoch: seconds with a fraction, dates of the
+//! Common Log Format, and RFC 3339 dates. Time zones must be numeric offsets.
 
 const MICROS: i64 = 1_000_000;
 
-/// A number as in [`by_magnitude`], seconds with a fraction, or an RFC 3339 date. Drops digits
-/// below a microsecond.
+/// Parses an integer as in [`by_magnitude`], seconds with a fraction, or an RFC 3339 date. Drops
+/// digits below a microsecond.
 pub(super) fn parse(text: &str) -> Option<i64> {
     seconds(text).or_else(|| rfc3339(text))
 }
@@ -30,8 +30,9 @@ pub(super) fn from_seconds(seconds: f64) -> Option<i64> {
     (seconds.abs() < 9e12).then(|| (seconds * 1e6).round() as i64)
 }
 
-/// The magnitude tells the unit: seconds below 10^11 (the year 5138), milliseconds below 10^14,
-/// microseconds below 10^17, then nanoseconds.
+/// Converts a number to microseconds, with its unit guessed from its magnitude. It is in seconds
+/// below 10^11 (the year 5138), in milliseconds below 10^14, in microseconds below 10^17, and
+/// otherwise in nanoseconds.
 pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(MICROS),
@@ -41,7 +42,7 @@ pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     }
 }
 
-/// `10/Oct/2000:13:55:36 -0700`.
+/// Parses a date such as `10/Oct/2000:13:55:36 -0700`.
 pub(super) fn common_log(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(':')?;
     let mut parts = date.split('/');
@@ -55,7 +56,8 @@ pub(super) fn common_log(text: &str) -> Option<i64> {
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// RFC 3339 §5.6, with `T` or a space. UTC without an offset.
+/// Parses an RFC 3339 §5.6 date, with `T` or a space before the time. A date without an offset is
+/// in UTC.
 fn rfc3339(text: &str) -> Option<i64> {
     let (date, rest) = text.split_once(['T', 't', ' '])?;
     let mut parts = date.split('-');
@@ -65,7 +67,8 @@ fn rfc3339(text: &str) -> Option<i64> {
     in_zone(days, rest[..end].trim_end(), &rest[end..])
 }
 
-/// `clock` is `hh:mm:ss[.fraction]`; `offset` is `+hhmm`, `+hh:mm`, `Z` or empty.
+/// Adds a time of day to `days`. `clock` is `hh:mm:ss[.fraction]`. `offset` is `+hhmm`, `+hh:mm`,
+/// `Z` or empty.
 fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
     let mut parts = clock.split(':');
     let (hour, minute, second) = (number(parts.next()?)?, number(parts.next()?)?, parts.next()?);
@@ -85,13 +88,13 @@ fn in_zone(days: i64, clock: &str, offset: &str) -> Option<i64> {
     Some(((days * 24 + hour) * 60 + minute - offset) * 60 * MICROS + second)
 }
 
-/// At most four digits.
+/// Parses a number of one to four digits.
 fn number(text: &str) -> Option<i64> {
     let digits = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
 }
 
-/// Days since 1 January 1970.
+/// Returns the days from 1 January 1970 to a date.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let lengths = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -1,4 +1,4 @@
-//! Writes a trace as CSV or as a Squid access.log. Numbers replace the names of clients.
+//! Writes a trace as CSV or as Squid's access.log. Numbers replace the names of clients.
 
 use super::Trace;
 use std::borrow::Cow;
@@ -7,13 +7,13 @@ use std::io::{self, Write};
 /// The format of a written trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteFormat {
-    /// `time,client,url,bytes` with a header; times in seconds to the microsecond.
+    /// CSV with the header `time,client,url,bytes`. Times are in seconds with six decimals.
     Csv,
-    /// Squid's native access.log; times to the millisecond.
+    /// Squid's native access.log. Times are in seconds with three decimals.
     Squid,
 }
 
-/// Writes all gets. `progress` receives the number of written gets.
+/// Writes all GET requests. Calls `progress` with the number of requests written.
 pub fn write(
     trace: &Trace,
     format: WriteFormat,
