@@ -1,6 +1,6 @@
-//! Look-ups a second of the cache simulation under each policy, on one core and without a device.
-//! `cargo bench -p foxy-lab --bench cache` prints them. Every round checks its result, so it is a
-//! test as well.
+//! Measures look-ups per second of the cache simulation under each policy, on one core and without
+//! a device. `cargo bench -p foxy-lab --bench cache` prints the figures. Every round checks its
+//! result, so the benchmark is also a test.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use foxy_base::{Random, clock};
@@ -8,7 +8,7 @@ use foxy_lab::simulation::caches::cache::Cache;
 use foxy_schemes::PolicySettings;
 use foxy_schemes::policy::{POLICIES, PolicyRow};
 
-/// Enough for stable figures; few where they would mean nothing.
+/// The number of look-ups per policy. A debug build does few, because its figures mean nothing.
 const GETS: usize = if cfg!(debug_assertions) { 10_000 } else { 4_000_000 };
 const URLS: u32 = 200_000;
 const CAPACITY: u64 = 200_000_000;
@@ -20,7 +20,8 @@ fn main() {
     }
 }
 
-/// Uniform to the third power: popular URLs, rare ones, and sizes of 1 to 20 kB that a URL keeps.
+/// Generates look-ups of popular and rare URLs: a URL's index is a uniform random number to the
+/// third power. Each URL keeps one size between 1 and 20 kB.
 fn stream() -> Vec<(u32, u64)> {
     let mut random = Random::new(1);
     (0..GETS)

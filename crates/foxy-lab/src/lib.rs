@@ -1,6 +1,6 @@
-//! The measuring lab: load generators with the verifying origin, LEAP's comparison of proxies, and
-//! the storage simulator. The lab reaches proxies only through sockets and links none of them. It
-//! reads no command-line arguments and no files.
+//! The measuring lab. It contains load generators, an origin that verifies requests, LEAP (a
+//! comparison of proxies) and a storage simulator. The lab reaches proxies only through sockets and
+//! links none of them. It reads no command-line arguments and no files.
 
 pub mod leap;
 pub mod load;

@@ -1,7 +1,8 @@
-//! Declares enums that reports count. One table gives each variant, its name in records and its
+//! A macro for enums that reports count. One table gives each variant, its name in records and its
 //! description.
 
-/// Declares an enum with `ALL` and `name`. If the variants have descriptions, adds `description`.
+/// Declares an enum with `ALL` and `name`. If the table has descriptions, the macro adds
+/// `description`.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -15,7 +16,7 @@ macro_rules! named {
             /// Every variant, in the order in which reports count them.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// The variant's name in tables and records.
+            /// Returns the variant's name in tables and records.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -31,7 +32,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// One line for people: the fault, and the remedy if there is one.
+            /// Returns one line for people: the fault, and the remedy if there is one.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description),+ }
             }

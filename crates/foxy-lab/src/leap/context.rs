@@ -1,4 +1,4 @@
-//! State that all requests of a run share: options, numbers, noise, timer and idle connections.
+//! The state that all requests of a run share: options, numbers, noise, timer and idle connections.
 
 use super::LeapRun;
 use super::exchange::kept::Kept;
@@ -18,7 +18,8 @@ pub struct RunContext {
     pub run: LeapRun,
     pub numbers: Numbers,
     pub noise: RefCell<Noise>,
-    /// Timer for copies and requests. Its `run` method must be polled.
+    /// The timer for copies and requests. The caller must poll its `run` method, or the timer
+    /// stands still.
     pub alarm: Alarm,
     pub kept: Kept,
 }
@@ -35,7 +36,7 @@ impl RunContext {
         })
     }
 
-    /// Waits until a copy is due. After an interrupt, the remaining copies are sent at once.
+    /// Waits until a copy is due. After an interrupt, the wait ends at once.
     pub(crate) async fn pause(&self, due: Instant) {
         loop {
             let now = clock::monotonic();
@@ -48,7 +49,7 @@ impl RunContext {
     }
 }
 
-/// Gives every copy of a run a unique number.
+/// Unique numbers for the copies of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     first: u64,
@@ -61,25 +62,25 @@ impl Numbers {
         Self { first: wire::first_of_run(), paths: paths as u64 }
     }
 
-    /// The numbers of the two probes on a path.
+    /// Returns the numbers of the two probe requests on a path.
     pub const fn probes(self, path: usize) -> [u64; 2] {
         let first = self.first + 2 * path as u64;
         [first, first + 1]
     }
 
-    /// The number of the copy of request `number` on a path.
+    /// Returns the number of the copy of request `number` on a path.
     pub const fn copy(self, number: u64, path: usize) -> u64 {
         self.second_asking(number) + 1 + path as u64
     }
 
-    /// The path of the copy with this number. Returns `None` for probes and second requests to the
-    /// origin.
+    /// Returns the path of the copy with this number. Returns `None` if the number belongs to a
+    /// probe or to a second request to the origin.
     pub fn path(self, number: u64) -> Option<usize> {
         let since = number.checked_sub(self.first + 2 * self.paths)?;
         usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()
     }
 
-    /// The number of the second request to the origin for request `number`.
+    /// Returns the number of the second request to the origin for request `number`.
     pub(crate) const fn second_asking(self, number: u64) -> u64 {
         self.first + 2 * self.paths + number * (self.paths + 1)
     }

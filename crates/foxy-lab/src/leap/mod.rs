@@ -1,6 +1,7 @@
 //! LEAP (seed 002) compares proxies by sending each request to all of them. The Multiplier (§2.2;
-//! R105–R113) sends a copy of each request on every path, times the answers and compares them.
-//! `front` accepts requests from clients. The `collector` is the parent of the proxies.
+//! R105–R113) sends a copy of each request on every path, times the answers and compares them. A
+//! path is a proxy or the origin. Module `front` accepts requests from clients. Module `collector`
+//! is the parent cache of the proxies.
 
 pub mod collector;
 mod context;
@@ -42,27 +43,29 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use verdict::{Fingerprint, Version};
 
-/// How a path receives requests.
+/// The form in which a path receives requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// A forward proxy: absolute form.
+    /// A forward proxy. It receives the URL in absolute form.
     Forward,
-    /// A reverse proxy or the Collector: origin form.
+    /// A reverse proxy or the Collector. It receives the URL in origin form.
     Reverse,
-    /// The server that the request names, if its address is near: origin form.
+    /// The server that the request names, if its address is loopback or private. It receives the
+    /// URL in origin form.
     Named,
-    /// The origin itself: origin form. Its answer is the reference for the other paths.
+    /// The origin itself. It receives the URL in origin form. Its answer is the reference for the
+    /// other paths.
     Direct,
 }
 
 /// A server that receives a copy of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// Name in logs, tables and records.
+    /// The path's name in logs, tables and records.
     pub name: String,
-    /// Address of the server.
+    /// The server's address.
     pub address: SocketAddr,
-    /// How this server receives requests.
+    /// The form in which this server receives requests.
     pub manner: Manner,
 }
 
@@ -77,50 +80,53 @@ impl Path {
     }
 }
 
-/// When requests start.
+/// The rule for the start times of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeapPace {
-    /// This many requests at a time. The next request starts when one has ended on every path.
+    /// Keeps this number of requests open. The next request starts when an open request has ended
+    /// on every path.
     Closed(usize),
-    /// A fixed number of requests per second.
+    /// Starts this number of requests per second.
     Rate(f64),
-    /// At the recorded times, sped up by this factor.
+    /// Starts requests at their recorded times, sped up by this factor.
     Recorded(f64),
 }
 
-/// Options of a run.
+/// Options of a Multiplier run.
 #[derive(Clone, Debug)]
 pub struct LeapRun {
-    /// The servers that receive every request. At most one is [`Manner::Direct`].
+    /// The servers that receive every request. At most one server is [`Manner::Direct`].
     pub paths: Vec<Path>,
-    /// Start times.
+    /// The rule for the start times of requests.
     pub pace: LeapPace,
-    /// Delay between two copies of a request (R108).
+    /// The delay between two copies of a request (R108).
     pub stagger: Duration,
-    /// Time limit of an answer.
+    /// The longest time that a path may take for a complete answer.
     pub time_limit: Duration,
-    /// Largest number of unfinished requests. Further requests are refused and counted (R107).
+    /// The largest number of unfinished requests. The Multiplier refuses and counts further
+    /// requests (R107).
     pub most_in_flight: usize,
-    /// Numbers that the verifying origin repeats in answers, which reveals hits. `None` sends no
-    /// numbers.
+    /// The unique numbers of copies. The verifying origin repeats a copy's number in its answer,
+    /// and a wrong number reveals a cache hit. With `None`, copies carry no numbers.
     pub numbers: Option<Numbers>,
-    /// TLS and protocol of copies.
+    /// The TLS settings and HTTP version for copies.
     pub outgoing: Outgoing,
-    /// Whether connections are reused.
+    /// Whether copies reuse connections.
     pub connections: Connections,
-    /// Random seed for the bootstrap confidence intervals.
+    /// The random seed for the bootstrap confidence intervals.
     pub seed: u64,
-    /// Pairs of paths to equally configured proxies. Differences within a pair are noise.
+    /// Pairs of paths to proxies with equal configurations. A difference within a pair counts as
+    /// noise.
     pub alike: Vec<(usize, usize)>,
-    /// Records the requested URLs. A Collector needs them to recognise prefetches.
+    /// Records the URLs that clients request. A Collector needs these URLs to recognise prefetches.
     pub wanted: Option<Arc<Wanted>>,
-    /// Once set, no more requests start.
+    /// The stop flag. Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,
 }
 
 impl LeapRun {
-    /// Default options: one request at a time, new HTTP/1 connections, a time limit of one minute,
-    /// seed 1.
+    /// Returns the default options: one request at a time, new HTTP/1 connections, a time limit of
+    /// one minute, and seed 1.
     pub fn new(paths: Vec<Path>) -> Self {
         Self {
             paths,
@@ -146,22 +152,22 @@ pub struct Answer {
     pub status: u16,
     /// The header fields.
     pub headers: Headers,
-    /// Length of the body: content codings included, chunk framing excluded.
+    /// The length of the body in bytes. It includes content codings and excludes chunk framing.
     pub length: u64,
-    /// Digest of the body, decoded where possible.
+    /// The digest of the body. It covers the decoded body if the coding is supported.
     pub digest: u128,
-    /// What was done with the content coding.
+    /// How the content coding was handled.
     pub decoding: Decoding,
-    /// Whether the end of the answer is unambiguous.
+    /// Whether the header fields mark the end of the answer unambiguously.
     pub framing: Framing,
-    /// Whether a cache answered, if this is known.
+    /// Whether a cache answered. `None` if this is unknown.
     pub hit: Option<bool>,
 }
 
-/// Whether the header fields fix the end of the answer.
+/// Whether the header fields mark the end of the answer unambiguously.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// The end is unambiguous.
+    /// The header fields mark one end.
     Plain,
     /// The answer has both Content-Length and Transfer-Encoding, which readers may interpret
     /// differently (RFC 9112 §6.3).
@@ -169,12 +175,12 @@ pub enum Framing {
 }
 
 impl Answer {
-    /// Status and body digest: the answer as a user sees it.
+    /// Returns the status and the body digest, which together are the answer as a user sees it.
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
     }
 
-    /// The fingerprint together with the validators, which name the version.
+    /// Returns the fingerprint and the validators. The validators name the version of the resource.
     pub fn version(&self) -> Version {
         Version {
             print: self.fingerprint(),

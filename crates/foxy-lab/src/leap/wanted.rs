@@ -1,5 +1,5 @@
-//! The URLs that clients have requested. A proxy's requests for other URLs are prefetches (R131).
-//! The set has a limit; once it is full, no request counts as a prefetch.
+//! The set of URLs that clients have requested. A proxy's request for another URL is a prefetch
+//! (R131). The set has a size limit. Once the set is full, no request counts as a prefetch.
 
 use foxy_http::Authority;
 use percent_encoding::percent_decode_str;
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Limits the set to about 16 MiB.
+/// The largest number of URLs. It limits the set to about 16 MiB.
 const MOST: usize = 1 << 20;
 
 /// The URLs that clients have requested.
@@ -15,7 +15,7 @@ const MOST: usize = 1 << 20;
 pub struct Wanted(Mutex<HashSet<u64>>);
 
 impl Wanted {
-    /// Records the URL of a client's request.
+    /// Adds the URL of a client's request.
     pub fn note(&self, authority: &str, path: &str) {
         let mut urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if urls.len() < MOST {
@@ -23,8 +23,8 @@ impl Wanted {
         }
     }
 
-    /// Whether a client has or may have requested this URL. Percent-encoding and the case of the
-    /// host are ignored, because proxies rewrite both.
+    /// Returns false only if no client has requested this URL. Ignores percent-encoding and the
+    /// case of the host, because proxies rewrite both.
     pub fn may_be(&self, authority: &str, path: &str) -> bool {
         let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         urls.len() >= MOST || urls.contains(&digest(authority, path))

@@ -1,11 +1,12 @@
-//! Failures of origins. Each failure has a name for reports, an HTTP status and a text for people.
+//! The failures of origins. Each failure has a name for reports, an HTTP status and a text for
+//! people.
 
 use crate::named::named;
 use crate::wire::tls::outbound::Obstacle;
 
 named! {
-    /// Why an origin sent no complete answer. The Collector stores the failure and passes it on
-    /// once to each proxy (R121).
+    /// The reason why an origin sent no complete answer. The Collector stores the failure and
+    /// passes it to each proxy once (R121).
     pub enum Failure {
         NoSuchHost = "no_such_host": "the origin's name has no address",
         NotAllowed = "not_allowed":
@@ -32,8 +33,8 @@ named! {
 }
 
 impl Failure {
-    /// HTTP status of the error answer. The Collector sends the error answer if the origin sent no
-    /// response head.
+    /// Returns the HTTP status of the error answer. The Collector sends an error answer if the
+    /// origin sent no response head.
     pub const fn status(self) -> u16 {
         match self {
             Self::NotAllowed => 403,
@@ -45,7 +46,7 @@ impl Failure {
         }
     }
 
-    /// Error type for the `Proxy-Status` field (RFC 9209 §2.3).
+    /// Returns the error type for the `Proxy-Status` field (RFC 9209 §2.3).
     pub const fn proxy_status(self) -> &'static str {
         match self {
             Self::NoSuchHost => "dns_error",

@@ -1,5 +1,5 @@
-//! One exchange with an origin on a new connection (R120), never repeated (R121). It continues even
-//! if no proxy reads the answer.
+//! Performs one exchange with an origin on a new connection (R120). The Collector never repeats an
+//! exchange (R121). The exchange continues even if no proxy reads the answer.
 
 use super::answer::{End, SharedAnswer, Start};
 use super::failure::Failure;
@@ -25,7 +25,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 const READ: usize = 64 << 10;
-/// Estimated memory in bytes of a table slot without head and body.
+/// The estimated memory of a table slot in bytes, without its head and body.
 const SLOT: usize = 1024;
 
 pub struct Errand {
@@ -33,7 +33,8 @@ pub struct Errand {
     pub answer: Rc<SharedAnswer>,
     pub request: Rc<Request>,
     pub address: IpAddr,
-    /// Time that the request waited for the rate limit. It is part of the cost of the exchange.
+    /// The time that the request waited for the rate limit. The wait is part of the cost of the
+    /// exchange.
     pub turn: Duration,
     pub older: Option<Rc<SharedAnswer>>,
 }
@@ -98,7 +99,7 @@ impl Exchange<'_> {
                     ResponseEvent::Interim(_) | ResponseEvent::Trailers(_) => {}
                 }
             }
-            // Let other tasks run, even if the origin sends very fast.
+            // Lets other tasks run, even if the origin sends very fast.
             yield_now().await;
             input.reserve(READ);
             let read = timeout(self.shared.options.time_limit, stream.read_buf(&mut input)).await;
@@ -140,8 +141,9 @@ impl Exchange<'_> {
         Ok(stream)
     }
 
-    /// A TLS handshake costs one more round trip, counted as connect time. An origin that replaces
-    /// every host shows a certificate for its own address.
+    /// Starts TLS with the origin. The handshake costs one more round trip, which counts as connect
+    /// time. If one configured origin replaces every host, its certificate must name its own
+    /// address.
     async fn secure(&self, stream: TcpStream) -> Result<Channel, Failure> {
         let options = &self.shared.options;
         self.shared.alarm.until(clock::monotonic() + options.round_trip).await;
@@ -152,7 +154,8 @@ impl Exchange<'_> {
         Ok(secured.map_err(|_| Failure::HandshakeTimeout)??)
     }
 
-    /// A failed write does not end the fetch, because the origin may already have answered.
+    /// Sends the request. A failed write does not end the fetch, because the origin may already
+    /// have answered.
     async fn send(&self, stream: &mut Channel) {
         let request = &self.errand.request;
         let mut headers = self.fields();
@@ -240,7 +243,7 @@ impl Exchange<'_> {
         self.errand.answer.see(|progress| Rc::clone(&progress.body))
     }
 
-    /// Ends the answer with a failure. If there is no head yet, proxies receive an error page.
+    /// Ends the answer with a failure. If no head has arrived, proxies receive an error page.
     async fn fail(&self, failure: Failure) {
         let now = clock::monotonic();
         let started =
@@ -271,7 +274,7 @@ pub async fn failed(
     let (depends, confirms, failure) = (Vec::new(), false, Some(failure));
     let start = Start { head, length, depends, first_byte, at, origin, failure, confirms };
     answer.change(|progress| progress.start = Some(Rc::new(start)));
-    // Cannot fail: a short text always fits into the last block of a body.
+    // This cannot fail, because a short text always fits into the last block of a body.
     let _fits = answer.add(text, Duration::ZERO, &|| false).await;
     answer.change(|progress| progress.end = Some(End { at: Duration::ZERO, failure: None }));
 }
@@ -299,7 +302,7 @@ impl Exchange<'_> {
             let data = data.map_err(|error| failure(&error, Failure::ClosedEarly))?;
             let count = data.len();
             self.add(data, Some(first)).await?;
-            // Releasing fails only if the stream has ended, which is harmless.
+            // Releasing fails only if the stream has ended. Then the window no longer matters.
             let _ = body.flow_control().release_capacity(count);
         }
         self.end(Some(first)).await

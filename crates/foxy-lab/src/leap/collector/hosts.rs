@@ -1,5 +1,6 @@
-//! Delays for name look-ups (R117; seed 002, §3.1). Each proxy waits once for each host, as long as
-//! the first look-up took. A request during this wait waits only for the rest.
+//! Computes the delays for name look-ups (R117; seed 002, §3.1). Each proxy waits once for each
+//! host, as long as the first look-up took. A further request during this wait waits only for its
+//! remainder.
 
 use super::ProxyId;
 use super::failure::Failure;
@@ -17,7 +18,7 @@ pub type Resolved = Result<IpAddr, Failure>;
 pub enum HostLookup {
     Resolve,
     Wait,
-    /// The address, and the time until which the proxy waits.
+    /// The address, and the time until which the proxy must wait.
     Known(Resolved, Instant),
 }
 

@@ -1,5 +1,5 @@
-//! One line of the Collector's log. The format is Squid's native access.log, as in the paper (002,
-//! Fig 4).
+//! A line of the Collector's log. The format is Squid's native access.log, which the paper uses too
+//! (002, Fig 4).
 
 use crate::named::named;
 use foxy_base::WallTime;
@@ -8,25 +8,25 @@ use std::fmt;
 use std::time::Duration;
 
 named! {
-    /// Where an answer came from. The names are Squid's.
+    /// The source of an answer. The names are Squid's.
     pub enum Source {
-        /// From the origin, by a new fetch for this request.
+        /// The origin, in a new fetch for this request.
         Origin = "TCP_MISS",
-        /// From storage, after the origin confirmed the stored answer.
+        /// Storage, after the origin confirmed the stored answer.
         Confirmed = "TCP_REFRESH_HIT",
-        /// From the origin, which replaced the stored answer.
+        /// The origin, which replaced the stored answer.
         Replaced = "TCP_REFRESH_MISS",
-        /// From a running fetch of another request.
+        /// A fetch that another request had started and that was still running.
         Joined = "TCP_CF_HIT",
-        /// From memory.
+        /// The Collector's memory.
         Memory = "TCP_MEM_HIT",
-        /// From the spool file.
+        /// The spool file, which holds bodies beyond the memory limit.
         File = "TCP_HIT",
-        /// A 304: the proxy's own copy is current.
+        /// A 304 answer, because the proxy's own copy is current.
         Unchanged = "TCP_IMS_HIT",
-        /// A stored failure.
+        /// A stored failure of the origin.
         Failure = "TCP_NEGATIVE_HIT",
-        /// From no source: the request was refused.
+        /// No source, because the Collector refused the request.
         Refused = "TCP_DENIED",
     }
 }
@@ -38,30 +38,30 @@ impl Source {
     }
 }
 
-/// One log line about one answer.
+/// A log line about one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectorLine {
-    /// When the answer ended.
+    /// The time at which the answer ended.
     pub at: WallTime,
-    /// Duration, written in milliseconds.
+    /// The duration. The log shows it in milliseconds.
     pub elapsed: Duration,
     /// The proxy's name, or its address if it has no name.
     pub proxy: String,
-    /// Source of the answer.
+    /// The source of the answer.
     pub source: Source,
-    /// Whether the answer was cut short.
+    /// Whether the answer was truncated.
     pub aborted: bool,
-    /// Status code.
+    /// The status code of the answer.
     pub status: u16,
-    /// Bytes sent, including the head.
+    /// The number of bytes sent, including the head.
     pub size: u64,
-    /// The request's method.
+    /// The method of the request.
     pub method: Method,
-    /// The request's URL, or `-` if there is none.
+    /// The URL of the request, or `-` if there is no URL.
     pub url: String,
     /// The origin that received the request.
     pub origin: Option<String>,
-    /// The media type of the answer.
+    /// The media type of the answer's body.
     pub media: Option<String>,
 }
 

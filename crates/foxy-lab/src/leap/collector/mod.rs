@@ -1,9 +1,10 @@
-//! LEAP's Collector (seed 002, §2.3; R114–R121) is the parent of all compared proxies. It sends
-//! each request to the origin once and gives every proxy the same answer. Each proxy waits as long
-//! as the first: for the name, the connection, the first byte and the transfer.
+//! LEAP's Collector (seed 002, §2.3; R114–R121) is the parent cache of all compared proxies. It
+//! sends each request to the origin once and gives every proxy the same answer. Each later proxy
+//! waits as long as the first proxy: for the name, the connection, the first byte and the transfer.
 //!
-//! The pure modules `table`, `hosts`, `reach` and `answer` decide and accept `now` as an argument.
-//! `serve` handles a connection, `request` reads, `fetch` requests from the origin, `reply` sends.
+//! The modules `table`, `hosts`, `reach` and `answer` decide. They use no socket and no clock, and
+//! receive the time as an argument. `serve` handles a connection, `request` reads a request,
+//! `fetch` asks the origin, and `reply` sends an answer.
 
 mod answer;
 mod failure;
@@ -37,70 +38,72 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Prefix of the `Via` value that every Collector adds. LEAP recognises Collectors by this prefix.
+/// The prefix of the `Via` value that every Collector adds. LEAP recognises Collectors by this
+/// prefix.
 pub(crate) const VIA: &str = "1.1 foxy-collector-";
 
-/// Largest number of proxies that a Collector can tell apart.
+/// The largest number of proxies that a Collector can tell apart.
 pub const MOST_PROXIES: usize = 64;
-/// Largest request body, in bytes.
+/// The largest request body, in bytes.
 pub const LARGEST_REQUEST: usize = 1 << 20;
 
-/// Number of a proxy, counted from zero.
+/// The number of a proxy, counted from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProxyId(pub usize);
 
 /// A listener for proxies. The Collector tells proxies apart by listener and by client address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
-    /// The proxy's name in logs and reports. Without a name, its address is shown.
+    /// The proxy's name in logs and reports. Without a name, logs and reports show its address.
     pub name: Option<String>,
-    /// Address to listen on. Port 0 means any free port.
+    /// The address of the listener. Port 0 means any free port.
     pub address: SocketAddr,
 }
 
-/// Receives each log line. Calls never overlap.
+/// The receiver of log lines. Calls never overlap.
 pub type LogSink = Box<dyn FnMut(&CollectorLine) + Send>;
 
-/// The file for bodies beyond the memory limit, with its size in bytes.
+/// The file for bodies beyond the memory limit, and the file's size in bytes.
 pub type SpoolFile = (Arc<dyn BlockFile>, u64);
 
-/// Options of a Collector.
+/// The options of a Collector.
 pub struct CollectorOptions {
-    /// Listeners, at least one.
+    /// The listeners. There must be at least one.
     pub listen: Vec<Listen>,
-    /// Which origins the Collector may contact.
+    /// The origins that the Collector may contact.
     pub reach: Reach,
-    /// If set, every request goes to this origin, whatever host the request names.
+    /// If set, every request goes to this origin. The host in the request does not matter then.
     pub origin: Option<SocketAddr>,
-    /// Delay added to each name look-up.
+    /// The delay added to each name look-up.
     pub name_cost: Duration,
-    /// Delay of one round trip. It is added for the connection, a TLS handshake and the first byte.
+    /// The delay of one round trip. The Collector adds it for the connection, for a TLS handshake
+    /// and for the first byte.
     pub round_trip: Duration,
-    /// The exchange fails if no byte arrives for this time.
+    /// The longest time without a byte from the origin. After this time, the exchange fails.
     pub time_limit: Duration,
-    /// Largest number of client connections.
+    /// The largest number of client connections.
     pub most_connections: usize,
-    /// Largest number of simultaneous fetches from origins.
+    /// The largest number of simultaneous fetches from origins.
     pub most_fetches: usize,
-    /// Memory limit in bytes for heads and bodies. Each running fetch uses one more block.
+    /// The memory limit in bytes for heads and bodies. Each running fetch uses one more block.
     pub memory: usize,
-    /// Certificates for proxies that use TLS or tunnels. Without certificates, TLS and tunnels are
-    /// refused.
+    /// The certificates for proxies that use TLS or tunnels. Without certificates, the Collector
+    /// refuses TLS and tunnels.
     pub certificates: Option<Certificates>,
-    /// Certificate authorities that are trusted for origins.
+    /// The certificate authorities that the Collector trusts for origins.
     pub trust: Trust,
     /// Whether to use HTTP/2 with origins: by prior knowledge, or by ALPN within TLS.
     pub origin_http2: bool,
-    /// URLs that clients have requested. A request for another URL counts as a prefetch.
+    /// The URLs that clients have requested. A request for another URL counts as a prefetch.
     pub wanted: Option<Arc<Wanted>>,
-    /// Space for bodies beyond the memory limit.
+    /// The file for bodies beyond the memory limit.
     pub file: Option<SpoolFile>,
-    /// Receiver of log lines.
+    /// The receiver of log lines.
     pub log: Option<LogSink>,
 }
 
 impl CollectorOptions {
-    /// An offline Collector with default limits that uses memory only.
+    /// Creates the options of an offline Collector with default limits and without a file.
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

@@ -1,5 +1,5 @@
-//! Decides which origins the Collector may contact: local and private ones only, or all at a
-//! limited rate (R132).
+//! Decides which origins the Collector may contact: only local and private origins, or all origins
+//! at a limited rate (R132).
 
 use super::failure::Failure;
 use super::hosts::Resolved;
@@ -11,22 +11,23 @@ use std::time::Duration;
 
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Which origins the Collector may contact.
+/// The origins that the Collector may contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reach {
-    /// Only loopback and private addresses and the name `localhost`. No name is resolved.
+    /// Only loopback and private addresses and the name `localhost`. The Collector looks up no
+    /// name.
     Offline,
     /// Every origin.
     Live {
         /// Whether methods other than GET are allowed.
         any_method: bool,
-        /// Largest number of requests per second.
+        /// The largest number of requests per second.
         rate: f64,
     },
 }
 
 impl Reach {
-    /// Returns an error for a method that is not allowed.
+    /// Returns an error if the method is not allowed.
     pub fn allows(self, method: &Method) -> Result<(), Refusal> {
         match self {
             Self::Live { any_method: false, .. } if *method != Method::Get => {
@@ -41,8 +42,8 @@ impl Reach {
         self != Self::Offline || is_near(address)
     }
 
-    /// The address of a host that needs no name look-up. Returns `None` if the name must be looked
-    /// up.
+    /// Returns the address of a host without a name look-up. Returns `None` if the name must be
+    /// looked up.
     pub fn literal(self, host: &str) -> Option<Resolved> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let address = match bare.parse() {
@@ -68,8 +69,8 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Returns how long the next request must wait, or `RateLimited` if this is more than ten
-    /// seconds.
+    /// Returns how long the next request must wait. Returns `RateLimited` if the wait would exceed
+    /// `LONGEST_WAIT`.
     pub fn turn(&mut self, reach: Reach, now: Instant) -> Result<Duration, Refusal> {
         let Reach::Live { rate, .. } = reach else { return Ok(Duration::ZERO) };
         let turn = self.next.max(now);

@@ -1,10 +1,12 @@
-//! Reasons why the Collector refuses a request. Each has a name, an HTTP status and a text.
+//! The reasons why the Collector refuses a request. Each reason has a name, an HTTP status and a
+//! text.
 
 use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
-    /// Why the Collector does not send a request to an origin. Refusals are not stored.
+    /// The reason why the Collector does not send a request to an origin. The Collector does not
+    /// store refusals.
     pub enum Refusal {
         TooManyConnections = "too_many_connections":
             "too many connections are open; start with a higher --most-connections",
@@ -38,7 +40,7 @@ named! {
 }
 
 impl Refusal {
-    /// HTTP status of the refusal.
+    /// Returns the HTTP status of the refusal.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyProxies | Self::TooManyFetches => 503,
@@ -53,7 +55,8 @@ impl Refusal {
         }
     }
 
-    /// Body of the refusal. LEAP recognises a Collector by the prefix `foxy collector:`.
+    /// Returns the body of the refusal. LEAP recognises a Collector by the prefix `foxy
+    /// collector:`.
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }

@@ -1,6 +1,6 @@
 //! Sends an answer to one proxy. The initiator, whose request started the fetch, receives bytes as
-//! they arrive. A follower receives them as late as in a fetch of its own, and never before the
-//! initiator (R116, R118).
+//! they arrive. A follower (any later request for the answer) receives bytes as late as in a fetch
+//! of its own. It never receives a byte before the initiator (R116, R118).
 
 use super::answer::{End, Initiator, Mark, SharedAnswer, Start};
 use super::line::Source;
@@ -17,7 +17,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// If an initiator reads nothing for this long, followers no longer wait for it.
+/// The longest time in which an initiator may read nothing. After it, followers no longer wait for
+/// the initiator.
 const STALL: Duration = Duration::from_secs(1);
 /// Bytes that are due within this time are sent together.
 const SOON: Duration = Duration::from_micros(250);
@@ -41,7 +42,8 @@ pub struct SentReply {
     pub persistent: bool,
 }
 
-/// Sends the whole answer. From `ready` on, the proxy has waited for the name look-up.
+/// Sends the whole answer. `ready` is the time from which the proxy has waited for the name
+/// look-up.
 pub async fn send(
     shared: &Shared,
     client: AnswerSink<'_>,
@@ -111,7 +113,7 @@ struct Sending<'a> {
     client: AnswerSink<'a>,
     answer: &'a SharedAnswer,
     role: Role,
-    /// When the first byte is due. With `None`, bytes are sent as they arrive.
+    /// The time at which the first byte is due. With `None`, bytes are sent as they arrive.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,
@@ -138,8 +140,8 @@ impl Sending<'_> {
                 head.headers.get_str("age").and_then(|age| age.parse().ok()).unwrap_or(0);
             head.headers.set("Age", (age + waited.as_secs()).to_string());
         }
-        // The verifying origin repeats the number of a request. A shared answer must repeat the
-        // number of this request.
+        // The verifying origin repeats the number of a request. A shared answer must carry the
+        // number of this proxy's request.
         if let (true, Some(number)) =
             (head.headers.contains(REQUEST_ID), request.head.headers.get(REQUEST_ID))
         {
@@ -286,8 +288,8 @@ impl Drop for Sending<'_> {
     }
 }
 
-/// Adds a `Connection` field if the HTTP version alone does not say whether the connection
-/// persists.
+/// Adds a `Connection` field if the HTTP version alone does not tell the client whether the
+/// connection persists. `old` means HTTP/1.0.
 pub fn say_persistence(headers: &mut Headers, persistent: bool, old: bool) {
     match (persistent, old) {
         (false, _) => headers.append("Connection", "close"),

@@ -1,4 +1,4 @@
-//! What a Collector counts, and the counts as run records.
+//! The counts of a Collector, and their conversion into run records.
 
 use super::failure::Failure;
 use super::line::{CollectorLine, Source};
@@ -7,77 +7,78 @@ use crate::wire::tls::HandshakeFailure;
 use foxy_report::{Latencies, Measurable, Measure, Record};
 use std::time::Duration;
 
-/// Counts of one proxy.
+/// The counts of one proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProxyReport {
     /// The proxy's name, or its address if it has no name.
     pub name: String,
-    /// Requests that were not refused.
+    /// The number of requests that were not refused.
     pub requests: u64,
-    /// Requests that caused a request to the origin.
+    /// The number of requests that caused a request to the origin.
     pub fetches: u64,
-    /// Bytes sent to the proxy.
+    /// The number of bytes sent to the proxy.
     pub bytes: u64,
-    /// Requests for URLs that no client has requested (R131).
+    /// The number of requests for URLs that no client has requested (R131).
     pub prefetches: u64,
-    /// URL of the first prefetch.
+    /// The URL of the first prefetch.
     pub prefetched: Option<String>,
 }
 
-/// Counts of a Collector.
+/// The counts of a Collector.
 #[derive(Clone, Debug, Default)]
 pub struct CollectorReport {
-    /// Counts of each proxy.
+    /// The counts of each proxy.
     pub proxies: Vec<ProxyReport>,
-    /// Answers by [`Source`].
+    /// The number of answers by [`Source`].
     pub sources: [u64; Source::ALL.len()],
-    /// Exchanges with origins.
+    /// The number of exchanges with origins.
     pub fetches: u64,
-    /// Failed exchanges by [`Failure`].
+    /// The number of failed exchanges by [`Failure`].
     pub failures: [u64; Failure::ALL.len()],
-    /// Refused requests and connections by [`Refusal`].
+    /// The number of refused requests and connections by [`Refusal`].
     pub refused: [u64; Refusal::ALL.len()],
-    /// Failed handshakes of proxies by [`HandshakeFailure`].
+    /// The number of failed TLS handshakes of proxies by [`HandshakeFailure`].
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
-    /// Answers that were cut short because the proxy left or the origin failed.
+    /// The number of truncated answers, because the proxy left or the origin failed.
     pub aborted: u64,
-    /// Time to connect to the origin.
+    /// The times to connect to an origin.
     pub connect: Latencies,
-    /// Time to the origin's first byte, including the time to connect.
+    /// The times to the origin's first byte, including the time to connect.
     pub first_byte: Latencies,
-    /// Body bytes received from origins.
+    /// The number of body bytes received from origins.
     pub bytes_in: u64,
-    /// Initiators that stopped reading for so long that followers were served without them.
+    /// The number of initiators that stopped reading for so long that followers no longer waited.
     pub stalled: u64,
-    /// Exchanges in which the origin sent extra bytes after the answer.
+    /// The number of exchanges in which the origin sent more bytes after the answer.
     pub surplus: u64,
-    /// Answers evicted because memory was full.
+    /// The number of answers evicted because memory was full.
     pub evicted: u64,
-    /// Absolute difference between the duration of a cached answer and the duration of its original
-    /// fetch.
+    /// The absolute differences between the duration of a cached answer and the duration of its
+    /// original fetch.
     pub differences: Latencies,
-    /// Largest time by which a cached answer was faster than its original fetch.
+    /// The largest time by which a cached answer was faster than its original fetch.
     pub fastest_lead: Duration,
 }
 
 impl CollectorReport {
-    /// Requests that were not refused.
+    /// Returns the number of requests that were not refused.
     pub fn requests(&self) -> u64 {
         self.proxies.iter().map(|proxy| proxy.requests).sum()
     }
 
-    /// Requests per exchange with an origin. Returns `None` if there were no exchanges.
+    /// Returns the number of requests per exchange with an origin. Returns `None` if there were no
+    /// exchanges.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn collapse_factor(&self) -> Option<f64> {
         (self.fetches > 0).then(|| self.requests() as f64 / self.fetches as f64)
     }
 
-    /// Requests and connections refused for this reason.
+    /// Returns the number of requests and connections refused for this reason.
     pub const fn refused(&self, reason: Refusal) -> u64 {
         self.refused[reason as usize]
     }
 
-    /// Exchanges that failed for this reason.
+    /// Returns the number of exchanges that failed for this reason.
     pub const fn failed(&self, reason: Failure) -> u64 {
         self.failures[reason as usize]
     }
@@ -113,7 +114,7 @@ impl CollectorReport {
         self.fastest_lead = self.fastest_lead.max(miss.saturating_sub(hit));
     }
 
-    /// Names of all measures that the records of these proxies can contain.
+    /// Returns the names of all measures that the records of these proxies can contain.
     pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
         let own = [
             "requests",
@@ -149,7 +150,7 @@ impl CollectorReport {
         std::iter::once(own).chain(of_proxies).collect()
     }
 
-    /// The report as run records.
+    /// Returns the report as run records.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self) -> Vec<Record> {
         let mut records = Vec::new();

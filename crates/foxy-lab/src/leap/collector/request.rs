@@ -1,4 +1,4 @@
-//! Reads the requests of a proxy and decides whether each is allowed.
+//! Reads the requests of a proxy and decides whether each request is allowed.
 
 use super::LARGEST_REQUEST;
 use super::reasons::Refusal;
@@ -25,7 +25,7 @@ pub struct Request {
     pub to: Destination,
     pub url: String,
     pub asked: RequestKey,
-    /// When the request was complete. The proxy's delays are measured from this time.
+    /// The time at which the request was complete. The proxy's delays are measured from this time.
     pub arrival: Instant,
 }
 
@@ -137,7 +137,7 @@ fn accept(
     if !within.takes(&named) {
         return Err(refused(Refusal::Misdirected));
     }
-    // A reverse proxy may name the Collector itself as the host. Such a request is for the
+    // A reverse proxy may name the Collector itself as the host. Such a request is meant for the
     // configured origin.
     let meant = shared.options.origin.filter(|_| shared.is_own(&named));
     let to = meant.map(|origin| Destination::at(named.scheme, origin)).unwrap_or(named);

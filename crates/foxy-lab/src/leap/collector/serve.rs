@@ -1,4 +1,4 @@
-//! Serves one connection of a proxy: reads each request, finds its answer, sends the answer and
+//! Serves one connection of a proxy. Reads each request, finds its answer, sends the answer and
 //! logs it.
 
 use super::ProxyId;
@@ -26,8 +26,8 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-/// Largest number of attempts per request. A new attempt is needed if the `Vary` field shows that a
-/// shared answer does not match the request.
+/// The largest number of attempts per request. A new attempt is needed if the `Vary` field shows
+/// that a shared answer does not match the request.
 const TRIES: usize = 4;
 
 #[derive(Clone)]
@@ -82,8 +82,8 @@ impl ConnectionService for ProxyConnection {
                     };
                     return refuse(shared, client, proxy, &refused).await;
                 }
-                // A normal close would make a truncated answer look complete, so reset the
-                // connection.
+                // A normal close would make a truncated answer look complete. So this code resets
+                // the connection.
                 Ok(sent) if sent.reset => return inbound::reset(client).map(|()| After::Over),
                 Ok(sent) if sent.broken || !sent.persistent => {
                     return client.shutdown().await.map(|()| After::Over);
@@ -107,7 +107,7 @@ impl ConnectionService for ProxyConnection {
                 let answered =
                     answer(shared, AnswerSink::Frames(&mut frames), &request, *proxy).await;
                 shared.answering.set(shared.answering.get() - 1);
-                // Dropping the frames resets the HTTP/2 stream, so the proxy notices a truncated
+                // Dropping `frames` resets the HTTP/2 stream, so the proxy notices a truncated
                 // answer.
                 let Err(reason) = answered else { return };
                 Refused { reason, method: request.head.method.clone(), url: request.url.clone() }
@@ -123,7 +123,7 @@ impl ConnectionService for ProxyConnection {
             }
             frames.end()
         };
-        // The proxy may not read the refusal. Then only the refusal is lost.
+        // The proxy may have left. A failed write loses only the refusal.
         let _ = timeout(shared.options.time_limit, sent).await;
     }
 }
@@ -211,7 +211,8 @@ async fn find(
     Err(Refusal::TooManyFetches)
 }
 
-/// Waits until the rate limit allows the fetch. If the fetch is refused, the slot is removed.
+/// Returns how long the fetch must wait for the rate limit. If the fetch is refused, removes the
+/// slot.
 fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> {
     let turn = if shared.fetches.get() < shared.options.most_fetches {
         shared.pacer.borrow_mut().turn(shared.options.reach, now)

@@ -1,4 +1,4 @@
-//! A running Collector: opens its listeners, serves them on one thread, and stops.
+//! A running Collector. It opens its listeners, serves them on one thread, and stops on request.
 
 use super::reach;
 use super::reasons::Refusal;
@@ -19,11 +19,11 @@ use tokio::sync::oneshot;
 const PAUSE: Duration = Duration::from_millis(10);
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// When the Collector stops, answers in progress get this much time to finish.
+/// The time that open answers get to finish when the Collector stops.
 const GRACE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A running Collector. Dropping the value stops the Collector.
+/// A running Collector. Dropping this value stops the Collector.
 #[derive(Debug)]
 pub struct Collector {
     addresses: Vec<SocketAddr>,
@@ -74,7 +74,7 @@ impl Collector {
         Ok(Self { addresses, report, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Addresses of the listeners, in the order of [`CollectorOptions::listen`].
+    /// Returns the addresses of the listeners, in the order of [`CollectorOptions::listen`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -88,12 +88,12 @@ impl Collector {
     fn end(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panicked thread has already reported its panic.
+            // A panicked thread has already reported its panic, so the result is not needed.
             let _ = thread.join();
         }
     }
 
-    /// The report so far. An answer is counted after the last byte was sent.
+    /// Returns the report so far. An answer is counted after its last byte was sent.
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -130,7 +130,7 @@ async fn serve_all(
             }
         }
         () = sweep => {}
-        // The timer delays answers. Without the timer, answers would be too early, so the Collector
+        // The timer delays answers. If the timer fails, answers would be early, so the Collector
         // stops.
         _ = alarm => {}
     }
@@ -172,6 +172,6 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
 
 fn turn_away(shared: &Shared, client: TcpStream, reason: Refusal) {
     shared.refuse(reason);
-    // The client may not read the refusal. Then only the refusal is lost.
+    // The client may have left. A failed write loses only the refusal.
     let _ = client.try_write(&serve::refusal(reason).to_bytes());
 }

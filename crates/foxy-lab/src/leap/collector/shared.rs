@@ -1,4 +1,4 @@
-//! State that all connections of a Collector share. They run on one thread.
+//! The state that all connections of a Collector share. All connections run on one thread.
 
 use super::answer::SharedAnswer;
 use super::answer::spool::Spool;
@@ -35,7 +35,7 @@ pub struct Shared {
     pub answering: Cell<usize>,
     /// The `Via` value of this Collector. A request that contains the value has looped back.
     pub via: String,
-    /// Every name of the Collector's own listeners.
+    /// The destinations that lead to the Collector's own listeners.
     places: Vec<Destination>,
     hosts: RefCell<Hosts>,
     host_known: Notify,
@@ -45,7 +45,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Must be called inside a runtime.
+    /// Creates the state. The caller must be inside a Tokio runtime.
     pub fn new(
         mut options: CollectorOptions,
         places: &[SocketAddr],
@@ -73,8 +73,8 @@ impl Shared {
         })
     }
 
-    /// Number of the proxy with this listener and address. Returns `None` if there are too many
-    /// proxies.
+    /// Returns the number of the proxy with this listener and address. Returns `None` if there are
+    /// too many proxies.
     pub fn proxy(&self, listener: usize, address: IpAddr) -> Option<ProxyId> {
         let mut proxies = self.proxies.borrow_mut();
         let known = proxies.iter().position(|proxy| *proxy == (listener, address));
@@ -129,8 +129,8 @@ impl Shared {
         self.table.borrow_mut().evict()
     }
 
-    /// Looks the host up. Returns its address and the time from which the proxy has waited for the
-    /// look-up (R117).
+    /// Looks up the address of the host. Returns the address and the time until which the proxy
+    /// waits for it (R117).
     pub async fn pay_for_name(
         &self,
         to: &Destination,

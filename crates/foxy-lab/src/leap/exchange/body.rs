@@ -1,4 +1,5 @@
-//! The digest of a body, computed in constant memory (R110) and after decoding where possible.
+//! Computes the digest of a body in constant memory (R110). Decodes the body first if its content
+//! coding is supported.
 
 use crate::leap::Answer;
 use crate::leap::verdict::fields::Difference;
@@ -27,16 +28,17 @@ enum Coding {
     None(Sink),
     Gzip(MultiGzDecoder<Sink>),
     Zlib(ZlibDecoder<Sink>),
-    /// `deflate` data without the zlib wrapper. Some servers send this form.
+    /// The `deflate` decoder for data without the zlib wrapper, which some servers send.
     Raw(DeflateDecoder<Sink>),
-    /// `deflate` data before its first byte. The first byte shows whether there is a zlib wrapper.
+    /// The state of `deflate` before the first byte. The first byte shows whether the data has a
+    /// zlib wrapper.
     Deflate,
 }
 
-/// What was done with the content coding of a body.
+/// How the content coding of a body was handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
-    /// The coding was decoded, or there was none. The digest covers the content.
+    /// The coding was decoded, or the body had no coding. The digest covers the content.
     Undone,
     /// The coding is not supported. The digest covers the received bytes.
     Kept,
@@ -53,16 +55,16 @@ pub struct BodyDigest {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digested {
-    /// Number of bytes received, without chunk framing.
+    /// The number of bytes received, without chunk framing.
     pub length: u64,
-    /// XXH3-128 digest of the body, after decoding where possible.
+    /// The XXH3-128 digest of the body, decoded if the coding is supported.
     pub digest: u128,
     pub decoding: Decoding,
 }
 
 impl BodyDigest {
-    /// Decodes a single `gzip` or `deflate` coding. Other codings, and several codings, stay
-    /// encoded.
+    /// Creates a digest that decodes a single `gzip` or `deflate` coding. A body with another
+    /// coding or several codings stays encoded.
     pub fn new(headers: &Headers) -> Self {
         let mut codings = codings(headers);
         let (first, second) = (codings.next(), codings.next());
@@ -122,13 +124,14 @@ impl BodyDigest {
     }
 }
 
-/// Returns an error unless the decoder reached its end. Decoders report no error for truncated
-/// data.
+/// Returns an error unless the decoder reached its end, because decoders report no error for
+/// truncated data.
 fn ended(taken: io::Result<usize>) -> io::Result<()> {
     if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// The content codings in the order in which they were applied. Aliases are replaced.
+/// Returns the content codings in the order in which the server applied them. Replaces the alias
+/// `x-gzip` by `gzip`.
 pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     let lines =
         headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
@@ -139,7 +142,8 @@ pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     })
 }
 
-/// The difference of the content codings. Returns `None` if both were decoded, or for a 304.
+/// Compares the content codings of two answers. Returns `None` if both bodies were decoded, if the
+/// codings are equal, or if `right` is a 304.
 pub fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
     let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
     let alike = || codings(&answer.headers).eq(codings(&right.headers));

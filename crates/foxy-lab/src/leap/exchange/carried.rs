@@ -1,4 +1,4 @@
-//! Sends a copy over HTTP/2 (RFC 9113). A new or reused connection has one stream at a time.
+//! Sends a copy of a request over HTTP/2 (RFC 9113). A connection carries one stream at a time.
 
 use super::kept::{Carriage, may_keep};
 use super::{Copying, ReadingExchange};
@@ -27,8 +27,8 @@ pub async fn exchange(
             }
         };
         match converse(reading, &mut stream, copying).await {
-            // The reused connection closed before the server processed the request, so the request
-            // may be repeated.
+            // The server closed the reused connection before it processed the request. So the
+            // client may repeat the request.
             Err(PathFailure::Unanswered)
                 if reading.carriage == Carriage::Kept && reading.first.is_none() =>
             {
@@ -64,7 +64,7 @@ async fn converse(
         let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
         let count = data.len();
         reading.add(data).await;
-        // Releasing fails only if the stream has ended, which is harmless.
+        // Releasing fails only if the stream has ended. Then the window no longer matters.
         let _ = body.flow_control().release_capacity(count);
     }
     Ok(())

@@ -1,20 +1,20 @@
-//! Failures of paths, with their names in tables, records and error answers.
+//! The failures of paths, with their names in tables, records and error answers.
 
 use crate::named::named;
 use crate::wire::patience::Loss;
 
 named! {
-    /// Why a path gave no complete answer.
+    /// The reason why a path gave no complete answer.
     pub enum PathFailure {
         /// No connection could be opened.
         NoConnection = "no_connection",
         /// The proxy opened no tunnel.
         NoTunnel = "no_tunnel",
-        /// The certificate is not trusted, or is for another name.
+        /// The certificate is not trusted, or it is for another name.
         Certificate = "tls_certificate",
-        /// The TLS handshake failed, or did not agree on the required protocol.
+        /// The TLS handshake failed, or the two sides did not agree on the required protocol.
         Handshake = "tls_handshake",
-        /// The connection closed before the first byte.
+        /// The connection closed before the first byte of the answer.
         Unanswered = "unanswered",
         /// The connection closed before the end of the answer.
         Closed = "closed_early",
@@ -34,9 +34,10 @@ named! {
 }
 
 impl PathFailure {
-    /// Whether a failure of the origin may explain this failure of a proxy. A missing proxy, bad
-    /// bytes and a bad certificate are the proxy's own fault, unless the origin fails in the same
-    /// way. If the origin fails at once, the proxy must not run into the time limit.
+    /// Whether a failure of the origin may explain this failure of a proxy. A proxy that accepts no
+    /// connection is at fault itself. Bad bytes, a bad certificate and a timeout are the proxy's
+    /// fault unless the origin fails in the same way. So a proxy must not reach the time limit if
+    /// the origin fails at once.
     pub fn may_follow(self, origin: Self) -> bool {
         match self {
             Self::NoConnection => false,

@@ -1,4 +1,4 @@
-//! Idle connections to paths, stored for later copies (RFC 9112 §9.3).
+//! Stores idle connections to paths for later copies (RFC 9112 §9.3).
 
 use super::Copying;
 use crate::leap::{Asked, LeapRun, Manner, PathFailure};
@@ -27,27 +27,27 @@ pub enum Connections {
 }
 
 named! {
-    /// The kind of connection that one copy used.
+    /// The kind of connection that a copy used.
     pub enum Carriage {
         /// A new connection.
         New = "new_connections",
         /// A reused connection.
         Kept = "kept_connections",
-        /// A reused connection that turned out to be closed, then a new connection (RFC 9110
+        /// A reused connection that the server had closed, followed by a new connection (RFC 9110
         /// §9.2.2).
         KeptThenNew = "kept_connections_closed",
     }
 }
 
-/// Whether a copy may use an idle connection. The request must be safe to repeat: if the connection
-/// closes, nobody knows whether the request arrived.
+/// Whether a copy may use an idle connection. The request must be safe to repeat, because a closed
+/// connection does not show whether the request arrived.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11
         && asked.message.method.is_idempotent()
 }
 
-/// Where a connection ends: at the path's own address (`None`), or at a server behind the path.
+/// The end of a connection: `None` for the path's own address, otherwise a server behind the path.
 type Place = Option<(Scheme, Arc<str>)>;
 
 fn place(copying: Copying<'_>) -> Place {
@@ -56,7 +56,7 @@ fn place(copying: Copying<'_>) -> Place {
     (!is_own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
 }
 
-/// Idle connections of one path, most recently used last.
+/// The idle connections of one path. The most recently used connection is last.
 #[derive(Debug, Default)]
 struct IdleChannels {
     channels: VecDeque<(Place, Channel)>,
@@ -76,8 +76,8 @@ impl Kept {
         Self { paths: RefCell::new(paths), most }
     }
 
-    /// Removes and returns a usable connection. Drops connections that are closed or have extra
-    /// bytes.
+    /// Removes a usable connection from the store and returns it. Drops connections that the server
+    /// has closed or that have bytes after an answer.
     pub fn take(&self, copying: Copying<'_>) -> Option<Channel> {
         let (place, waiting) = (place(copying), &mut self.paths.borrow_mut()[copying.place]);
         loop {
@@ -126,7 +126,8 @@ impl Kept {
         }
     }
 
-    /// Closes all connections. Returns for each path how many had extra bytes after an answer.
+    /// Closes all connections. Returns for each path the number of connections with bytes after an
+    /// answer.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut IdleChannels| {
             let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
@@ -149,7 +150,7 @@ enum State {
 fn state(channel: &mut Channel) -> State {
     let mut room = [0];
     let mut room = ReadBuf::new(&mut room);
-    // A waker that does nothing is enough, because the next reader registers its own.
+    // The check needs no wake-up, because the next reader registers its own waker.
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(channel).poll_read(&mut context, &mut room) {
         Poll::Pending => State::Silent,
@@ -158,15 +159,15 @@ fn state(channel: &mut Channel) -> State {
     }
 }
 
-/// Checks for one millisecond, the runtime's shortest timer, whether bytes follow the answer. The
-/// check is not part of the measured time.
+/// Returns `Surplus` if bytes follow the answer within one millisecond, the runtime's shortest
+/// timer. The measured time excludes this check.
 pub async fn nothing_behind(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
 ) -> Result<(), PathFailure> {
     if input.is_empty() {
         input.reserve(1);
-        // Only extra bytes matter here, so a close or a reset is ignored.
+        // Only bytes after the answer matter here, so the check ignores a close or a reset.
         let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
     }
     if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }

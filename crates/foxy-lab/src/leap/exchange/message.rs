@@ -1,4 +1,4 @@
-//! The parts of a request besides its URL, and the text of one copy.
+//! The parts of a request besides its URL. Also builds the request text that a path receives.
 
 use super::kept::may_keep;
 use super::requests::Asked;
@@ -13,27 +13,27 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Field texts above this length are replaced by a digest in keys.
+/// The longest text in bytes that a key shows. The key shows a digest of a longer text.
 const SHOWN: usize = 200;
 
-/// Fields with credentials. Their values must not appear in reports.
+/// Fields with credentials. Reports must not show their values.
 const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-/// Hashes secret values with a random key. Keys still differ but do not reveal the values.
+/// Hashes secret values with a random key. So different values give different keys, and nobody can
+/// guess the values.
 static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// Method, fields and body of a request, and its client. The default is a plain GET without a
-/// client.
+/// The method, fields, body and client of a request. The default is a plain GET without a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The method.
     pub method: Method,
-    /// The client's HTTP version. Copies use the same version (R106).
+    /// The client's HTTP version. A copy uses this version too (R106).
     pub version: Version,
-    /// End-to-end fields, without `Host` and the fields that frame the body.
+    /// The end-to-end fields, without `Host` and the fields that frame the body.
     pub fields: Headers,
     /// The body, if any.
     pub body: Option<Bytes>,
-    /// The client that sent the request. `None` in a replay.
+    /// The address of the client that sent the request. `None` in a replay.
     pub client: Option<IpAddr>,
 }
 
@@ -52,8 +52,9 @@ impl Message {
             .any(|name| self.fields.contains(name))
     }
 
-    /// The key of the request, made of URL, method, fields and body. Answers to requests with equal
-    /// keys are comparable. Reports show the key, so credentials are hashed.
+    /// Returns the key of the request, made of URL, method, fields and body. Answers to requests
+    /// with equal keys are comparable. The key contains only hashes of credentials, because reports
+    /// show the key.
     pub(crate) fn key(&self, url: &str) -> String {
         let mut key = if self.method == Method::Get {
             url.to_owned()

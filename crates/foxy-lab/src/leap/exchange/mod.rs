@@ -1,5 +1,5 @@
-//! Sends one copy of a request on a new or reused connection. Measures times and digests the body
-//! as it arrives (R109, R110).
+//! Sends one copy of a request on a new or reused connection. Measures the times and computes the
+//! digest of the body while the body arrives (R109, R110).
 
 pub mod body;
 pub mod carried;
@@ -31,7 +31,7 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// Most answers fit, and buffer memory that is not written to costs nothing.
+/// The size of the first read in bytes. Most answers fit into it.
 const FIRST_READ: usize = 16 << 10;
 const READ: usize = 64 << 10;
 
@@ -40,7 +40,7 @@ pub struct Copied {
     pub times: Times,
     pub bytes: u64,
     pub outcome: Result<Answer, PathFailure>,
-    /// Whether the client delayed the answer. Then the times say nothing about the path.
+    /// Whether the client delayed the answer. If so, the times do not describe the path.
     pub held: bool,
     pub carriage: Carriage,
     pub broken: Option<DecodeError>,
@@ -55,8 +55,8 @@ pub struct Copying<'a> {
     pub number: u64,
 }
 
-/// Sends a copy of the request on a path. If there is a client, `tap` passes the answer on as it
-/// arrives.
+/// Sends a copy of the request on a path. If there is a client, `tap` passes the answer to the
+/// client as it arrives.
 pub async fn ask(
     context: &RunContext,
     place: usize,
@@ -83,7 +83,7 @@ pub async fn ask(
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(PathFailure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
-        // The client has its complete answer, so extra bytes after it are no failure for the
+        // The client has its complete answer, so bytes after the answer are no failure for the
         // client.
         let end = match &outcome {
             Ok(_) | Err(PathFailure::Surplus | PathFailure::BodyToHead) => Piece::End,
@@ -145,8 +145,8 @@ impl ReadingExchange {
             };
             let ended = self.converse(&mut channel, asked, keep, &text).await;
             match ended {
-                // The reused connection closed before the server processed the request, so the
-                // request may be repeated.
+                // The server closed the reused connection before it processed the request. So the
+                // client may repeat the request.
                 Err(PathFailure::Unanswered | PathFailure::ConnectionReset)
                     if self.carriage == Carriage::Kept && self.first.is_none() =>
                 {
@@ -180,7 +180,7 @@ impl ReadingExchange {
         Ok(channel)
     }
 
-    /// One HTTP/1 exchange. Returns whether the connection can be reused.
+    /// Performs one HTTP/1 exchange. Returns whether the connection can be reused.
     async fn converse(
         &mut self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
@@ -203,7 +203,8 @@ impl ReadingExchange {
                 if reusable == Err(NotReusable::Closing(CloseReason::AmbiguousLength)) {
                     self.framing = Framing::Ambiguous;
                 }
-                // An idle connection is checked again before it is stored and before it is used.
+                // No check for extra bytes is needed here. The store checks an idle connection when
+                // it stores it and when it returns it.
                 if keep && reusable.is_ok() {
                     return Ok(true);
                 }
@@ -220,7 +221,7 @@ impl ReadingExchange {
                     .ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
             }
             if read >= room {
-                // Let other tasks run, even if the server sends very fast.
+                // Lets other tasks run, even if the server sends very fast.
                 yield_now().await;
                 room = READ;
             }
@@ -228,8 +229,8 @@ impl ReadingExchange {
         }
     }
 
-    /// The failure after a lost connection. If the received bytes cannot begin an answer, the
-    /// failure is `NotHttp`, because that fault came first.
+    /// Returns the failure after a lost connection. If the received bytes cannot begin an answer,
+    /// returns `NotHttp`, because that fault came first.
     fn lost(&mut self, rest: &[u8], loss: Loss) -> PathFailure {
         if self.head.is_some() || may_begin_response(rest) {
             return loss.into();
@@ -238,11 +239,11 @@ impl ReadingExchange {
         PathFailure::NotHttp
     }
 
-    /// Runs `work` within the time limit. Delays by the client do not count towards the limit.
+    /// Runs `work` within the time limit. The limit excludes delays by the client.
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
-        // Needed because `timeout` accepts a ready future even after the time is up.
+        // `timeout` accepts a ready future even after the limit, so this check is needed.
         if left.is_zero() {
             return Err(PathFailure::Timeout);
         }
@@ -305,32 +306,32 @@ impl ReadingExchange {
     }
 }
 
-/// Durations of the parts of an exchange.
+/// The durations of the parts of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time to connect. Zero for a reused connection.
+    /// The time to connect. Zero for a reused connection.
     pub connect: Duration,
-    /// Time to the first byte, including the time to connect.
+    /// The time to the first byte, including the time to connect.
     pub first_byte: Duration,
-    /// Time from the first byte to the last.
+    /// The time from the first byte to the last byte.
     pub transfer: Duration,
 }
 
 impl Times {
-    /// Time to the last byte or to the failure.
+    /// Returns the time to the last byte or to the failure.
     pub fn whole(&self) -> Duration {
         self.first_byte + self.transfer
     }
 }
 
 /// Whether the answer came from a cache. The verifying origin repeats the number of the request it
-/// answered, so another number shows a hit. Without a number, the proxy's fields decide.
+/// answered, so another number shows a hit. Without a number, the proxy's own header fields decide.
 pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
     if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
         return Some(answered != number);
     }
     if let Some(status) = headers.get_str("cache-status") {
-        // The last entry is from the cache nearest to the client (RFC 9211 §2).
+        // The last entry comes from the cache nearest to the client (RFC 9211 §2).
         let nearest = status.rsplit(',').next().unwrap_or(status);
         return Some(nearest.split(';').any(|part| part.trim() == "hit"));
     }

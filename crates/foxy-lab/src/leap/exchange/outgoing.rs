@@ -1,4 +1,4 @@
-//! TLS settings and HTTP version for copies.
+//! The TLS settings and the HTTP version for copies.
 
 use crate::leap::{Asked, Manner, Path, PathFailure};
 use crate::wire::tls::Trust;
@@ -7,7 +7,7 @@ use rustls::ClientConfig;
 use std::sync::Arc;
 use tokio::net::TcpStream;
 
-/// Trusted certificate authorities, and the HTTP version used with proxies. The default trusts no
+/// The trusted certificate authorities, and the HTTP version for proxies. The default trusts no
 /// authority and uses HTTP/1.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
@@ -22,12 +22,12 @@ impl Default for Outgoing {
 }
 
 impl Outgoing {
-    /// HTTP/1 with these trusted certificate authorities.
+    /// Uses HTTP/1 and trusts these certificate authorities.
     pub fn new(trust: &Trust) -> Self {
         Self { tls: trust.client_without_memory(false), http2: None }
     }
 
-    /// HTTP/2 with proxies: by prior knowledge, or by ALPN over TLS. The origin still receives
+    /// Uses HTTP/2 with proxies: by prior knowledge, or by ALPN over TLS. The origin still receives
     /// HTTP/1.
     pub fn http2(trust: &Trust) -> Self {
         Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
@@ -38,7 +38,7 @@ impl Outgoing {
     }
 
     /// Starts TLS on a path: through a tunnel for a forward proxy, otherwise directly. The
-    /// certificate must be for the requested server.
+    /// certificate must name the requested server.
     pub(crate) async fn secure(
         &self,
         mut stream: TcpStream,

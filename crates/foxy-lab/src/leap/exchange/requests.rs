@@ -1,4 +1,4 @@
-//! The requests of a run, from a workload or a trace.
+//! Produces the requests of a run from a workload or a trace.
 
 use super::message::Message;
 use bytes::Bytes;
@@ -9,33 +9,33 @@ use foxy_workload::{BodyStream, RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One request. Every path receives the same.
+/// A request. Every path receives a copy of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The URL's scheme.
+    /// The scheme of the URL.
     pub scheme: Scheme,
-    /// The server's name, with the port if it is not the default port.
+    /// The server's name. Includes the port if it is not the default port.
     pub authority: Arc<str>,
-    /// Path and query.
+    /// The path and the query of the URL.
     pub path: String,
-    /// Method, fields and body.
+    /// The method, the fields and the body.
     pub message: Arc<Message>,
-    /// Recorded start time, counted from the first request.
+    /// The recorded start time, counted from the first request.
     pub at: Duration,
 }
 
 impl Asked {
-    /// A plain GET of an `http` URL.
+    /// Creates a plain GET of an `http` URL.
     pub fn get(authority: Arc<str>, path: String, at: Duration) -> Self {
         Self { scheme: Scheme::Http, authority, path, message: Arc::default(), at }
     }
 
-    /// The same request with another URL scheme.
+    /// Returns this request with another URL scheme.
     pub fn over(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
 
-    /// The full URL.
+    /// Returns the full URL.
     pub fn url(&self) -> String {
         format!("{}://{}{}", self.scheme.as_str(), self.authority, self.path)
     }
@@ -52,8 +52,8 @@ impl Asked {
     }
 }
 
-/// The first `count` requests of an object workload, for the verifying origin `authority`. Returns
-/// `None` if the workload has requests other than plain GETs to one server.
+/// Returns the first `count` requests of an object workload, for the verifying origin `authority`.
+/// Returns `None` if the workload has requests other than plain GETs to one server.
 pub fn of_workload(
     workload: &Workload,
     seed: u64,
@@ -68,12 +68,13 @@ pub fn of_workload(
     }))
 }
 
-/// Body length in bytes of a replayed POST or PUT. Logs do not record the real length.
+/// The body length in bytes of a replayed POST or PUT. The value is arbitrary, because logs do not
+/// record the real length.
 const SENT: usize = 1000;
 
-/// The requests of a trace, for objects of the recorded sizes at the verifying origin `authority`.
-/// Each pair of URL and size is one object. POST and PUT bodies are generated: different for each
-/// request, equal in each run. GETs come before other methods with the same time.
+/// Returns the requests of a trace, for objects of the recorded sizes at the verifying origin
+/// `authority`. Each pair of URL and size is one object. Each POST or PUT gets its own generated
+/// body, which is equal in every run. At equal times, GETs come before other methods.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     let (mut gets, mut others) =
         (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
@@ -105,8 +106,8 @@ fn message(other: &Other, number: u64) -> Message {
     Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
-/// The GETs of a trace, for the servers in its URLs. URLs other than `http` and `https` are
-/// skipped.
+/// Returns the GETs of a trace, for the servers in its URLs. Skips URLs other than `http` and
+/// `https`.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);

@@ -1,5 +1,5 @@
-//! Sends one request on all paths. The order of paths rotates (R108), and a second request to the
-//! origin follows if an answer differs.
+//! Sends one request on all paths. Each request rotates the order of the paths (R108). If an answer
+//! differs from the origin's answer, the origin receives a second request.
 
 use crate::leap::context::RunContext;
 use crate::leap::exchange::relay::Tap;
@@ -15,7 +15,7 @@ pub struct RequestGroup {
     pub number: u64,
     pub at: WallTime,
     pub copies: Vec<Copied>,
-    /// The origin's second answer. It was requested because some answer differs from the first.
+    /// The origin's second answer. `Some` if an answer differs from the origin's first answer.
     pub again: Option<Copied>,
 }
 
@@ -46,7 +46,7 @@ pub async fn ask(
     for task in tasks {
         copies.push(task.await.expect("a copy does not panic"));
     }
-    // An unsafe method must not be repeated at the origin.
+    // The origin must not receive an unsafe method twice.
     let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
     let direct =
         direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &context.noise.borrow()));
@@ -60,9 +60,9 @@ pub async fn ask(
     RequestGroup { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
 }
 
-/// The position of a path in the sending order. The order rotates and reverses after each round, so
-/// each path of a pair is first equally often. With rotation alone, a path would always find what
-/// its neighbour had stored.
+/// Returns the position of a path in the sending order. The order rotates, and reverses after each
+/// round. So in each pair of paths, both are first equally often. With rotation alone, a path would
+/// always follow the same path and profit from what that path had stored.
 pub fn place(number: u64, path: usize, count: usize) -> u32 {
     let number = usize::try_from(number).unwrap_or(0);
     let turned = (path + count - number % count) % count;
@@ -131,7 +131,8 @@ mod tests {
         let run = LeapRun { stagger: Duration::from_secs(3600), ..run };
         let (flag, begun) = (Arc::clone(&run.interrupted), AtomicU64::new(0));
         let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
-        // The request has started. Without the flag, its second copy would be sent in an hour.
+        // The request has started. Without the interrupt flag, its second copy would leave in an
+        // hour.
         let mut progress = |requests| {
             begun.store(requests, Relaxed);
             flag.store(true, Relaxed);

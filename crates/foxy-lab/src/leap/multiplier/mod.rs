@@ -1,5 +1,5 @@
-//! The Multiplier runs on one thread. It starts each request at its time, sends it on every path
-//! and has the answers judged. `group` sends the copies of one request.
+//! The Multiplier, which runs on one thread. It starts each request at its time, sends it on every
+//! path and has the answers judged. Module `group` sends the copies of one request.
 
 pub mod group;
 pub mod passthrough;
@@ -18,9 +18,9 @@ use tokio::task::LocalSet;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs to the end. First sends `probe` twice on every path to learn noise. `log` receives each
-/// answer, and `progress` the number of requests so far. Failures of paths are counted and are no
-/// errors.
+/// Runs to the end. First sends `probe` twice on every path to learn which fields vary by
+/// themselves. `log` receives each answer, and `progress` receives the number of requests so far.
+/// Failures of paths are counted and cause no error.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,
@@ -61,7 +61,8 @@ impl Judging {
                     let (context, ends) = (Rc::clone(&context), ends.clone());
                     tokio::task::spawn_local(async move {
                         let group = group::ask(context, asked, number, None).await;
-                        // Cannot fail: the receiver lives until every group has arrived.
+                        // This cannot fail, because the receiver lives until every group has
+                        // arrived.
                         let _ = ends.send(group);
                     });
                     in_flight += 1;
@@ -91,7 +92,8 @@ impl Judging {
         self.report.generator = clock::thread_processor_time().saturating_sub(used);
     }
 
-    /// When a request must start. With `None`, it starts as soon as fewer than the limit are open.
+    /// Returns the time at which a request must start. Returns `None` if the request starts as soon
+    /// as fewer requests than the limit are open.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
         match self.context.run.pace {
             LeapPace::Closed(_) => None,

@@ -1,5 +1,6 @@
-//! A pass-through proxy stores nothing and forwards each request on a new connection. It is the
-//! paper's baseline for bandwidth (R122, R127), built as a Multiplier with one path.
+//! A pass-through proxy: it stores nothing and forwards each request on a new connection. The paper
+//! uses it as the baseline for bandwidth (R122, R127). The code runs it as a Multiplier with one
+//! path.
 
 use crate::leap::front::{Front, serve};
 use crate::leap::report::LeapReport;
@@ -13,13 +14,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Name of the only path of a pass-through proxy.
+/// The name of the only path of a pass-through proxy.
 pub const PASSTHROUGH: &str = "passthrough";
 
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Options of a pass-through proxy. Every request goes to `parent` if set, otherwise to the near
-/// address in its URL.
+/// Returns the options of a pass-through proxy. Every request goes to `parent` if it is set.
+/// Otherwise a request goes to the address in its URL, if that address is loopback or private.
 pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>) -> LeapRun {
     let (manner, address) = match parent {
         Some(address) => (Manner::Reverse, address),
@@ -34,7 +35,7 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
     }
 }
 
-/// A Multiplier or pass-through proxy on its own thread. Dropping the value stops it.
+/// A Multiplier or a pass-through proxy on its own thread. Dropping the value stops the thread.
 #[derive(Debug)]
 pub struct Multiplier {
     address: SocketAddr,
@@ -43,7 +44,7 @@ pub struct Multiplier {
 }
 
 impl Multiplier {
-    /// Starts serving on a new thread. The run's `interrupted` flag stops it too.
+    /// Starts serving on a new thread. Setting the run's `interrupted` flag also stops the thread.
     pub fn start(run: LeapRun, front: Front) -> io::Result<Self> {
         let (address, stop) = (front.listener.local_addr()?, Arc::clone(&run.interrupted));
         let serve = move || serve(&run, None, front, &mut |_| {}, &mut |_| {});
@@ -57,7 +58,7 @@ impl Multiplier {
     }
 
     /// Starts a pass-through proxy that accepts TLS from clients and uses TLS for `https` URLs.
-    /// `time_limit` limits an exchange and the stop.
+    /// `time_limit` limits an exchange, and also the time that stopping may take.
     pub fn pass_through_tls(
         parent: Option<SocketAddr>,
         certificates: Option<Certificates>,
@@ -73,12 +74,12 @@ impl Multiplier {
         )
     }
 
-    /// Address of the listener.
+    /// Returns the address of the listener.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits for the open requests and returns the report.
+    /// Stops accepting requests, waits for the open requests and returns the report.
     pub fn stop(mut self) -> io::Result<LeapReport> {
         self.stop.store(true, Relaxed);
         let Some(thread) = self.thread.take() else {
@@ -92,7 +93,7 @@ impl Drop for Multiplier {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panicked thread has already printed its panic.
+            // A panicked thread has already printed its panic, so the result is not needed.
             let _ = thread.join();
         }
     }

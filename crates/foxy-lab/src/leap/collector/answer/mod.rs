@@ -1,5 +1,5 @@
-//! An answer that several requests share. One exchange with the origin writes the answer; each
-//! request reads at its own speed.
+//! An answer that several requests share. One exchange with the origin writes the answer. Each
+//! request reads it at its own speed.
 
 pub mod spool;
 #[cfg(test)]
@@ -19,14 +19,14 @@ use tokio::sync::Notify;
 pub struct Start {
     pub head: ResponseHead,
     pub length: BodyLength,
-    /// The request fields named by `Vary`, with the request's values.
+    /// The request fields that `Vary` names, with the values of this request.
     pub depends: Vec<(String, Vec<u8>)>,
-    /// Time from the start of the exchange to the first byte, including the time to connect.
+    /// The time from the start of the exchange to the first byte, including the time to connect.
     pub first_byte: Duration,
     pub at: Instant,
     pub origin: Option<IpAddr>,
     pub failure: Option<Failure>,
-    /// Whether the origin confirmed an older answer. Then this answer repeats the older body.
+    /// Whether the origin confirmed an older answer. If so, this answer repeats the older body.
     pub confirms: bool,
 }
 
@@ -36,13 +36,13 @@ pub struct End {
     pub failure: Option<Failure>,
 }
 
-/// How far the answer has reached the client of the first request.
+/// The progress of the initiator, whose request started the fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
     Waiting,
     At(u64),
-    /// The initiator has the whole answer, left, or stopped reading. Followers no longer wait for
-    /// it.
+    /// The initiator has the whole answer, closed its connection, or stopped reading. The other
+    /// requests no longer wait for it.
     Left,
 }
 
@@ -67,7 +67,7 @@ pub struct AnswerProgress {
     pub marks: Marks,
     pub end: Option<End>,
     pub initiator: Initiator,
-    /// Time from the end of the name look-up until the initiator had the whole answer.
+    /// The time from the end of the name look-up until the initiator had the whole answer.
     pub whole: Option<Duration>,
 }
 
@@ -122,8 +122,8 @@ impl SharedAnswer {
         Ok(())
     }
 
-    /// Uses the whole body of an older answer that the origin confirmed. The transfer takes as long
-    /// as the original transfer (seed 002, §3.3).
+    /// Uses the whole body of an older answer that the origin confirmed. The body takes as long to
+    /// arrive as in its original transfer (seed 002, §3.3).
     pub fn take_over(&self, start: Start, older: &Self) {
         let (body, marks, end) =
             older.see(|older| (Rc::clone(&older.body), older.marks.clone(), older.end));
@@ -148,12 +148,12 @@ pub struct Mark {
     pub at: Duration,
 }
 
-/// The arrival times of one body. After `MOST` marks, neighbouring marks merge. Then some bytes are
-/// replayed late, by at most 1/64 of the transfer time, and none early.
+/// The arrival times of one body. After `MOST` marks, each two neighbouring marks merge into one. A
+/// merge makes some bytes late by at most 1/64 of the transfer time. It makes no byte early.
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,
-    /// Pieces that arrive within this time share a mark.
+    /// The span of time in which all pieces share one mark.
     grain: Duration,
     begun: Duration,
 }
@@ -165,8 +165,8 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Records that the bytes up to `end` arrived by `at`. Neither argument may decrease between
-    /// calls.
+    /// Records that the bytes up to `end` arrived by `at`. The caller must not pass a smaller `end`
+    /// or `at` than before.
     pub fn add(&mut self, end: u64, at: Duration) {
         if let Some(last) = self.marks.last_mut()
             && at.saturating_sub(self.begun) <= self.grain

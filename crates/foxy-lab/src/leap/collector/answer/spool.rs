@@ -1,4 +1,4 @@
-//! Stores bodies in blocks: in memory up to a limit, then in a file.
+//! Stores the bodies of answers in blocks: in memory up to a limit, then in a file.
 
 use crate::leap::collector::SpoolFile;
 use crate::leap::collector::failure::Failure;
@@ -96,8 +96,8 @@ impl Spool {
 
 #[derive(Debug)]
 enum Block {
-    /// The flag says whether the bytes count towards the memory limit. A block that is being
-    /// written to the file does not count.
+    /// The bytes of the block. The flag says whether they count towards the memory limit. A block
+    /// does not count while it is being written to the file.
     Memory(Bytes, bool),
     File(u32),
 }
@@ -125,8 +125,8 @@ impl Body {
         self.held.borrow().length
     }
 
-    /// Appends bytes. `evict` frees memory, or returns false if nothing is left to evict. Only one
-    /// caller may append.
+    /// Appends bytes. `evict` frees memory and returns false if nothing is left to evict. Only one
+    /// caller may append to a body.
     pub async fn add(&self, mut data: Bytes, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         while !data.is_empty() {
             let whole = {
@@ -147,7 +147,7 @@ impl Body {
         if self.held.borrow().tail.is_empty() { Ok(()) } else { self.settle(evict).await }
     }
 
-    /// Moves the last, incomplete part into a block. Its bytes stay readable during the move.
+    /// Moves the last, incomplete part into a block. The bytes stay readable during the move.
     async fn settle(&self, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         let bytes = Bytes::copy_from_slice(&self.held.borrow().tail);
         let number = loop {
@@ -177,7 +177,8 @@ impl Body {
         Ok(())
     }
 
-    /// Reads from `position` to `end` at most. Both must be within the body.
+    /// Reads bytes from `position` up to `end`. Returns at most the rest of one block. Both
+    /// positions must be within the body.
     pub async fn read(&self, position: u64, end: u64) -> Result<Bytes, Failure> {
         let place = usize::try_from(position / BLOCK as u64).unwrap_or(usize::MAX);
         let within = (position % BLOCK as u64) as usize;

@@ -1,4 +1,4 @@
-//! Tests of bodies in memory and in a file: no damage, within the limit, and on a full disk.
+//! Tests that bodies in memory and in a file stay intact and within the limit, also on a full disk.
 
 use super::spool::{BLOCK, BlockFile, Body, Spool};
 use crate::leap::collector::failure::Failure;

@@ -1,10 +1,11 @@
-//! Conditional requests (RFC 9110 §13): decides whether a stored answer is sent as a 304, and with
-//! which fields.
+//! Decides for a conditional request (RFC 9110 §13) whether a stored answer becomes a 304, and
+//! which fields the 304 has.
 
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;
 
-/// Whether the client's copy is current: compares tags weakly, or dates if the request has no tags.
+/// Whether the client's copy is current. Compares entity tags weakly, or dates if the request has
+/// no tags.
 pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -> bool {
     if !matches!(method, Method::Get | Method::Head) || answer.status != 200 {
         return false;
@@ -58,8 +59,8 @@ pub fn has_validator(headers: &Headers) -> bool {
     headers.contains("etag") || headers.contains("last-modified")
 }
 
-/// Updates a stored head with a 304 (RFC 9111 §3.2). Fields of the 304 replace stored fields,
-/// except fields that describe the body.
+/// Returns a stored head updated by a 304 (RFC 9111 §3.2). The fields of the 304 replace stored
+/// fields, except fields that describe the body.
 pub fn confirmed(answer: &ResponseHead, confirmation: &ResponseHead) -> ResponseHead {
     let mut head = answer.clone();
     head.headers.remove("age");

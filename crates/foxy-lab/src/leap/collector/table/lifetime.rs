@@ -1,18 +1,20 @@
-//! How long answers are stored (R114): as long as the origin allows, but at least three minutes. So
-//! even uncacheable answers are the same for all proxies.
+//! Computes how long the Collector stores an answer (R114): as long as the origin allows, but at
+//! least three minutes. So even an uncacheable answer is the same for all proxies.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
 use std::time::{Duration, SystemTime};
 
-/// Shortest time for which an answer is stored, whatever its fields say (seed 002, §2.3).
+/// The shortest time for which the Collector stores an answer, even if the answer forbids storing
+/// (seed 002, §2.3).
 pub const AT_LEAST: Duration = Duration::from_secs(180);
 const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     pub fresh: Duration,
-    /// Whether to revalidate with the origin after `fresh`. Otherwise the answer is deleted.
+    /// Whether to revalidate the answer with the origin after `fresh`. If false, the Collector
+    /// deletes the answer instead.
     pub validated: bool,
 }
 
@@ -37,13 +39,13 @@ fn is_cachable(request: &RequestHead, answer: &ResponseHead) -> bool {
             .any(|name| answer.headers.tokens("cache-control").any(|token| is_named(token, name)))
 }
 
-/// Whether a directive has this name, with or without an argument such as `private="x"`.
+/// Whether a directive has this name, with an argument or without. An example is `private="x"`.
 fn is_named(token: &[u8], name: &str) -> bool {
     let end = token.iter().position(|&byte| byte == b'=').unwrap_or(token.len());
     token[..end].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Freshness lifetime minus current age (RFC 9111 §4.2.1).
+/// Returns the freshness lifetime minus the current age (RFC 9111 §4.2.1).
 fn allowed(headers: &Headers) -> Option<Duration> {
     let seconds = |name: &str| {
         let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;

@@ -1,9 +1,9 @@
-//! The Collector's table of answers. For each request, it decides to use a stored answer, join a
-//! running fetch, revalidate, or start a fetch.
+//! The Collector's table of answers. For each request, the table decides to use a stored answer,
+//! join a running fetch, revalidate an answer, or start a fetch.
 //!
-//! [`Table::find`] makes a slot for a running fetch. [`Table::head`] records the `Vary` fields of
-//! its answer, and [`Table::stands`] marks it complete. After its lifetime, it is deleted or kept
-//! for revalidation.
+//! Each answer has a slot. [`Table::find`] makes a slot for a running fetch. [`Table::head`]
+//! records the `Vary` fields of the answer, and [`Table::stands`] marks the answer complete. After
+//! the lifetime of the answer, the table deletes the slot or keeps it for revalidation.
 
 pub mod condition;
 pub mod lifetime;
@@ -16,7 +16,7 @@ use foxy_http::Headers;
 use lifetime::Lifetime;
 use std::collections::{BTreeSet, HashMap};
 
-/// A slot's number; never reused.
+/// The number of a slot. The table never uses a number again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u64);
 
@@ -24,7 +24,8 @@ pub struct Slot(u64);
 pub enum Decision<T> {
     Answer(T),
     Fetch(Slot, T),
-    /// Revalidate the last answer (third value) with the origin. The new slot receives the result.
+    /// Revalidate the last answer (the third value) with the origin. The new slot receives the
+    /// result.
     Validate(Slot, T, T),
 }
 
@@ -32,11 +33,13 @@ pub enum Decision<T> {
 struct Known<T> {
     answer: T,
     key: u128,
-    /// The request fields named by `Vary`, with the request's values. Empty until the head arrives.
+    /// The request fields that `Vary` names, with the values of the first request. Empty until the
+    /// head arrives.
     depends: Vec<(String, Vec<u8>)>,
-    /// When the origin last confirmed the answer, and its lifetime. `None` while the fetch runs.
+    /// The time of the origin's last confirmation, and the lifetime from then on. `None` while the
+    /// fetch runs.
     stands: Option<(Instant, Lifetime)>,
-    /// Bytes of memory, without the body.
+    /// The memory of the slot in bytes, without the body.
     weight: usize,
     used: u64,
 }
@@ -54,7 +57,7 @@ pub struct Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// `most` limits the memory of all slots in bytes, without bodies.
+    /// Creates an empty table. `most` limits the memory of all slots in bytes, without bodies.
     pub fn new(most: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -68,7 +71,7 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Decides what to do with a request. `make` creates the answer of a new slot.
+    /// Decides how to answer a request. `make` creates the answer of a new slot.
     pub fn find(
         &mut self,
         asked: &RequestKey,
@@ -114,7 +117,8 @@ impl<T: Clone> Table<T> {
         slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
     }
 
-    /// A strict request needs an answer from the last three minutes.
+    /// Whether a slot may answer a request. A strict request (a reload or a conditional request)
+    /// needs an answer from the last three minutes.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
             let fresh =
@@ -157,8 +161,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Marks a slot as complete. Drops older answers to the same request. Then drops the least
-    /// recently used slots until the rest fits the limit.
+    /// Marks a slot as complete and removes older answers to equal requests. Then removes the least
+    /// recently used slots until the table is within its memory limit.
     pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         (known.stands, known.weight) = (Some((now, lifetime)), weight);
@@ -179,7 +183,7 @@ impl<T: Clone> Table<T> {
         while self.weight > self.most && self.evict() {}
     }
 
-    /// Removes a slot. Requests that already read its answer can finish.
+    /// Removes a slot. A request that already reads the answer can finish.
     pub fn remove(&mut self, slot: Slot) {
         let Some(known) = self.slots.remove(&slot) else { return };
         self.leave(known.key, slot);

@@ -36,7 +36,7 @@ fn fetch(decision: Decision<&'static str>) -> Slot {
     }
 }
 
-/// A table with the complete answer `a`, stored at 0 s.
+/// Creates a table with the complete answer `a`, stored at 0 s.
 fn standing(lifetime: Lifetime) -> Table<&'static str> {
     let mut table = Table::new(1000);
     let slot = fetch(find(&mut table, &PLAIN, at(0), "a"));

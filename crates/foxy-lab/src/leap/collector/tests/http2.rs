@@ -1,4 +1,4 @@
-//! Proxies that speak HTTP/2 with the Collector.
+//! Tests with proxies that speak HTTP/2 with the Collector.
 
 use super::*;
 use crate::wire::REQUEST_ID;

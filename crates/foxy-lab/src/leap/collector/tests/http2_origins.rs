@@ -8,7 +8,7 @@ use foxy_workload::{BodyCheck, BodyStream};
 
 const SIZE: usize = 3_000_000;
 
-/// Requests objects through both listeners and checks every byte and the number of fetches.
+/// Requests objects through both listeners. Checks every byte.
 fn check(collector: &Collector, url: &str) {
     let addresses = collector.addresses();
     for (id, to) in [(1, addresses[0]), (1, addresses[1]), (2, addresses[1])] {
@@ -31,7 +31,7 @@ fn check(collector: &Collector, url: &str) {
 #[test]
 fn origins_are_asked_in_http2_by_prior_knowledge_and_every_byte_is_right() {
     let verifying = Verifying::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
-    // A pass-through proxy plays the HTTP/2 origin. It uses HTTP/1.1 to the verifying origin.
+    // A pass-through proxy acts as the HTTP/2 origin. It uses HTTP/1.1 with the verifying origin.
     let speaks = Multiplier::pass_through(Some(verifying.address())).expect("started");
     let collector = collector(2, |options| options.origin_http2 = true);
     check(&collector, &format!("http://{}", speaks.address()));
@@ -77,7 +77,7 @@ fn an_origin_that_speaks_no_http2_is_an_error_that_says_why() {
     let (secure, trust) = origin();
     let plain = Origin::new(|_, client| {
         give(client, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-        // Read the rest of the input before closing. Closing a socket with unread bytes resets the
+        // Reads the rest of the input before closing. Closing a socket with unread bytes resets the
         // connection, and the reset may destroy the answer.
         let _until_the_other_side_closes = std::io::copy(client, &mut std::io::sink());
     });

@@ -1,4 +1,5 @@
-//! Tests of Collectors between origins and proxies in one process: sharing, delays and failures.
+//! Tests of Collectors. The origins and proxies run in the same process. The tests cover sharing,
+//! delays and failures.
 
 mod http2;
 mod http2_origins;
@@ -17,7 +18,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A free port on the loopback address.
+/// Any free port on the loopback address.
 pub const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A test origin with one thread per connection. Each connection serves one request.
@@ -28,7 +29,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// An origin that calls `act` for each connection after the whole request was read.
+    /// Starts an origin that calls `act` for each connection after it has read the whole request.
     pub fn new(act: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
         let (asked, requests) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
         let (count, kept) = (Arc::clone(&asked), Arc::clone(&requests));
@@ -42,8 +43,8 @@ impl Origin {
         Self { address, asked, requests }
     }
 
-    /// An origin that answers 200 with these fields. The body is the number of the request, counted
-    /// from zero.
+    /// Starts an origin that answers 200 with these fields. The body contains the number of the
+    /// request, counted from zero.
     pub fn numbering(fields: &'static str) -> Self {
         let count = AtomicUsize::new(0);
         Self::new(move |_, client| {
@@ -61,18 +62,18 @@ impl Origin {
     }
 }
 
-/// Sends bytes. The client may already have left, so a failed write is ignored.
+/// Sends bytes. Ignores a failed write, because the client may already have left.
 pub fn give(client: &mut TcpStream, bytes: &[u8]) {
     let _gone_already = client.write_all(bytes);
 }
 
-/// An HTTP/1 answer with a `Content-Length` field.
+/// Builds an HTTP/1 answer with a `Content-Length` field.
 pub fn whole(status: u16, fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Said\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len())
         .into_bytes()
 }
 
-/// A Collector with one listener for each of `proxies` proxies.
+/// Starts a Collector with one listener for each of `proxies` proxies.
 pub fn collector(proxies: usize, set: impl FnOnce(&mut CollectorOptions)) -> Collector {
     let listen = |number| Listen { name: Some(format!("p{number}")), address: HERE };
     let mut options = CollectorOptions::new((0..proxies).map(listen).collect());
@@ -81,15 +82,15 @@ pub fn collector(proxies: usize, set: impl FnOnce(&mut CollectorOptions)) -> Col
     Collector::start(options).expect("started")
 }
 
-/// The answer that the test received.
+/// An answer that the test received.
 #[derive(Clone, Debug, Default)]
 pub struct Got {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
-    /// Whether the connection was reset rather than closed.
+    /// Whether the connection ended with a reset instead of a close.
     pub reset: bool,
-    /// Time from the request to the last byte.
+    /// The time from the request to the last byte.
     pub last: Duration,
 }
 

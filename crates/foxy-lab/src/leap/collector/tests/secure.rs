@@ -1,5 +1,5 @@
-//! TLS on both sides of the Collector: tunnels and TLS from proxies, TLS to origins. Checks the
-//! added delays and the failures.
+//! Tests of TLS on both sides of the Collector: tunnels and TLS from proxies, and TLS to origins.
+//! The tests check added delays and failures.
 
 use super::*;
 use crate::wire::tls::by_hand::{authority, origin, secure};
@@ -11,7 +11,7 @@ fn request(host: &str, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
 }
 
-/// Whether the answer is the requested object, compared byte by byte.
+/// Whether the answer is the requested object. Compares every byte.
 fn is_object(got: &Got, id: u64, size: usize) -> bool {
     let mut check = BodyCheck::new(BodyStream::new(id, 1), 0);
     check.take(&got.body);
@@ -61,7 +61,7 @@ fn a_tunnel_to_the_collector_means_the_origin_behind_it_and_carries_many_request
 }
 
 /// The added delay is three round trips: for the connection, the handshake and the first byte. A
-/// hit pays all three too.
+/// hit must wait for all three too.
 #[test]
 fn the_handshake_is_part_of_the_connection_that_a_hit_pays_for() {
     let (origin, trusted) = origin();

@@ -1,10 +1,10 @@
-//! All proxies share one exchange with the origin, whatever they request.
+//! Tests that all proxies share one exchange with the origin.
 
 use super::*;
 use crate::wire::REQUEST_ID;
 
-/// Eight proxies send a request at the same time and again one after the other. The origin must see
-/// one request, and all answers must be equal.
+/// Sends a request from eight proxies at the same time and then again from each proxy in turn. The
+/// origin must see one request, and all answers must be equal.
 fn shared(fields: &'static str, request: &str) {
     let origin = Origin::new(move |_, client| {
         std::thread::sleep(Duration::from_millis(20));
@@ -141,8 +141,8 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
     };
     let (short, whole) = ((304, String::new()), (200, "version 1".to_owned()));
     let (same, other) = ("If-None-Match: \"1\"\r\n", "If-None-Match: \"0\"\r\n");
-    // Not modified: proxies with the same copy share one 304. A proxy without a copy pays for the
-    // whole body.
+    // Not modified: proxies that hold the current version share one 304. A proxy without a copy
+    // causes a second fetch of the whole body.
     assert_eq!(
         (ask(0, "/a", same), ask(1, "/a", same), origin.count()),
         (short.clone(), short.clone(), 1)
@@ -156,9 +156,10 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
         (ask(0, "/b", other), ask(1, "/b", other), ask(2, "/b", ""), origin.count()),
         (whole.clone(), whole.clone(), whole.clone(), 3)
     );
-    // The condition names the stored answer, so a stored 304 is enough.
+    // The condition names the stored answer, so the Collector sends a 304 without asking the
+    // origin.
     assert_eq!((ask(3, "/b", same), origin.count()), (short, 3));
-    // A request without a condition.
+    // A request without a condition receives the whole body.
     assert_eq!((ask(0, "/c", ""), ask(1, "/c", ""), origin.count()), (whole.clone(), whole, 4));
 }
 

@@ -1,4 +1,4 @@
-//! Chunked answers with trailers. The Collector drops the trailers for every proxy.
+//! Tests of chunked answers with trailers. The Collector drops the trailers for every proxy.
 
 use super::*;
 

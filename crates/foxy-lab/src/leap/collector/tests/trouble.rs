@@ -1,10 +1,11 @@
-//! Origins that hang, reset, send wrong data or close early; proxies that stop reading; and limits.
+//! Tests with origins that hang, reset, send wrong data or close early. Also tests proxies that
+//! stop reading, and limits.
 
 use super::*;
 use std::sync::mpsc::channel;
 
-/// Three proxies request a URL from an origin that behaves like `act`. All three must receive the
-/// same answer from one fetch.
+/// Sends a request from three proxies to an origin that behaves like `act`. All three proxies must
+/// receive the same answer from one fetch.
 fn trouble(
     limit: Duration,
     act: impl Fn(&mut TcpStream) + Send + Sync + 'static,
@@ -193,7 +194,8 @@ fn an_origin_gets_one_less_of_max_forwards_where_it_means_something() {
     }
 }
 
-/// Like `send`, but the server may close before it has read the whole request.
+/// Sends a request like `send`, but allows the server to close before it has read the whole
+/// request.
 fn send_patiently(to: SocketAddr, text: &str) -> Got {
     if text.len() < 100_000 {
         return send(to, text);
@@ -211,7 +213,7 @@ fn connections_and_exchanges_are_bounded_and_the_refused_are_counted() {
     let (open, gate) = channel::<()>();
     let gate = Mutex::new(gate);
     let origin = Origin::new(move |_, client| {
-        // The channel closes at the end of the test, so this thread ends then at the latest.
+        // The channel closes at the end of the test, so this thread ends by then.
         let _opened = gate.lock().expect("not poisoned").recv();
         give(client, &whole(200, "", "x"));
     });
@@ -277,7 +279,7 @@ fn large_bodies_go_to_the_file_and_come_back_as_they_were() {
         got.iter().map(|got| got.body.len()).collect::<Vec<_>>()
     );
     assert_eq!((origin.count(), collector.report().sources[Source::File as usize]), (1, 1));
-    // The memory has space for four bodies. Of ten bodies, the oldest six were evicted.
+    // The memory has space for four bodies. So six of the ten bodies were evicted.
     for number in 0..10 {
         assert!(
             get(collector.addresses()[0], &origin.url(&format!("/{number}")), "").text() == body
