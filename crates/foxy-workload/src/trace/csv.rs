@@ -57,7 +57,7 @@ impl Csv {
     }
 }
 
-/// The fields of a line, without their quotes; two quotes inside a field mean a quote.
+/// Splits a line into fields and removes their quotes. In a quoted field, two quotes stand for one.
 fn split(line: &str, separator: u8) -> Result<Vec<Cow<'_, str>>, Skip> {
     let mut fields = Vec::with_capacity(8);
     let mut rest = line;
@@ -77,7 +77,7 @@ fn split(line: &str, separator: u8) -> Result<Vec<Cow<'_, str>>, Skip> {
     }
 }
 
-/// The position of the next separator outside of quotes.
+/// Returns the position of the next separator outside quotes, or the end of the line.
 fn end_of_field(text: &str, separator: u8) -> Result<usize, Skip> {
     if !text.starts_with('"') {
         return Ok(text.bytes().position(|byte| byte == separator).unwrap_or(text.len()));

@@ -1,4 +1,4 @@
-//! Lines of foxy's JSON access log (`access-log-format = "json"`).
+//! Parses lines of foxy's JSON access log (`access-log-format = "json"`).
 
 use super::skip::{self, Entry, Skip};
 use super::timestamp;
@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 
-/// The members of a line that a trace needs.
+/// The JSON members of a log line that a trace needs.
 #[derive(Deserialize)]
 struct JsonLine<'a> {
     #[serde(borrow)]
     time: Cow<'a, str>,
     #[serde(borrow)]
     client: Cow<'a, str>,
-    /// Why the answer was cut short; null for a complete answer.
+    /// Reason why foxy cut the response short. It is null for a complete response.
     cut: Option<IgnoredAny>,
     status: u16,
     body_bytes: u64,
@@ -23,8 +23,8 @@ struct JsonLine<'a> {
     url: Cow<'a, str>,
 }
 
-/// Passes the entry of a line to `take`. The size is the size of the body. Lines of Combined and
-/// Squid logs have no `body_bytes`, so they count as broken here.
+/// Parses a line and passes it to `take`. The size is that of the body. Returns an error for JSON
+/// lines without `body_bytes`, such as lines in the members of Combined and Squid logs.
 pub(super) fn parse<T>(
     line: &str,
     take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,

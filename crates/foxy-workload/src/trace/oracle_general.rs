@@ -9,13 +9,14 @@ use std::io::{self, Read};
 
 const RECORD_BYTES: usize = 24;
 
-/// Every object has a URL on this host, with its number as the path.
+/// Start of every object's URL. The object's number follows as the path.
 const HOST: &str = "http://oracle-general.test/";
 
-/// No known trace has more requests. The limit tells records from text.
+/// Upper bound of a request's index. No known trace has more requests. A larger value shows that
+/// the file is text.
 const MAX_NEXT: i64 = 1 << 40;
 
-/// Records that the guess looks at.
+/// Number of first records by which the reader recognises the format.
 const GUESSED_RECORDS: usize = 64;
 
 struct RawRecord {
@@ -32,15 +33,15 @@ impl RawRecord {
         Self { seconds: four(0), object: eight(4), size: four(12), next: eight(16).cast_signed() }
     }
 
-    /// Whether the next request comes after request `index`. Writers use -1 or the largest number
-    /// for the last request of an object.
+    /// Whether `next` is a possible value in record `index`: a later index, or the mark of an
+    /// object's last request. Writers use -1 or the largest number as this mark.
     fn is_plausible(&self, index: usize) -> bool {
         let after = i64::try_from(index).is_ok_and(|index| self.next > index);
         matches!(self.next, -1 | i64::MAX) || (after && self.next < MAX_NEXT)
     }
 }
 
-/// Whether the start of a file looks like records in order of time.
+/// Whether `head`, the start of a file, consists of plausible records in order of time.
 pub(super) fn is_likely(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD_BYTES>();
     let records: Vec<_> =

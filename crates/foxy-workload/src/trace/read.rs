@@ -14,7 +14,7 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// Number of bytes at the start of the file from which the reader guesses the format.
 const HEAD_BYTES: usize = 1 << 16;
 
-/// First bytes, name and unpacking command of compressed files that foxy does not read.
+/// Compressed formats that foxy does not read: first bytes, name, and unpacking command.
 const OTHER_PACKINGS: [(&[u8], &str, &str); 4] = [
     (b"PK\x03\x04", "zip", "unzip -p"),
     (b"BZh", "bzip2", "bzip2 -dc"),
@@ -22,8 +22,8 @@ const OTHER_PACKINGS: [(&[u8], &str, &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc"),
 ];
 
-/// Reads the gets of a log. Guesses the format if it is `None`; `progress` receives the number of
-/// finished lines. The report counts unusable lines.
+/// Reads the GET requests of a log. Guesses the format if `format` is `None`. Calls `progress` with
+/// the number of lines read. The report counts unusable lines.
 pub fn read(
     input: impl Read,
     format: Option<Format>,

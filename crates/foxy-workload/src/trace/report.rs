@@ -18,12 +18,12 @@ pub enum Format {
     Parquet,
     /// foxy's JSON access log.
     Json,
-    /// The binary traces of libCacheSim.
+    /// oracleGeneral, the binary traces of libCacheSim.
     OracleGeneral,
 }
 
 impl Format {
-    /// Formats by their names on the command line.
+    /// Formats with their names on the command line.
     pub const NAMES: [(&'static str, Self); 6] = [
         ("squid", Self::Squid),
         ("common", Self::Common),
@@ -69,13 +69,13 @@ pub enum ReadError {
     NoColumn(&'static str),
     /// The file is not readable Parquet. The text is the decoder's error.
     NotParquet(String),
-    /// The gzip data have an error before their end; the text is the error of the decoder.
+    /// The gzip data have an error before their end. The text is the decoder's error.
     Corrupt(String),
-    /// Compressed by another program, which `unpack` reverses.
+    /// The file has a compression that foxy does not read.
     OtherPacking {
-        /// Name of the format.
+        /// Name of the compression.
         name: &'static str,
-        /// The command that writes the content to standard output.
+        /// Command that writes the unpacked content to standard output.
         unpack: &'static str,
     },
 }
@@ -166,8 +166,8 @@ impl ReadReport {
             .filter(|&(_, count)| count > 0)
     }
 
-    /// Ends a compressed log. A truncated log counts as damaged, and its lines remain. In corrupt
-    /// data, any line may be wrong.
+    /// Handles an error in compressed data. If the data are truncated, counts the damage, because
+    /// the earlier lines are correct. Otherwise returns an error, because any line may be wrong.
     pub(super) fn damaged(&mut self, error: &io::Error) -> Result<(), ReadError> {
         if error.kind() != io::ErrorKind::UnexpectedEof {
             return Err(ReadError::Corrupt(error.to_string()));

@@ -14,11 +14,11 @@ pub struct Statistics {
     pub clients: u64,
     /// Number of origin servers.
     pub sites: u64,
-    /// Bytes of all answers.
+    /// Bytes of all responses.
     pub bytes: u128,
-    /// Bytes of all URLs, each with its last size.
+    /// Bytes of all URLs. Each URL counts with its last size.
     pub unique_bytes: u128,
-    /// Hits of a cache that never evicts.
+    /// Hit ratios of a cache that never evicts.
     pub infinite: Repeats,
     /// Share of URLs with a single request.
     pub once: f64,
@@ -46,8 +46,8 @@ pub struct Repeats {
 /// The power law of popularity: the number of requests is proportional to rank^-alpha.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZipfFit {
-    /// Exponent: a least squares fit of the logarithms, at ranks that are evenly spaced on the
-    /// logarithmic axis. With a point for each rank, the last decade alone would decide.
+    /// The exponent, from a least squares fit of the logarithms. The fit uses ranks with evenly
+    /// spaced logarithms. With a point for every rank, the last decade alone would decide.
     pub alpha: f64,
     /// Coefficient of determination of the fit.
     pub fit: f64,
@@ -154,10 +154,10 @@ fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     Some(ZipfFit { alpha: -xy / xx, fit, from: 1, to })
 }
 
-/// Points of the fit in each decade of ranks.
+/// Number of points in each decade of ranks.
 const RANKS_PER_DECADE: f64 = 20.0;
 
-/// Ranks from 1 to `last`, evenly spaced by their logarithms, without repeats.
+/// Returns different ranks from 1 to `last` with evenly spaced logarithms.
 fn log_spaced(last: usize) -> Vec<usize> {
     let rank = |step: i32| 10f64.powf(f64::from(step) / RANKS_PER_DECADE).round() as usize;
     let mut ranks: Vec<usize> = (0..).map(rank).take_while(|&rank| rank <= last).collect();
@@ -165,7 +165,7 @@ fn log_spaced(last: usize) -> Vec<usize> {
     ranks
 }
 
-/// 2^64 values of 64 bits cannot overflow the sum.
+/// Returns the sum, which 2^64 values of 64 bits cannot overflow.
 fn total(values: impl Iterator<Item = u64>) -> u128 {
     values.map(u128::from).sum()
 }
