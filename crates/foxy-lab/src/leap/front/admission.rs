@@ -1,4 +1,4 @@
-//! Decides which client requests are sent to the proxies, and in which form.
+//! Decides which client requests go to the proxies, and in which form.
 
 use super::{FrontRefusal, FrontState};
 use crate::leap::collector::{self, Reach};
@@ -25,7 +25,8 @@ pub async fn admit(
     if !direct_leads_to(state, &asked) && !is_collector(state).await {
         return Err(FrontRefusal::NotTheOrigin);
     }
-    // Other requests may have arrived during the await above, so check the limit again.
+    // The function waited above. Other requests may have arrived meanwhile, so the limit is checked
+    // again.
     if state.in_flight.get() >= state.context.run.most_in_flight {
         return Err(FrontRefusal::TooManyRequests);
     }
@@ -107,7 +108,7 @@ fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
 }
 
 /// Whether the direct path leads to a Collector, which forwards to any server. An `OPTIONS` request
-/// with `Max-Forwards: 0` shows this without reaching an origin. Checked once.
+/// with `Max-Forwards: 0` shows this without reaching an origin. The result is stored.
 async fn is_collector(state: &FrontState) -> bool {
     let context = &state.context;
     let Some(direct) = group::direct(&context.run.paths) else { return false };
@@ -123,7 +124,7 @@ async fn is_collector(state: &FrontState) -> bool {
         let text = collector::Refusal::OptionsHere.text();
         copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
     };
-    // A failed attempt leaves the cell unset, so the next request tries again.
+    // After a failed attempt, the cell stays unset, so the next request tries again.
     state.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 
@@ -140,14 +141,14 @@ fn message(state: &FrontState, head: &RequestHead, client: IpAddr) -> Message {
         fields.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
     fields.append("Via", via(state, head.version));
-    // Copies use the version of their client (R106), but at most HTTP/1.1, which every proxy
+    // A copy uses the version of the client (R106), but at most HTTP/1.1, which every proxy
     // supports.
     let version = if head.version == Version::Http10 { Version::Http10 } else { Version::Http11 };
     let method = head.method.clone();
     Message { method, version, fields, body: None, client: Some(client) }
 }
 
-/// The `Via` value for a message that was received in this version (RFC 9110 §7.6.3).
+/// Returns the `Via` value for a message that was received in this version (RFC 9110 §7.6.3).
 pub fn via(state: &FrontState, version: Version) -> String {
     let number = match version {
         Version::Http10 => "1.0",

@@ -1,5 +1,5 @@
-//! A client's connection or HTTP/2 stream. Reads each whole request, sends it on every path and
-//! returns the answer.
+//! Serves a client's connection or HTTP/2 stream. Reads each whole request, sends it on every path
+//! and returns the answer.
 
 use super::admission::admit;
 use super::send::{AfterAnswer, AnswerTarget};
@@ -109,7 +109,8 @@ async fn requests(
         match next {
             AfterAnswer::Request => {}
             AfterAnswer::Close => return stream.shutdown().await.map(|()| After::Over),
-            // A normal close would make a truncated answer look complete, so reset the connection.
+            // A normal close would make a truncated answer look complete. So this code resets the
+            // connection.
             AfterAnswer::Reset => return inbound::reset(stream).map(|()| After::Over),
         }
     }
@@ -137,7 +138,7 @@ pub fn begin<P: 'static>(
     let (context, ends, path) = (Rc::clone(&state.context), state.ends.clone(), state.path);
     tokio::task::spawn_local(async move {
         let group = group::ask(context, asked, number, Some((path, tap))).await;
-        // Cannot fail: the receiver lives until every group has arrived.
+        // This cannot fail, because the receiver lives until every group has arrived.
         let _ = ends.send(group);
         drop(place);
     });
@@ -145,7 +146,7 @@ pub fn begin<P: 'static>(
 }
 
 /// Reads one request. Returns `None` at the end of the connection or after the idle timeout. The
-/// request counts as in flight from its head on, which limits the memory for bodies.
+/// request counts as in flight as soon as its head is complete, which limits the memory for bodies.
 async fn read<P>(
     FrontConnection { state, peer }: &FrontConnection,
     stream: &mut Inbound,
@@ -220,11 +221,11 @@ async fn refuse(
     timeout(state.context.run.time_limit, stream.write_all(&send::refusal(reason).to_bytes()))
         .await??;
     stream.shutdown().await?;
-    // Read the client's remaining bytes for a moment. Closing with unread bytes would reset the
+    // Reads the client's remaining bytes for a moment. Closing with unread bytes would reset the
     // connection, and the reset may destroy the answer.
     let mut rest = [0; 4096];
     let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
-    // A client that continues to send may lose the answer.
+    // A client that keeps sending beyond this time may lose the answer.
     let _ = timeout(Duration::from_millis(200), drain).await;
     Ok(After::Over)
 }
@@ -245,8 +246,7 @@ async fn serve_stream(
         Ok(taken) => {
             let answering = Counted::new(state, |state| &state.answering);
             let (client, pieces) = begin(state, taken);
-            // Dropping the frames resets the HTTP/2 stream, so the client notices a truncated
-            // answer.
+            // Dropping `frames` resets the HTTP/2 stream, so the client notices a truncated answer.
             let _ = send::answer(state, AnswerSink::Frames(&mut frames), &client, pieces).await;
             drop(answering);
         }
@@ -257,7 +257,7 @@ async fn serve_stream(
     }
 }
 
-/// Reads the whole request. The request counts as in flight from its head on.
+/// Reads the whole request. The request counts as in flight as soon as its head is complete.
 async fn read_stream<P>(
     FrontConnection { state, peer }: &FrontConnection,
     request: http::Request<RecvStream>,

@@ -1,6 +1,6 @@
-//! The Multiplier's side towards clients (R105, R106). Accepts connections, sends each request on
-//! every path, and returns one path's answer. `admission` refuses requests, `connection` reads
-//! them, and `send` writes answers.
+//! The Multiplier's side towards clients (R105, R106). It accepts connections, sends each request
+//! on every path, and returns the answer of one path. Module `admission` refuses requests,
+//! `connection` reads requests, and `send` writes answers.
 
 mod admission;
 mod connection;
@@ -37,37 +37,37 @@ use tokio::task::LocalSet;
 const TICK: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Options of the side towards clients.
+/// The options of the side towards clients.
 #[derive(Debug)]
 pub struct Front {
     /// The listener for clients.
     pub listener: TcpListener,
-    /// Server for requests that name this listener or no host.
+    /// The server that receives requests that name this listener or no host.
     pub authority: Option<String>,
-    /// Scheme of that authority.
+    /// The scheme of the server in `authority`.
     pub scheme: Scheme,
-    /// Certificates for clients that use TLS or tunnels. Without certificates, TLS and tunnels are
-    /// refused.
+    /// The certificates for clients that use TLS or tunnels. Without certificates, the Multiplier
+    /// refuses TLS and tunnels.
     pub certificates: Option<Certificates>,
-    /// Which hosts, methods and request rates are allowed.
+    /// The allowed hosts, methods and request rates.
     pub reach: Reach,
-    /// Whether to allow any host, because the server behind the proxies decides.
+    /// Whether to allow any host. This is useful if the server behind the proxies decides.
     pub any_host: bool,
-    /// Largest number of client connections.
+    /// The largest number of client connections.
     pub most_connections: usize,
-    /// If set, the run ends after this many requests.
+    /// If set, the run ends after this number of requests.
     pub requests: Option<u64>,
     /// If set, the run ends after this time.
     pub time: Option<Duration>,
 }
 
 impl Front {
-    /// Listens on a free loopback port, offline, without limits.
+    /// Listens on a free loopback port. The front is offline and has no limit on requests or time.
     pub fn here() -> io::Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }
 
-    /// Uses this listener, offline, without limits.
+    /// Uses this listener. The front is offline and has no limit on requests or time.
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,
@@ -87,7 +87,7 @@ struct FrontState {
     context: Rc<RunContext>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// The path whose answer the client receives: the origin if there is one, otherwise the first
+    /// The path whose answer the client receives: the origin if it is a path, otherwise the first
     /// proxy.
     path: usize,
     own: Destination,
@@ -97,7 +97,7 @@ struct FrontState {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
-    /// Whether the direct path leads to a Collector. Unset until the first check.
+    /// Whether the direct path leads to a Collector. The cell is unset until the first check.
     is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,
@@ -137,7 +137,7 @@ impl FrontState {
     }
 }
 
-/// Adds one to a counter while this value exists.
+/// Increments a counter. Dropping this value decrements the counter.
 struct Counted<F: Fn(&FrontState) -> &Cell<usize>>(Rc<FrontState>, F);
 
 impl<F: Fn(&FrontState) -> &Cell<usize>> Counted<F> {
@@ -155,8 +155,8 @@ impl<F: Fn(&FrontState) -> &Cell<usize>> Drop for Counted<F> {
 }
 
 /// Serves clients until a limit or the flag ends the run. Open requests still finish. First sends
-/// `probe` twice on every path to learn noise. `log` receives each answer, and `progress` the
-/// number of requests so far.
+/// `probe` twice on every path to learn which fields vary by themselves. `log` receives each
+/// answer, and `progress` receives the number of requests so far.
 pub fn serve(
     run: &LeapRun,
     probe: Option<&Asked>,
@@ -232,6 +232,6 @@ async fn accept(listener: tokio::net::TcpListener, state: Rc<FrontState>) {
 
 fn turn_away(state: &FrontState, client: &TcpStream, reason: FrontRefusal) {
     state.refuse(reason);
-    // The client may not read the refusal. Then only the refusal is lost.
+    // The client may have left. A failed write loses only the refusal.
     let _ = client.try_write(&send::refusal(reason).to_bytes());
 }

@@ -1,10 +1,11 @@
-//! Reasons why a client's request is refused. Each has a name, an HTTP status and a text.
+//! The reasons why the Multiplier refuses a client's request. Each reason has a name, an HTTP
+//! status and a text.
 
 use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
-    /// Why a client's request is refused.
+    /// The reason why the Multiplier refuses a client's request.
     pub enum FrontRefusal {
         TooManyConnections = "too_many_connections":
             "too many connections are open; start with a higher --most-connections",
@@ -41,7 +42,7 @@ named! {
 }
 
 impl FrontRefusal {
-    /// HTTP status of the refusal.
+    /// Returns the HTTP status of the refusal.
     pub const fn status(self) -> u16 {
         match self {
             Self::TooManyConnections | Self::TooManyRequests | Self::Over => 503,

@@ -1,4 +1,4 @@
-//! Sends one answer to its client as the answer arrives from its path, or sends an error.
+//! Sends the answer of one path to the client as it arrives, or sends an error.
 
 use super::{FrontRefusal, FrontState, admission};
 use crate::leap::PathFailure;
@@ -28,8 +28,8 @@ pub struct AnswerTarget {
 pub enum AfterAnswer {
     Request,
     Close,
-    /// Reset the connection. The answer was truncated, and without a reset its end would look
-    /// normal.
+    /// Reset the connection, because the answer was truncated. A normal close would make the answer
+    /// look complete.
     Reset,
 }
 
@@ -72,7 +72,7 @@ pub async fn answer(
             Some(Piece::End) => break,
             Some(Piece::Head(..) | Piece::Failed(_)) | None => {
                 state.count(|counts| counts.broken += 1);
-                // The answer is truncated anyway, so a failed write changes nothing.
+                // The answer is truncated anyway, so a failed write does not matter.
                 let _ = out.send(&mut output).await;
                 return if unframed { AfterAnswer::Reset } else { AfterAnswer::Close };
             }
@@ -113,7 +113,7 @@ impl SendingAnswer<'_> {
         self.finish(&mut output).await
     }
 
-    /// A client that accepts no bytes within the time limit counts as gone.
+    /// Sends all bytes. If the client accepts no bytes within the time limit, it counts as gone.
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         while !output.is_empty() {
             if !matches!(
@@ -139,8 +139,8 @@ fn dressed(
     if chunked {
         framing::set_body_length(&mut head.headers, BodyLength::Chunked);
     }
-    // If the origin repeats the number of the copy, replace it by the number in the client's
-    // request.
+    // The origin may repeat the number of the copy. The client must see the number from its own
+    // request instead.
     let repeats =
         |asked_as: u64| head.headers.get(REQUEST_ID) == Some(asked_as.to_string().as_bytes());
     if client.asked_as.is_some_and(repeats) {
@@ -176,13 +176,15 @@ async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnsw
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
     let mut answer = OwnAnswer::new(status, text);
     answer.head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
-    // `whole` counts a client that does not read this answer.
+    // If the client does not read this answer, `whole` counts it as gone. So the result is not
+    // needed.
     let _ = sending.whole(&answer).await;
     AfterAnswer::Close
 }
 
 pub async fn refuse(state: &FrontState, out: AnswerSink<'_>, reason: FrontRefusal) {
-    // `whole` counts a client that does not read this answer.
+    // If the client does not read this answer, `whole` counts it as gone. So the result is not
+    // needed.
     let _ = SendingAnswer { out, state }.whole(&refusal(reason)).await;
 }
 

@@ -1,4 +1,5 @@
-//! Tests with clients on sockets that reach servers in this process through the Multiplier.
+//! Tests of the Multiplier with real clients. Clients and servers run in this process and use
+//! sockets.
 
 use super::*;
 use crate::leap::collector::{Collector, CollectorOptions, Listen};
@@ -37,8 +38,7 @@ fn start(run: LeapRun, front: Front) -> Running {
 }
 
 impl Running {
-    /// Sends the text on a new connection and returns everything that arrives until the connection
-    /// ends.
+    /// Sends the text on a new connection. Returns all bytes that arrive until the connection ends.
     fn ask(&self, text: &str) -> String {
         let stream = TcpStream::connect(self.address).expect("connected");
         String::from_utf8(exchange(stream, text)).expect("text")
@@ -103,7 +103,7 @@ fn every_path_gets_method_version_fields_and_body_without_connection_fields() {
     assert!(answer.contains("\r\nConnection: close\r\n") && answer.ends_with("ok"), "{answer}");
     assert!(said.recv().expect("asked").starts_with("GET /old HTTP/1.0\r\n"));
     let (report, lines) = running.stop();
-    // An unsafe request is sent once on each path, even if the proxy's answer looks wrong.
+    // Each path receives an unsafe request once, even if the proxy's answer looks wrong.
     assert_eq!((report.asked_again, report.paths[1].count(Verdict::HeaderMismatch)), (1, 0));
     assert_eq!(lines[0].method, "POST");
 }
@@ -119,7 +119,8 @@ fn an_origin_that_answers_each_post_anew_accuses_nobody_and_a_stable_one_does() 
     let (report, _) = running.stop();
     assert_eq!(report.paths[1].examples, []);
     assert_eq!(report.paths[1].unjudged_by_reason[Unjudged::NotRepeated as usize], 1);
-    // A repeated request number identifies the verifying origin, and `Via` identifies a Collector.
+    // A repeated request number identifies the verifying origin. A `Via` field identifies a
+    // Collector.
     let known = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "kept")));
     let liar = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "lost")));
     let collector = server(|_| Some(whole("Via: 1.1 foxy-collector-1-3180\r\n", "kept")));
@@ -232,7 +233,7 @@ fn inadmissible_client_requests_are_refused_by_name_and_counted() {
     let chunk = format!("{long:x}\r\n{}", "x".repeat(long));
     let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
     check(front(), 8, &chunked, FrontRefusal::BodyTooLarge);
-    // A declared length above the limit is refused before the body arrives.
+    // The Multiplier refuses a declared length above the limit before the body arrives.
     let said =
         format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
     check(front(), 8, &said, FrontRefusal::BodyTooLarge);

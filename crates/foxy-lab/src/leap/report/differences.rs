@@ -1,5 +1,5 @@
-//! Compares the response times of two paths, request by request. Gives confidence intervals for all
-//! requests and by class, and the noise floor.
+//! Compares the response times of two paths, request by request. Computes confidence intervals for
+//! all requests and for each class of requests. Also computes the noise floor.
 
 use super::LeapReport;
 use super::Sample;
@@ -8,28 +8,29 @@ use crate::named::named;
 use crate::parallel::run_all;
 use foxy_report::{Interval, Statistic};
 
-/// Smallest number of requests for an interval. With fewer, a tenth of the run has too few.
+/// The smallest number of requests for a confidence interval. Smaller samples give unreliable
+/// intervals.
 const LEAST: usize = 50;
 
-/// How much slower the first path is than the second, in microseconds, over requests that both
-/// answered.
+/// The time by which the first path is slower than the second, in microseconds. It covers the
+/// requests that both paths answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedDifference {
-    /// The two paths. The difference is the time of the first minus the time of the second.
+    /// The two paths. The difference is the time of the first path minus the time of the second.
     pub paths: (usize, usize),
     /// The class of the requests. `None` means all requests.
     pub class: Option<Class>,
-    /// Number of requests.
+    /// The number of requests.
     pub requests: usize,
-    /// Confidence interval of the median difference.
+    /// The confidence interval of the median difference.
     pub median: Interval,
-    /// Confidence interval of the mean difference.
+    /// The confidence interval of the mean difference.
     pub mean: Interval,
-    /// Whether both paths have the same address or configuration. Then every difference is noise.
+    /// Whether both paths have the same address or configuration. If so, every difference is noise.
     pub same: bool,
 }
 
-/// What a difference means, compared with the noise floor.
+/// The meaning of a difference, compared with the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Both paths have the same address or configuration, so the difference is noise.
@@ -47,7 +48,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// Short description for reports.
+    /// Returns a short description for reports.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Noise => "this is noise",
@@ -61,12 +62,12 @@ impl Meaning {
 }
 
 impl PairedDifference {
-    /// What the median difference means.
+    /// Returns the meaning of the median difference.
     pub fn meaning(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.median, floor.map(|floor| floor.median))
     }
 
-    /// What the mean difference means.
+    /// Returns the meaning of the mean difference.
     pub fn meaning_of_mean(&self, floor: Option<NoiseFloor>) -> Meaning {
         self.beside(self.mean, floor.map(|floor| floor.mean))
     }
@@ -84,12 +85,12 @@ impl PairedDifference {
 }
 
 impl LeapReport {
-    /// The differences of all pairs of paths, in path order.
+    /// Returns the differences of all pairs of paths, in path order.
     pub fn differences(&self) -> Vec<PairedDifference> {
         self.over(&[None])
     }
 
-    /// The differences of all pairs by class. Classes with too few requests are left out.
+    /// Returns the differences of all pairs by class. Leaves out classes with too few requests.
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
     }
@@ -132,8 +133,8 @@ impl LeapReport {
         })
     }
 
-    /// Times in microseconds of requests that both paths answered. In each pair, the first time is
-    /// of the path that received the request earlier.
+    /// Returns the times in microseconds of requests that both paths answered. In each pair, the
+    /// first time belongs to the path that received the request earlier.
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
         let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
@@ -145,23 +146,23 @@ impl LeapReport {
     }
 }
 
-/// Largest difference between paths with the same address or configuration, in microseconds. A
-/// smaller difference between other paths means nothing.
+/// The largest difference between paths with the same address or configuration, in microseconds. A
+/// smaller difference between other paths may be noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// Largest difference of medians.
+    /// The largest difference of medians.
     pub median: f64,
-    /// Largest difference of means.
+    /// The largest difference of means.
     pub mean: f64,
 }
 
-/// The interval end that is farthest from zero, over all `same` pairs. Returns `None` without such
-/// pairs.
+/// Returns the noise floor over all requests. It is the largest distance of an interval end from
+/// zero, over all pairs whose paths are the same. Returns `None` without such pairs.
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
-/// The noise floor of a class. Returns `None` for a class in which only one path had a hit.
+/// Returns the noise floor of a class. Returns `None` for a class in which only one path had a hit.
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],
@@ -183,8 +184,8 @@ const SMALL: u64 = 4 << 10;
 const LARGE: u64 = 64 << 10;
 
 named! {
-    /// A class of requests. A request is in at most one of the first four and in one of the last
-    /// three.
+    /// A class of requests. A request belongs to at most one of the first four classes. It belongs
+    /// to one of the last three classes, which group requests by body size.
     pub enum Class {
         /// Both paths had hits.
         Hits = "hits",
@@ -194,17 +195,17 @@ named! {
         FirstHits = "first_hits",
         /// Only the second path had a hit.
         SecondHits = "second_hits",
-        /// Bodies of at most 4 KiB.
+        /// The body has at most 4 KiB.
         Small = "small",
-        /// Bodies above 4 KiB, up to 64 KiB.
+        /// The body has more than 4 KiB and at most 64 KiB.
         Medium = "medium",
-        /// Bodies above 64 KiB.
+        /// The body has more than 64 KiB.
         Large = "large",
     }
 }
 
 impl Class {
-    /// Description for people.
+    /// Returns a description for people.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Hits => "hits on both",
@@ -217,7 +218,7 @@ impl Class {
         }
     }
 
-    /// Whether only one path had a hit, which explains a difference in time.
+    /// Whether only one path had a hit. The hit explains a difference in time.
     pub const fn is_uneven(self) -> bool {
         matches!(self, Self::FirstHits | Self::SecondHits)
     }

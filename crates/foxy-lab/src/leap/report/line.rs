@@ -1,4 +1,4 @@
-//! One line of the Multiplier's log in the paper's format (002, Fig 3; R113): writing and parsing.
+//! Writes and parses a line of the Multiplier's log. The format is the paper's (002, Fig 3; R113).
 
 use crate::leap::Verdict;
 use foxy_base::WallTime;
@@ -9,30 +9,31 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Result {
-    /// The answer is the reference itself, or there is no reference. Written as `{DUMMY,}`.
+    /// The answer is the reference itself, or there is no reference. The log shows `{DUMMY,}`.
     Reference,
-    /// Status of the reference, status of the answer (0 if there is none), and verdict.
+    /// The status of the reference, the status of the answer (0 without an answer), and the
+    /// verdict.
     Judged(u16, u16, Verdict),
 }
 
-/// One log line about one answer.
+/// A log line about one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When the request started, to the second.
+    /// The start time of the request, to the second.
     pub at: WallTime,
-    /// Process number.
+    /// The process number.
     pub process: u64,
-    /// Request number, which all copies share.
+    /// The number of the request, which all its copies share.
     pub number: u64,
     /// The path's name.
     pub path: String,
-    /// Time to the first byte, in microseconds.
+    /// The time to the first byte. The log shows microseconds.
     pub first_byte: Duration,
-    /// Time from the first byte to the last, in microseconds.
+    /// The time from the first byte to the last byte. The log shows microseconds.
     pub transfer: Duration,
-    /// Length of the body in bytes.
+    /// The length of the body in bytes.
     pub size: u64,
-    /// Result of the answer.
+    /// The result of the answer.
     pub result: Result,
     /// The client's name or address.
     pub client: String,
@@ -57,7 +58,7 @@ impl fmt::Display for Clocked {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(self.at.seconds()));
-        // The log writes Sun, 06 Nov 1994 08:49:37 GMT as Sun Nov  6 08:49:37 1994.
+        // The log changes `Sun, 06 Nov 1994 08:49:37 GMT` to `Sun Nov  6 08:49:37 1994`.
         let part = |from, to| date.get(from..to).unwrap_or("");
         let day = part(5, 7).trim_start_matches('0');
         write!(f, "{} {} {day:>2} {} {}:", part(0, 3), part(8, 11), part(17, 25), part(12, 16))?;
@@ -144,7 +145,7 @@ fn result(text: &str) -> Option<Result> {
 mod tests {
     use super::*;
 
-    /// The four sample lines in the paper.
+    /// The four sample lines from the paper.
     const SAMPLES: [&str; 4] = [
         "Wed Apr 28 20:29:16 2004:(id=18972:2761927472):LEAPRESULT: Collector: 0:237527 0:725 2248 {DUMMY,} 192.168.0.101 \
          non-validation HTTP/1.1 GET http://www.google.com/ HTTP/1.1",

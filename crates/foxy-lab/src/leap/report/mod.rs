@@ -1,4 +1,4 @@
-//! What a LEAP run counts for each path.
+//! The counts of a LEAP run, for each path and for clients.
 
 pub mod differences;
 pub mod line;
@@ -16,25 +16,25 @@ use crate::wire::tls::HandshakeFailure;
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// Largest number of requests in the sample for paired differences. A longer run stores only every
-/// second, fourth or eighth request, and so on.
+/// The largest number of requests in the sample for paired differences. If a run is longer, the
+/// sample keeps only every second, fourth or eighth request, and so on.
 const ROWS: usize = 10_000;
 const EXAMPLES: usize = 3;
 
-/// An example of an answer that was not OK.
+/// An example of an answer whose verdict was not OK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The verdict.
     pub verdict: Verdict,
-    /// Short reason.
+    /// A short reason for the verdict.
     pub why: String,
-    /// URL of the request.
+    /// The URL of the request.
     pub url: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Response time in microseconds.
+    /// The response time in microseconds.
     pub time: u32,
     pub hit: Option<bool>,
     pub length: u64,
@@ -48,52 +48,52 @@ impl Sample {
     }
 }
 
-/// Counts of one path.
+/// The counts of one path.
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
     /// The path's name.
     pub name: String,
-    /// Number of complete answers.
+    /// The number of complete answers.
     pub answers: u64,
-    /// Response times of complete answers, without requests that a slow client delayed.
+    /// The response times of complete answers. Requests that a slow client delayed are left out.
     pub latencies: Latencies,
-    /// Response times including failed exchanges, which count up to their failure.
+    /// The response times including failed exchanges. A failed exchange counts up to its failure.
     pub with_errors: Latencies,
-    /// Times to connect, for complete answers on new connections.
+    /// The times to connect, for complete answers on new connections.
     pub connect: Latencies,
-    /// Times to the first byte, for complete answers.
+    /// The times to the first byte, for complete answers.
     pub first_byte: Latencies,
-    /// Times from the first byte to the last, for complete answers.
+    /// The times from the first byte to the last byte, for complete answers.
     pub transfer: Latencies,
-    /// Response times of answers that are known to be hits.
+    /// The response times of answers that are known to be hits.
     pub of_hits: Latencies,
-    /// Response times of answers that are known to be misses.
+    /// The response times of answers that are known to be misses.
     pub of_misses: Latencies,
-    /// Body bytes of complete answers.
+    /// The body bytes of complete answers.
     pub bytes: u64,
-    /// Number and bytes of answers that are known to be hits or misses.
+    /// The number and the bytes of answers that are known to be hits or misses.
     pub known: (u64, u64),
-    /// Number and bytes of known hits.
+    /// The number and the bytes of known hits.
     pub hits: (u64, u64),
-    /// Number of answers by verdict.
+    /// The number of answers by verdict.
     pub verdicts: [u64; Verdict::ALL.len()],
-    /// Answers without a verdict.
+    /// The number of answers without a verdict.
     pub unjudged: u64,
-    /// Answers without a verdict, by reason.
+    /// The number of answers without a verdict, by reason.
     pub unjudged_by_reason: [u64; Unjudged::ALL.len()],
-    /// Number of failed exchanges by failure.
+    /// The number of failed exchanges, by failure.
     pub failures: [u64; PathFailure::ALL.len()],
-    /// Number of copies by the kind of connection they used.
+    /// The number of copies, by the kind of connection that they used.
     pub carriages: [u64; Carriage::ALL.len()],
-    /// Number of idle connections on which bytes arrived after a complete answer.
+    /// The number of idle connections on which bytes arrived after a complete answer.
     pub late_surplus: u64,
     /// The first few examples of each verdict except OK.
     pub examples: Vec<Example>,
 }
 
 impl PathReport {
-    /// Hit ratio by answers and by bytes. Returns `None` if no answer is known to be a hit or a
-    /// miss.
+    /// Returns the hit ratio by answers and by bytes. Returns `None` if no answer is known to be a
+    /// hit or a miss.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn hit_ratios(&self) -> Option<(f64, f64)> {
         let share =
@@ -102,7 +102,7 @@ impl PathReport {
             .then(|| (share(self.hits.0, self.known.0), share(self.hits.1, self.known.1)))
     }
 
-    /// Number of answers with this verdict.
+    /// Returns the number of answers with this verdict.
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts[verdict as usize]
     }
@@ -124,8 +124,8 @@ impl PathReport {
         }
     }
 
-    /// Median time to connect in microseconds over all complete answers. Answers on reused
-    /// connections count as 0.
+    /// Returns the median time to connect in microseconds, over all complete answers. Answers on
+    /// reused connections count as 0.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn connect_median(&self) -> u64 {
         let (all, new) = (self.latencies.count() as f64, self.connect.count() as f64);
@@ -133,65 +133,67 @@ impl PathReport {
         if quantile < 0.0 || new == 0.0 { 0 } else { self.connect.at(quantile) }
     }
 
-    /// Number of failed exchanges.
+    /// Returns the number of failed exchanges.
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
 }
 
-/// What the run counts about clients and their requests.
+/// The counts of a run about clients and their requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientReport {
-    /// Accepted connections.
+    /// The number of accepted connections.
     pub connections: u64,
-    /// Refused requests and connections, by reason.
+    /// The number of refused requests and connections, by reason.
     pub refused: [u64; FrontRefusal::ALL.len()],
-    /// Failed TLS handshakes of clients, by reason.
+    /// The number of failed TLS handshakes of clients, by reason.
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
-    /// Clients that left or stopped reading before they had the complete answer.
+    /// The number of clients that left or stopped reading before they had the complete answer.
     pub gone: u64,
-    /// Answers cut short because the answer of the path was cut short.
+    /// The number of answers to clients that were truncated because the path's answer was
+    /// truncated.
     pub broken: u64,
 }
 
 impl ClientReport {
-    /// Requests and connections refused for this reason.
+    /// Returns the number of requests and connections refused for this reason.
     pub const fn refused(&self, reason: FrontRefusal) -> u64 {
         self.refused[reason as usize]
     }
 }
 
-/// Results of a run.
+/// The results of a run.
 #[derive(Clone, Debug)]
 pub struct LeapReport {
-    /// Results of each path.
+    /// The results of each path.
     pub paths: Vec<PathReport>,
-    /// Requests that ended on all paths.
+    /// The number of requests that ended on all paths.
     pub requests: u64,
-    /// Requests refused because too many were in flight (R107).
+    /// The number of requests refused because too many were in flight (R107).
     pub refused: u64,
-    /// Requests whose times do not count because a slow client delayed an answer.
+    /// The number of requests whose times do not count, because a slow client delayed an answer.
     pub held: u64,
-    /// Counts of clients; `None` for a replay.
+    /// The counts of clients. `None` for a replay.
     pub clients: Option<ClientReport>,
-    /// Requests for which the origin was asked again.
+    /// The number of requests that the origin received a second time.
     pub asked_again: u64,
-    /// Whether the origin's answer is the reference. Otherwise, the majority's answer is.
+    /// Whether the origin's answer is the reference. If false, the majority's answer is the
+    /// reference.
     pub by_origin: bool,
-    /// How late requests with a start time started.
+    /// The delays of requests that started later than planned.
     pub late: Latencies,
-    /// Time from the first request to the last answer.
+    /// The time from the first request to the last answer.
     pub elapsed: Duration,
-    /// CPU time of the thread that sends the requests.
+    /// The CPU time of the thread that sends the requests.
     pub generator: Duration,
     /// Whether connections were reused.
     pub connections: Connections,
-    /// Fields that were found to be noise, by path.
+    /// The fields that are noise, by path.
     pub noise: Vec<Vec<String>>,
     pub(super) targets: Vec<Path>,
     pub(super) alike: Vec<(usize, usize)>,
     pub(super) rows: Vec<(u64, Vec<Option<Sample>>)>,
-    /// A row is stored for every `every`-th timed request.
+    /// The interval between sampled requests: the sample keeps every `every`-th timed request.
     every: u64,
     timed: u64,
     pub(super) seed: u64,
@@ -222,8 +224,8 @@ impl LeapReport {
         }
     }
 
-    /// Counts a request and samples its times. Returns whether the times count. If a client delayed
-    /// one answer, the times of no path count, because the paths must stay comparable.
+    /// Counts a request and samples its times. Returns whether its times count. If a client delayed
+    /// one answer, no path's time counts, because the paths must stay comparable.
     pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
@@ -287,14 +289,14 @@ impl LeapReport {
         }
     }
 
-    /// Requests per second that the sending thread could handle, from its CPU time per request
-    /// (R134).
+    /// Returns the number of requests per second that the sending thread could handle, from its CPU
+    /// time per request (R134).
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn ceiling(&self) -> f64 {
         self.requests as f64 / self.generator.as_secs_f64().max(1e-9)
     }
 
-    /// Share of the run's duration in which the sending thread used the CPU.
+    /// Returns the share of the run's duration in which the sending thread used the CPU.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }

@@ -11,11 +11,12 @@ use crate::leap::verdict::Verdict;
 use crate::wire::tls::HandshakeFailure;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 
-/// Number of idle connections on which the server sent bytes without a request.
+/// The name of a measure: the number of idle connections on which the server sent bytes without a
+/// request.
 const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 
 impl LeapReport {
-    /// The report as run records, together with the given differences.
+    /// Returns the report and the given differences as run records.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, differences: &[PairedDifference]) -> Vec<Record> {
         let mut records: Vec<Record> = self.paths.iter().flat_map(of_path).collect();
@@ -89,8 +90,8 @@ impl LeapReport {
     }
 }
 
-/// Names of all measures that [`LeapReport::records`] can produce. `clients` says whether the run
-/// serves clients.
+/// Returns the names of all measures that [`LeapReport::records`] can produce. `clients` says
+/// whether the run serves clients.
 pub fn measurable(paths: &[&str], clients: bool, connections: Connections) -> Vec<Measurable> {
     let mut found: Vec<Measurable> = paths
         .iter()

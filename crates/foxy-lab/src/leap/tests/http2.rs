@@ -1,4 +1,4 @@
-//! Tests of the Multiplier with HTTP/2 towards proxies and towards clients. All servers run in this
+//! Tests of the Multiplier with HTTP/2 towards proxies and clients. All servers run in this
 //! process.
 
 use super::{honest, run_of, server, whole};
@@ -20,8 +20,7 @@ use std::sync::mpsc::channel;
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A Multiplier that accepts clients. Its paths are an origin and a proxy that is reached by
-/// HTTP/2.
+/// Starts a Multiplier that accepts clients. Its paths are an origin and an HTTP/2 proxy.
 fn front(origin: SocketAddr, proxy: SocketAddr, outgoing: Outgoing) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Forward)]);
@@ -30,8 +29,8 @@ fn front(origin: SocketAddr, proxy: SocketAddr, outgoing: Outgoing) -> (Multipli
     (Multiplier::start(run, front).expect("started"), own)
 }
 
-/// Clients use HTTP/2 and check every byte. The Multiplier uses HTTP/2 with the proxy, and the
-/// proxy uses HTTP/1.1 with the origin.
+/// Sends requests over HTTP/2 through the Multiplier and checks every byte. The Multiplier uses
+/// HTTP/2 with the proxy, and the proxy uses HTTP/1.1 with the origin.
 fn through(tls: bool) {
     let (secure, trusted) = origin();
     let plain = Origin::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
@@ -69,7 +68,7 @@ fn clients_and_proxies_speak_http2_in_tunnels_and_every_byte_is_right() {
     through(true);
 }
 
-/// An HTTP/2 server that starts each answer and then resets the stream.
+/// Starts an HTTP/2 server that begins each answer and then resets the stream.
 fn resets() -> SocketAddr {
     let listener = TcpListener::bind(HERE).expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -90,7 +89,7 @@ fn resets() -> SocketAddr {
                         let mut body = respond.send_response(head, false).expect("sent");
                         body.send_data(Bytes::from_static(b"half"), false).expect("sent");
                         tokio::spawn(async move {
-                            // Wait until the sent bytes have left. Otherwise the reset would
+                            // Waits until the sent bytes have left. Otherwise the reset would
                             // discard them.
                             tokio::time::sleep(Duration::from_millis(20)).await;
                             body.send_reset(Reason::INTERNAL_ERROR);
@@ -103,8 +102,8 @@ fn resets() -> SocketAddr {
     address
 }
 
-/// An HTTP/2 server that answers `streams` streams per connection, with trailers, and then closes
-/// the connection. It counts connections.
+/// Starts an HTTP/2 server that answers `streams` streams per connection, with trailers, and then
+/// closes the connection. Returns its address and its count of connections.
 fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(HERE).expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -143,7 +142,7 @@ fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
 
 #[test]
 fn http2_connections_are_kept_for_the_next_request_and_replaced_when_closed() {
-    // The probe is sent twice first, so there are 12 streams on each path.
+    // Each path carries 12 streams: two probes and ten requests.
     for (streams, connections, kept) in [(100, 1, 10), (4, 3, 8)] {
         let (address, count) = counting(streams);
         let mut run =
@@ -175,7 +174,7 @@ fn without_being_told_to_each_request_of_http2_has_a_connection_of_its_own() {
     assert_eq!(count.load(Ordering::Relaxed), 5);
 }
 
-/// A server that answers everything with HTTP/1 text and keeps the connection open.
+/// Starts a server that answers with HTTP/1 text and keeps the connection open.
 fn talks_text() -> SocketAddr {
     let mut kept = Vec::new();
     listen_in_order(move |mut client| {

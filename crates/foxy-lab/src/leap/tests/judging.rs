@@ -1,15 +1,15 @@
-//! Tests of verdicts while the origin changes: justified faults and excused differences.
+//! Tests of verdicts while the origin changes. Some differences are faults, and some are excused.
 
 use super::{run_of, server, whole};
 use crate::leap::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The path in the request line.
+/// Returns the path in the request line.
 fn path(request: &str) -> &str {
     request.split(' ').nth(1).expect("a path")
 }
 
-/// Requests the paths from the origin and the proxies, one after the other.
+/// Requests the URL paths in `paths` from the origin and the proxies, one after the other.
 fn replay(origin: SocketAddr, proxies: &[SocketAddr], paths: &[&str]) -> LeapReport {
     let proxies = proxies.iter().map(|&address| ("proxy", address, Manner::Reverse));
     let all: Vec<_> = std::iter::once(("direct", origin, Manner::Direct)).chain(proxies).collect();
@@ -19,7 +19,7 @@ fn replay(origin: SocketAddr, proxies: &[SocketAddr], paths: &[&str]) -> LeapRep
         .expect("run")
 }
 
-/// The verdicts on a path with their reasons, in order.
+/// Returns the verdicts on a proxy with their reasons, in order.
 fn said(path: &PathReport) -> Vec<(Verdict, &str)> {
     path.examples.iter().map(|example| (example.verdict, example.why.as_str())).collect()
 }
@@ -55,8 +55,8 @@ fn a_body_that_another_program_has_too_may_be_what_the_origin_had_before() {
     let (origin, one, other) = (says("after"), says("before"), says("before"));
     let report = replay(origin, &[one, other, says("never")], &["/a"]);
     assert_eq!([1, 2, 3].map(|path| count(&report, path)), [(1, 0), (1, 0), (0, 1)]);
-    // No excuse: one program under two names or twice, an empty body, the body of another URL, or a
-    // Collector as parent.
+    // LEAP excuses none of these cases: the same server as two paths, an empty body, the body of
+    // another URL, and a Collector as parent.
     assert_eq!(count(&replay(origin, &[one, one], &["/a"]), 1), (0, 1));
     assert_eq!(count(&replay(origin, &[says(""), says("")], &["/a"]), 1), (0, 1));
     let swapped = || server(|_| Some(whole("", "/a")));

@@ -1,5 +1,4 @@
-//! Tests of reused connections, with servers that keep connections open and servers that close
-//! them.
+//! Tests of reused connections. Some test servers keep connections open, and some close them.
 
 use super::{honest, run_of, whole};
 use crate::leap::multiplier::passthrough::TIME_LIMIT;
@@ -13,25 +12,25 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// How a server reacts to a request.
+/// The reaction of a test server to a request.
 enum Act {
     /// Answers and reads the next request.
     Answer(Vec<u8>),
-    /// Answers, sends extra bytes after a delay, and reads the next request.
+    /// Answers, sends more bytes after a delay, and reads the next request.
     AndThen(Vec<u8>, &'static [u8]),
-    /// Sends this possibly incomplete answer and closes the connection.
+    /// Sends this answer, which may be incomplete, and closes the connection.
     Last(Vec<u8>),
 }
 
-/// Counts of a test server.
+/// The counts of a test server.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
     requests: AtomicUsize,
 }
 
-/// A server that calls `act` with the number of the request on its connection, from zero. Each
-/// connection has a thread.
+/// Starts a server that calls `act` with the number of the request on its connection, from zero.
+/// Each connection has its own thread.
 fn keeping(act: impl Fn(usize) -> Act + Send + Sync + 'static) -> (SocketAddr, Arc<Seen>) {
     let seen = Arc::new(Seen::default());
     let counts = Arc::clone(&seen);
@@ -55,7 +54,7 @@ fn converse(mut client: TcpStream, act: impl Fn(usize) -> Act, seen: &Seen) {
             }
             Act::Last(answer) => return client.write_all(&answer).expect("sent"),
         }
-        // Who asks for the end of the connection gets it.
+        // The client asked to close the connection.
         if head.contains("Connection: close") {
             return;
         }
@@ -70,8 +69,8 @@ fn asked() -> Asked {
     Asked::get("o.test".into(), "/a".into(), Duration::ZERO)
 }
 
-/// Sends requests to a correct origin and to `proxy` with reused connections, 100 ms apart, after
-/// two probes.
+/// Sends two probes, then the requests at intervals of 100 ms. A correct origin and `proxy` receive
+/// them on reused connections.
 fn replay(proxy: SocketAddr, requests: Vec<Asked>) -> LeapReport {
     let (origin, _) = keeping(|_| Act::Answer(one()));
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Reverse)]);
@@ -109,7 +108,7 @@ fn one_that_was_closed_meanwhile_or_says_that_it_ends_is_nobodys_fault() {
     let (proxy, seen) = keeping(|_| Act::Last(one()));
     let report = replay(proxy, vec![asked(); 3]);
     // The server closes after each answer. The first request follows the probes so closely that the
-    // close may not have arrived yet.
+    // close may arrive after it.
     let [_, kept, _] = report.paths[1].carriages;
     assert_eq!((report.paths[1].failed(), report.paths[1].answers, kept), (0, 3, 0));
     assert_eq!(seen.connections.load(SeqCst), 5);
@@ -121,7 +120,8 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
         keeping(|number| if number == 0 { Act::Answer(one()) } else { Act::Last(Vec::new()) });
     let report = replay(proxy, vec![asked(); 2]);
     assert_eq!((report.paths[1].count(Verdict::Ok), report.paths[1].carriages), (2, [0, 0, 2]));
-    // The second probe and both requests each tried an idle connection, then opened a new one.
+    // The second probe and both requests each tried an idle connection, then opened a new
+    // connection.
     assert_eq!((seen.connections.load(SeqCst), seen.requests.load(SeqCst)), (4, 7));
     assert!(report.paths[1].connect_median() > 0);
 
@@ -177,8 +177,8 @@ fn surplus_bytes_are_named_and_never_taken_for_the_next_answer() {
         (3, [3, 0, 0])
     );
     for more in [&b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\ntwo"[..], b"x"] {
-        // Only answers after the two probes have extra bytes. The bytes then arrive before the next
-        // request.
+        // The server sends more bytes only after answers to real requests, not after the two
+        // probes. These bytes arrive before the next request.
         let late =
             move |number| if number < 2 { Act::Answer(one()) } else { Act::AndThen(one(), more) };
         let report = replay(keeping(late).0, vec![asked(); 3]);

@@ -1,4 +1,4 @@
-//! Tests of failed exchanges and the names of their failures.
+//! Tests that each failed exchange gets the right failure name.
 
 use super::{honest, run_of, server, whole};
 use crate::leap::*;
@@ -21,7 +21,8 @@ fn beside(other: SocketAddr, method: &Method) -> LeapReport {
     report
 }
 
-/// Sends `says` and closes without reading the request, so the kernel resets the connection.
+/// Starts a server that sends `says` and closes without reading the request. So the kernel resets
+/// the connection.
 fn resets(says: &'static [u8]) -> SocketAddr {
     listen_in_order(move |mut client| {
         client.read_exact(&mut [0]).expect("a request");

@@ -1,5 +1,5 @@
-//! Tests of replays against servers in this process. Some servers answer correctly, and some do
-//! not.
+//! Tests of replays against servers in this process. Some servers answer correctly, and others send
+//! faulty answers.
 
 mod http2;
 mod judging;
@@ -17,7 +17,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An answer with this status, body and fields.
+/// Builds an answer with this status, body and fields.
 pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answer {
     let headers: Headers = fields.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     let digest = xxhash_rust::xxh3::xxh3_128(body);
@@ -25,7 +25,8 @@ pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answe
     Answer { status, headers, length, digest, decoding, framing, hit: None }
 }
 
-/// A server that answers each path with `reply(path)`. If the result is `None`, it never answers.
+/// Starts a server that answers each request with `reply(request)`. If `reply` returns `None`, the
+/// server never answers.
 pub(crate) fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAddr {
     let mut kept: Vec<TcpStream> = Vec::new();
     listen_in_order(move |mut client| {
@@ -45,7 +46,7 @@ pub(crate) fn whole(fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n{body}", body.len()).into_bytes()
 }
 
-/// Fields in every answer of a correct server.
+/// The header fields in every answer of a correct server.
 const FIELDS: &str = "Vary: Accept-Language\r\nETag: \"1\"\r\n";
 
 fn body_of(path: &str) -> String {
@@ -70,7 +71,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
     LeapRun { time_limit: Duration::from_secs(2), ..LeapRun::new(paths) }
 }
 
-/// Replays requests for the paths, in this order.
+/// Replays requests for these URL paths, in this order.
 fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     let mut lines = Vec::new();
     let mut requests = paths.iter().map(|path| asked(path));
@@ -84,8 +85,8 @@ fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     (report.expect("run"), lines)
 }
 
-/// Replays to an origin, a correct proxy and the proxy `liar`. The liar must get `verdict`, and the
-/// correct proxy must get no fault.
+/// Replays requests to an origin, a correct proxy and the faulty proxy `liar`. The faulty proxy
+/// must get `verdict`, and the correct proxy must get no fault.
 fn caught(liar: SocketAddr, paths: &[&str], verdict: Verdict, why: &str) {
     caught_beside(honest(), honest(), liar, paths, verdict, why);
 }

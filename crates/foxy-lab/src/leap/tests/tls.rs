@@ -1,4 +1,5 @@
-//! Tests of the Multiplier with TLS towards paths and clients. All servers run in this process.
+//! Tests of the Multiplier with TLS towards proxies, origins and clients. All servers run in this
+//! process.
 
 use super::run_of;
 use crate::leap::multiplier::passthrough::TIME_LIMIT;
@@ -21,7 +22,7 @@ fn here(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-/// Requests for the origin's objects over TLS.
+/// Returns requests for the origin's objects over TLS.
 fn objects(origin: &Origin, count: u64) -> impl Iterator<Item = Asked> + use<> {
     let authority: Arc<str> = here(origin.address().port()).to_string().into();
     let asked =
@@ -70,7 +71,7 @@ fn both(one: &Trust, mut other: Trust) -> Trust {
     other
 }
 
-/// A server that runs the TLS handshake and then sends nothing.
+/// Starts a server that completes the TLS handshake and then sends nothing.
 fn handshakes(config: &Arc<ServerConfig>) -> SocketAddr {
     let config = Arc::clone(config);
     listen_in_order(move |client| {
@@ -123,8 +124,8 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
     }
 }
 
-/// An answer without a length ends with its connection. Only a TLS close alert proves that the end
-/// is real (RFC 8446 §6.1), because anybody can close the TCP connection.
+/// An answer without a length ends with its connection. Only a TLS close alert proves that the
+/// server ended the answer (RFC 8446 §6.1), because anybody can close the TCP connection.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     let made = EphemeralAuthority::of(&["127.0.0.1"]).expect("made");
@@ -163,7 +164,7 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     );
 }
 
-/// A Multiplier in front of this origin, and the trust that its clients need.
+/// Starts a Multiplier in front of this origin. Returns it and the trust that its clients need.
 fn front(origin: &Origin, trusted: &Trust) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let to = here(origin.address().port());

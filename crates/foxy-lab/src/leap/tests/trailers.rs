@@ -1,4 +1,4 @@
-//! Chunked answers with trailers. Every path drops the trailers, so they are no difference.
+//! Tests of chunked answers with trailers. LEAP ignores trailers, so they are no difference.
 
 use super::{run_of, server, whole};
 use crate::leap::*;
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 const BODY: &str = "first second";
-/// The body in two chunks, including the last chunk but no trailers.
+/// The body in two chunks with the last chunk, but without trailers.
 const CHUNKS: &str = "6\r\nfirst \r\n6\r\nsecond\r\n0\r\n";
 
 fn chunked(fields: &str, trailers: &str) -> Vec<u8> {

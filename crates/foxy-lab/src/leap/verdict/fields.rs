@@ -1,4 +1,5 @@
-//! Finds differences of header fields that matter. Some fields may differ, and noise is ignored.
+//! Finds the differences of header fields that matter. Some fields may differ, and fields that vary
+//! by themselves are ignored.
 
 use crate::leap::exchange::body::codings;
 use foxy_http::Headers;
@@ -7,7 +8,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Fields that may differ between an answer and a proxy's copy, in lower case, with the reason.
+/// Fields that may differ between the origin's answer and a proxy's copy of it. Names are in lower
+/// case; each has a reason.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
     ("age", "how long it was stored (RFC 9111 §5.1)"),
@@ -34,8 +36,8 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("x-foxy-request", "of a stored answer it is another request's number"),
 ];
 
-/// Fields that control caches and clients, in lower case. A proxy must not add such a field, and a
-/// change by a proxy is never noise.
+/// Fields that control caches and clients, in lower case. A proxy must not add such a field. If a
+/// proxy changes such a field, the change is never noise.
 pub const STEERING: &[&str] = &[
     "access-control-allow-origin",
     "alt-svc",
@@ -61,19 +63,21 @@ pub const STEERING: &[&str] = &[
     "www-authenticate",
 ];
 
-/// Fields that may change with the time of the request but must not be missing, in lower case.
+/// Fields that may change with the time of the request but must be present. Names are in lower
+/// case.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
-/// Where the reference came from.
+/// The source of the reference, the answer that counts as correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSource {
-    /// The origin. Its changes are noise, and its tags show which tags are strong.
+    /// The origin. A field that the origin varies by itself is noise. The origin's tags show which
+    /// tags are strong.
     Origin,
     /// A proxy. It must not change fields that control caches, but it may have weakened a tag.
     Proxy,
 }
 
-/// A difference between fields. The name of the field is in lower case.
+/// A difference between the fields of two answers. The name of the field is in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// Only the reference has the field.
@@ -118,7 +122,7 @@ fn names(headers: &Headers) -> BTreeSet<String> {
     headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect()
 }
 
-/// All lines of a field, joined by commas (RFC 9110 §5.3).
+/// Returns all values of a field, joined by commas (RFC 9110 §5.3).
 fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     let mut values = headers.get_all(name);
     let first = values.next().unwrap_or_default();
@@ -126,20 +130,22 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     if !rest.is_empty() {
         return Cow::Owned([&[first][..], &rest].concat().join(&b", "[..]));
     }
-    // A transformation makes a strong tag weak. That is allowed, because the body is compared too.
+    // A transformation makes a strong tag weak. Such a change is allowed, because LEAP also
+    // compares the bodies.
     let weak = first.strip_prefix(b"W/").filter(|_| name.eq_ignore_ascii_case("etag"));
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
 /// Whether the value is a weak tag. A transformation may weaken a strong tag but must not
-/// strengthen a weak one (RFC 9110 §8.8.1). The origin itself may send a weak tag with its coded
+/// strengthen a weak tag (RFC 9110 §8.8.1). The origin itself may send a weak tag with its coded
 /// body and a strong tag with its plain body.
 fn is_weak(headers: &Headers, name: &str) -> bool {
     headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
 }
 
-/// The first difference that matters, in the order of names. `ignored` names fields whose values
-/// may differ. A missing or added field still counts. Equal fields cause no allocation.
+/// Returns the first difference that matters, in the order of names. `ignored` tells which fields
+/// may have different values; a missing or added field still counts. Comparing equal fields
+/// allocates no memory.
 pub fn difference(
     reference: &Headers,
     source: ReferenceSource,
@@ -170,14 +176,15 @@ pub fn difference(
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
-/// Fields of the 200 answer that a 304 must repeat. A cache may omit other fields from its own 304
-/// (RFC 9110 §15.4.5).
+/// Fields of the 200 answer that a 304 must repeat (RFC 9110 §15.4.5). A cache may omit other
+/// fields from its own 304.
 const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
 /// Fields that a 304 may repeat or omit.
 const CONFIRMED: [&str; 4] =
     ["content-disposition", "content-language", "content-type", "last-modified"];
 
-/// The fields of two 304 answers that must agree: of the reference first, then of the answer.
+/// Returns the fields of two 304 answers that must be equal. The first value belongs to the
+/// reference, the second to the answer.
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
     expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
@@ -185,7 +192,7 @@ pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     (expected, own)
 }
 
-/// Fields that identify the version, in lower case (RFC 9110 §8.8).
+/// Fields that identify the version of a resource, in lower case (RFC 9110 §8.8).
 pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 
 /// Whether the validators of two answers name different versions.
@@ -193,13 +200,13 @@ pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) ->
     VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
 }
 
-/// Digest of the validators of an answer.
+/// Returns a digest of the validators of an answer.
 pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
-/// Fields whose values differ in two answers of one server to the same request. A missing field is
-/// a fault and not noise.
+/// Returns the fields whose values differ in two answers of one server to the same request. A
+/// missing field is a fault and not noise.
 pub fn noise<'a>(
     first: &'a Headers,
     second: &'a Headers,

@@ -1,5 +1,5 @@
-//! Judges the answers to a request and updates the counts, the earlier references and the noise.
-//! Answers that the origin may have caused get no verdict.
+//! Judges the answers to a request. Updates the counts, the earlier references and the noise. An
+//! answer gets no verdict if the origin may have caused its difference.
 
 use super::fields::VALIDATORS;
 use super::noise::Noise;
@@ -18,16 +18,16 @@ pub struct Judging {
     pub context: Rc<RunContext>,
     pub report: LeapReport,
     past: Past,
-    /// Process number for the log. It is stored because reading it is a system call.
+    /// The process number for the log. It is stored because reading it needs a system call.
     process: u64,
 }
 
 impl Judging {
-    /// Must be called inside the runtime of the run.
+    /// Starts judging a run. The caller must be inside the runtime of the run.
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let context = Rc::new(RunContext::new(run)?);
         let driver = Rc::clone(&context);
-        // Runs until the runtime ends.
+        // This task runs until the runtime ends.
         tokio::task::spawn_local(async move { driver.alarm.run().await });
         let process = u64::from(std::process::id());
         Ok(Self { report: LeapReport::new(run), past: Past::default(), process, context })
@@ -42,7 +42,7 @@ impl Judging {
         report
     }
 
-    /// Learns which fields are noise: sends the probe twice on every path, all at the same time.
+    /// Learns which fields are noise. Sends the probe twice on every path, all at the same time.
     pub async fn learn(&mut self, probe: &Asked) {
         if let Some(wanted) = &self.context.run.wanted {
             wanted.note(&probe.authority, &probe.path);
@@ -90,7 +90,8 @@ impl Judging {
     }
 }
 
-/// A request with its answers and its reference.
+/// A request with its answers and its reference. The reference is the answer that counts as
+/// correct.
 struct Case<'a> {
     run: &'a LeapRun,
     group: &'a RequestGroup,
@@ -121,7 +122,8 @@ impl Case<'_> {
         self.excuse(path, &finding).map_or(Ok(finding), Err)
     }
 
-    /// Why the path is not to blame for this finding. Returns `None` if the path is to blame.
+    /// Returns the reason why the path is not to blame for this finding. Returns `None` if the path
+    /// is to blame.
     fn excuse(&self, path: usize, finding: &Finding) -> Option<Unjudged> {
         let outcome = &self.group.copies[path].outcome;
         let answer = match outcome {
@@ -153,9 +155,9 @@ impl Case<'_> {
         origin.is_some_and(|&origin| failure.may_follow(origin))
     }
 
-    /// Whether another program at another address gave the same answer. Then both probably received
-    /// it from the origin. Equally configured paths do not count, because they make the same
-    /// mistakes.
+    /// Whether a server at another address gave the same answer. If so, both servers probably
+    /// received it from the origin. Paths with equal configurations do not count, because they make
+    /// the same mistakes.
     fn is_seen_elsewhere(&self, path: usize) -> bool {
         let (run, copies) = (self.run, &self.group.copies);
         let print = |path: usize| copies[path].outcome.as_ref().ok().map(|a| a.fingerprint());
@@ -167,7 +169,7 @@ impl Case<'_> {
         })
     }
 
-    /// The version of the reference. The validators are left out if they are noise.
+    /// Returns the version of the reference. Leaves out the validators if they are noise.
     fn version(&self) -> Option<Version> {
         let right = self.reference.as_ref().ok()?;
         let are_noise = VALIDATORS.iter().any(|name| self.is_noise(right.path, name));

@@ -1,5 +1,5 @@
-//! Answers that a cache may give although its origin answers differently. The reason is a
-//! condition, a range or `only-if-cached`, all of which an origin may ignore (RFC 9110 §13.1,
+//! Recognises answers that a cache may give although its origin answers differently. The reason is
+//! a condition, a range or `only-if-cached`. An origin may ignore these fields (RFC 9110 §13.1,
 //! §14.2; RFC 9111 §5.2.1.7).
 
 use crate::leap::exchange::body;
@@ -7,7 +7,8 @@ use crate::leap::{Answer, Message};
 use foxy_http::{Headers, Method};
 use std::time::SystemTime;
 
-/// Whether a correct answer may differ from the reference in this way.
+/// Whether a correct answer may differ from the reference as `answer` does. `right` is the
+/// reference.
 pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
     match (right.status, answer.status) {
         (504, _) | (_, 504) => asked.fields.has_token("cache-control", "only-if-cached"),
@@ -18,7 +19,7 @@ pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
         (206, 200) => !ranges(asked).is_empty() && is_part_of(right, answer),
         (416, 200) => asked.method == Method::Get && asked.fields.contains("range"),
         (200, 416) => is_unsatisfiable(asked, right),
-        // The format of multipart bodies is left to the implementation, so they are not compared.
+        // RFC 9110 does not fix the format of multipart bodies, so this code does not compare them.
         (206, 206) => ranges(asked).len() > 1,
         _ => false,
     }
@@ -28,7 +29,7 @@ fn date(headers: &Headers, name: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get_str(name)?).ok()
 }
 
-/// A tag without the weakness mark, for weak comparison (RFC 9110 §8.8.3.2).
+/// Returns a tag without its weakness mark, for weak comparison (RFC 9110 §8.8.3.2).
 fn bare(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
@@ -48,8 +49,8 @@ fn are_one_version(one: &Answer, other: &Answer) -> bool {
     })
 }
 
-/// Whether a condition of the request matches the reference. One of the two validators is enough,
-/// because some caches compare only the date.
+/// Whether a condition of the request matches the reference. The tag or the date is enough, because
+/// some caches compare only the date.
 fn may_confirm(asked: &Message, right: &Answer) -> bool {
     let tag = right.headers.get("etag").map(bare);
     let named =
@@ -66,7 +67,7 @@ enum Range {
     Last(u64),
 }
 
-/// The requested byte ranges. Empty if there are none, or if they must be ignored.
+/// Returns the requested byte ranges. Returns an empty list if the request has no valid range.
 fn ranges(asked: &Message) -> Vec<Range> {
     let text = asked.fields.get_str("range").filter(|_| asked.method == Method::Get);
     let Some((unit, set)) = text.and_then(|text| text.split_once('=')) else { return Vec::new() };
@@ -84,7 +85,7 @@ fn ranges(asked: &Message) -> Vec<Range> {
     all.filter(|_| unit.trim().eq_ignore_ascii_case("bytes")).unwrap_or_default()
 }
 
-/// First byte, last byte and total length from the `Content-Range` of a 206.
+/// Returns the first byte, last byte and total length from the `Content-Range` field of a 206.
 fn content_range(answer: &Answer) -> Option<(u64, u64, Option<u64>)> {
     let (part, whole) =
         answer.headers.get_str("content-range")?.strip_prefix("bytes ")?.split_once('/')?;
@@ -95,7 +96,7 @@ fn content_range(answer: &Answer) -> Option<(u64, u64, Option<u64>)> {
 }
 
 /// Whether a 206 contains a requested range and as many bytes as it declares. A multipart body
-/// names its ranges inside, so the ranges are not checked here.
+/// names its ranges inside, so this code does not check them.
 fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     let ranges = ranges(asked);
     let Some((first, last, whole)) = content_range(part) else { return ranges.len() > 1 };
@@ -109,8 +110,8 @@ fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     within && part.length == length
 }
 
-/// Whether a 206 can be part of a whole answer. The total length must agree, and so must the bytes
-/// if the 206 covers the whole body.
+/// Whether a 206 can be part of a whole answer. The total lengths must agree. If the 206 covers the
+/// whole body, the bytes must agree too.
 fn is_part_of(part: &Answer, whole: &Answer) -> bool {
     let plain = |answer: &Answer| body::codings(&answer.headers).next().is_none();
     let Some((_, _, said)) = content_range(part) else { return true };
@@ -141,7 +142,8 @@ mod tests {
 
     type Fields<'a> = &'a [(&'a str, &'a str)];
 
-    /// Whether a cache may answer a GET with this field so, if the origin sends all ten bytes.
+    /// Whether a cache may answer a GET with `status` and `body`, if the origin sends all ten
+    /// bytes.
     fn may(field: (&str, &str), status: u16, body: &[u8], fields: Fields<'_>) -> bool {
         let right = answer(200, BODY, &[("ETag", "\"a\""), ("Last-Modified", NEW)]);
         may_differ(&with(Method::Get, field), &right, &answer(status, body, fields))
@@ -175,7 +177,7 @@ mod tests {
         let (right, confirmed) =
             (answer(200, BODY, &[("ETag", "\"a\"")]), answer(304, b"", &[("ETag", "W/\"a\"")]));
         assert!(!may_differ(&post, &right, &confirmed));
-        // The reverse case: the origin evaluates conditions, and the cache does not.
+        // The reverse case: the origin evaluates conditions, and the cache ignores them.
         assert!(may_differ(&get, &confirmed, &right));
         assert!(!may_differ(&get, &confirmed, &answer(200, BODY, &[("ETag", "\"b\"")])));
     }

@@ -1,5 +1,5 @@
-//! Compares a proxy's answer with the reference and gives a verdict (R112). Uses no socket or
-//! clock.
+//! Compares a proxy's answer with the reference, the answer that counts as correct, and gives a
+//! verdict (R112). The module uses no socket and no clock.
 
 pub mod fields;
 pub(crate) mod judging;
@@ -17,49 +17,51 @@ use reference::Reference;
 use std::fmt;
 
 named! {
-    /// The verdict on an answer. The names are those of the paper's log (002, Fig 3), plus three
-    /// more.
+    /// The verdict on an answer. The paper's log uses these names (002, Fig 3), except for three
+    /// that LEAP adds.
     pub enum Verdict {
         /// The answer matches the reference.
         Ok = "OK",
         /// The status code differs from the reference.
         StatusCodeMismatch = "STATUS_CODE_MISMATCH",
-        /// A field is missing or differs, a field that controls caches was added, or the end is
-        /// ambiguous.
+        /// A field is missing or differs, or a field that controls caches was added. Or the end of
+        /// the answer is ambiguous.
         HeaderMismatch = "HEADER_MISMATCH",
         /// The body differs from the reference.
         BodyMismatch = "BODY_MISMATCH",
-        /// No connection, a truncated answer, or bytes that are not HTTP.
+        /// The path gave no complete HTTP answer. There was no connection, the answer was
+        /// truncated, or the bytes are not HTTP.
         Incomplete = "INCOMPLETE",
         /// The answer was not complete within the time limit.
         Timeout = "TIMEOUT",
-        /// The answer equals an earlier answer of the reference.
+        /// The answer equals an earlier answer of the reference path.
         Stale = "STALE",
     }
 }
 
 impl Verdict {
-    /// The verdict with this name.
+    /// Returns the verdict with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verdict| verdict.name() == name)
     }
 }
 
-/// Status and body: what a user sees of an answer.
+/// The status and the body digest, which together are the answer as a user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     /// The status code.
     pub status: u16,
-    /// Digest of the decoded body.
+    /// The digest of the decoded body.
     pub digest: u128,
 }
 
-/// Fingerprint and validators of an answer. Together they identify a version.
+/// The fingerprint and the validators of an answer. Together they identify a version of the
+/// resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// Status and body.
+    /// The status and the body digest.
     pub print: Fingerprint,
-    /// Digest of the validators. `None` if the validators are noise.
+    /// The digest of the validators. `None` if the validators are noise.
     pub validators: Option<u64>,
 }
 
@@ -72,8 +74,8 @@ pub struct Finding {
     pub detail: Detail,
 }
 
-/// Judges an outcome. Returns an error if there is no reference. `ignored` names fields that may
-/// differ. The worst fault decides, in this order: stale, status, body, fields.
+/// Judges the outcome of a copy. Returns an error if there is no reference. `ignored` tells which
+/// fields may differ. The worst fault decides, in this order: stale, status, body, fields.
 pub fn judge(
     outcome: &Result<Answer, PathFailure>,
     reference: Result<&Reference<'_>, Unjudged>,
@@ -135,7 +137,7 @@ pub fn judge(
     }
 }
 
-/// Whether both answers have a Last-Modified date and the date of `answer` is earlier.
+/// Whether both answers have a `Last-Modified` date and the date of `answer` is earlier.
 fn is_older(answer: &Answer, right: &Answer) -> bool {
     let changed = |answer: &Answer| {
         answer
@@ -147,9 +149,10 @@ fn is_older(answer: &Answer, right: &Answer) -> bool {
 }
 
 named! {
-    /// Why an answer has no verdict.
+    /// The reason why an answer has no verdict.
     pub enum Unjudged {
-        /// The origin sent no complete answer, or no majority of addresses agrees.
+        /// The origin sent no complete answer. Without an origin, no answer has a majority of the
+        /// addresses.
         NoReference = "no_reference",
         /// Both the path and the origin failed.
         OriginFailed = "origin_failed",
@@ -157,7 +160,8 @@ named! {
         OriginVaries = "origin_varies",
         /// Another proxy gave the same answer, so the origin may have sent this answer earlier.
         SeenElsewhere = "seen_elsewhere",
-        /// The method is unsafe. Each copy changed something at the origin, so answers may differ.
+        /// The method is unsafe. Each copy changes the state of the origin, so the answers may
+        /// differ.
         NotRepeated = "not_repeated",
         /// A cache may answer differently because of a condition, a range or `only-if-cached`.
         MayDiffer = "may_differ",
@@ -169,16 +173,16 @@ pub enum Detail {
     None,
     Failed(PathFailure),
     NotHttp(DecodeError),
-    /// Status of the reference, then status of the answer.
+    /// The status of the reference, then the status of the answer.
     Status(u16, u16),
     Field(Difference),
-    /// Body length of the reference, then body length of the answer.
+    /// The body length of the reference, then the body length of the answer.
     Body(u64, u64),
-    /// The body belongs to another URL, which is named here.
+    /// The body belongs to another URL, which this value names.
     BodyOf(String),
     BrokenCoding,
     AmbiguousFraming,
-    /// The answer equals an earlier reference.
+    /// The answer equals an earlier reference for this URL.
     SeenBefore,
     OlderThanReference,
 }

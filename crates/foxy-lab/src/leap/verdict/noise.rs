@@ -1,4 +1,5 @@
-//! Noise: fields that change on every answer, so that a different value is no fault.
+//! Noise: the fields that a server changes in every answer. A different value of such a field is no
+//! fault.
 
 use super::fields::{self, ReferenceSource};
 use crate::leap::{Answer, Asked, Manner};
@@ -11,9 +12,10 @@ const REQUESTS: usize = 4096;
 pub struct Noise {
     /// For each path, the fields that its server varied in the answers to the probe.
     by_path: Vec<BTreeSet<String>>,
-    /// For each request key's digest, the fields that differed between two answers of the origin.
+    /// The fields that differed between two answers of the origin, by the digest of the request's
+    /// key.
     by_request: HashMap<u128, BTreeSet<String>>,
-    /// Keys of `by_request`, oldest first. The oldest is removed when there are too many.
+    /// The keys of `by_request`, oldest first. When the map is full, the oldest key is removed.
     order: VecDeque<u128>,
 }
 
@@ -26,14 +28,16 @@ impl Noise {
         }
     }
 
-    /// Learns from two answers of one path to the probe. Only answers with equal bodies count.
+    /// Learns from two answers of one path to the probe. Ignores the answers if their bodies
+    /// differ.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
         let source =
             if manner == Manner::Direct { ReferenceSource::Origin } else { ReferenceSource::Proxy };
         self.by_path[path].extend(noise(first, second, source));
     }
 
-    /// Learns from two answers of the origin to one request. Only answers with equal bodies count.
+    /// Learns from two answers of the origin to one request. Ignores the answers if their bodies
+    /// differ.
     pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
         let found = noise(first, second, ReferenceSource::Origin);
         if found.is_empty() {
@@ -51,7 +55,7 @@ impl Noise {
         self.by_request.entry(request).or_default().extend(found);
     }
 
-    /// Whether a field is noise between two paths in answers to this request.
+    /// Whether this field is noise when the answers of two paths to this request are compared.
     pub fn covers(&self, one: usize, other: usize, asked: &Asked, name: &str) -> bool {
         let of_request =
             || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));

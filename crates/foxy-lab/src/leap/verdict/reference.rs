@@ -1,5 +1,5 @@
-//! Chooses the reference: the answer by which the other answers are judged. Stores earlier
-//! references of each URL, which reveal stale answers and swapped bodies.
+//! Chooses the reference, the answer that counts as correct. Stores earlier references of each URL,
+//! which reveal stale answers and swapped bodies.
 
 use super::fields::ReferenceSource;
 use super::noise::Noise;
@@ -15,20 +15,20 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
     pub asked: &'a Message,
-    /// The path that gave the answer.
+    /// The path that gave the reference.
     pub path: usize,
     pub answer: &'a Answer,
     pub source: ReferenceSource,
-    /// Whether header fields are compared too.
+    /// Whether LEAP also compares header fields with this reference.
     pub fields: bool,
-    /// Whether every copy of the request must receive the same answer, whenever the copy is sent.
+    /// Whether every copy of the request must receive the same answer, at any time.
     pub steady: bool,
-    /// Earlier references for the URL, newest last.
+    /// The earlier references for the URL, newest last.
     pub earlier: &'a [Version],
 }
 
-/// Whether an answer differs from the origin's answer. If so, a second request to the origin is
-/// needed.
+/// Whether an answer differs from the origin's answer. If so, the origin must receive a second
+/// request.
 pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Noise) -> bool {
     let Ok(right) = &copies[direct].outcome else { return false };
     copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
@@ -42,8 +42,9 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
     })
 }
 
-/// Returns the origin's answer, unless its second answer differs. Without a direct path, returns
-/// the answer of more than half of the addresses that answered.
+/// Returns the reference. With a direct path, the reference is the origin's answer, unless the
+/// origin's second answer differs. Otherwise it is the answer that more than half of the responding
+/// addresses gave.
 pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
@@ -75,9 +76,9 @@ pub fn reference<'a>(
     Ok(Reference { asked, path, answer, source, fields, steady, earlier })
 }
 
-/// Whether all copies must receive the same answer. This is true behind a Collector, which this
-/// program runs or a `Via` field names. It is also true for the verifying origin, whose answer
-/// depends only on the request.
+/// Whether all copies of a request must receive the same answer. A Collector guarantees this; this
+/// program runs it, or a `Via` field names it. The verifying origin guarantees it too, because its
+/// answer depends only on the request.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()
@@ -113,7 +114,7 @@ fn majority<'a>(
 const URLS: usize = 1 << 16;
 const ANSWERS: usize = 4;
 
-/// Earlier references by URL. If there are too many URLs, the oldest is removed first.
+/// The earlier references by URL. When there are too many URLs, the oldest URL is removed.
 #[derive(Debug, Default)]
 pub struct Past {
     by_url: HashMap<String, Vec<Version>>,
@@ -126,7 +127,8 @@ impl Past {
         self.by_url.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Another URL whose reference had this body. If there is one, the proxy mixed up two URLs.
+    /// Returns another URL whose reference had this body. If such a URL exists, the proxy mixed up
+    /// two URLs.
     pub fn owner(&self, digest: u128, key: &str) -> Option<&str> {
         self.url_of.get(&digest).map(String::as_str).filter(|owner| *owner != key)
     }

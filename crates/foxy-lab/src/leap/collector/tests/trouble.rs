@@ -279,7 +279,7 @@ fn large_bodies_go_to_the_file_and_come_back_as_they_were() {
         got.iter().map(|got| got.body.len()).collect::<Vec<_>>()
     );
     assert_eq!((origin.count(), collector.report().sources[Source::File as usize]), (1, 1));
-    // The memory has space for four bodies. So six of the ten bodies were evicted.
+    // The file has space for four bodies of 4 MB. So the Collector must evict older bodies.
     for number in 0..10 {
         assert!(
             get(collector.addresses()[0], &origin.url(&format!("/{number}")), "").text() == body
