@@ -1,6 +1,6 @@
-//! Clients on threads, each with one request at a time. In an open loop, requests start at fixed
-//! times, and latency counts from the intended start. So a stalled proxy cannot hide its delay (no
-//! coordinated omission).
+//! Runs load clients on threads. Each client sends one request at a time. In an open loop, requests
+//! start at fixed times, and latency counts from the intended start. So a stalled proxy cannot hide
+//! its delay (no coordinated omission).
 
 use crate::load::client::{Client, ClientTarget};
 use crate::load::fault::Fault;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// An open loop sends late requests for at most this long after the end of the run.
+/// The longest time after the end of a run in which an open loop still sends late requests.
 const LEEWAY: Duration = Duration::from_millis(100);
 const TICK: Duration = Duration::from_millis(50);
 
@@ -29,7 +29,7 @@ struct Run {
     stream: Mutex<(RequestStream, u64)>,
     taken: AtomicU64,
     started: Instant,
-    /// For an open loop: one permit for each request that is due.
+    /// The permits of an open loop: one permit for each request that is due.
     due: Semaphore,
 }
 
@@ -42,7 +42,7 @@ struct Due {
     request: Request,
     number: u64,
     intended: Instant,
-    /// How late the request starts because of the generator alone.
+    /// The delay of the start that the generator alone caused.
     late: Option<Duration>,
 }
 
@@ -65,8 +65,8 @@ impl Run {
         };
         self.taken.store(number + 1, Ordering::Relaxed);
         let intended = self.begins(number)?;
-        // If a client was already waiting for the request, send it anyway. Only this machine was
-        // late.
+        // If a client was already waiting for this request, it sends the request anyway, because
+        // only this machine was late.
         if self.options.pace.is_open() && !waited && self.is_over() {
             return Some(Next::Leave);
         }
@@ -79,7 +79,7 @@ impl Run {
         matches!(self.options.stop, Stop::After(time) if now >= time + LEEWAY)
     }
 
-    /// Intended start of request `number`. Returns `None` after the end of the run.
+    /// Returns the intended start of request `number`. Returns `None` after the end of the run.
     fn begins(&self, number: u64) -> Option<Instant> {
         let model = &self.options.workload.model;
         let intended = match self.options.pace {
@@ -96,7 +96,7 @@ impl Run {
         (!over && !self.options.interrupted.load(Ordering::Relaxed)).then_some(intended)
     }
 
-    /// Sleeps until `time`. Returns false if the run was interrupted before.
+    /// Sleeps until `time`. Returns false if the run is interrupted before `time`.
     fn wait_until(&self, time: Instant) -> bool {
         loop {
             let left = time.since(clock::monotonic());
@@ -108,7 +108,7 @@ impl Run {
     }
 
     /// Releases each request of an open loop at its time. Runs on its own thread, because the
-    /// runtime's timers round up to whole milliseconds. This delay would count as latency of the
+    /// runtime's timers round up to whole milliseconds. The rounding would count as latency of the
     /// proxy.
     fn pace(&self) {
         let mut number = 0;
@@ -119,7 +119,7 @@ impl Run {
             self.due.add_permits(1);
             number += 1;
         }
-        // One more permit for each client, so that every client notices the end of the run.
+        // Each client gets one more permit, so that it notices the end of the run.
         self.due.add_permits(self.options.clients.max(1));
     }
 }

@@ -1,9 +1,9 @@
-//! The phases of an injected fault, and which failed requests the fault excuses. Other modules
+//! The phases of an injected fault, and the failed requests that the fault excuses. Other modules
 //! inject the fault, for example [`crate::load::origin::Health`].
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Phase of a run relative to its fault.
+/// The phase of a run, relative to its fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Before the fault.
@@ -30,21 +30,22 @@ impl Fault {
         self.0.store(phase as u8, Relaxed);
     }
 
-    /// The current phase.
+    /// Returns the current phase.
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.0.load(Relaxed))]
     }
 }
 
-/// What is counted around a fault.
+/// The counts of requests around a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AroundFault {
-    /// Requests that started during the fault, except requests answered after the fault.
+    /// The number of requests that started during the fault. A request that was answered after the
+    /// fault is left out.
     pub begun: u64,
-    /// Complete and correct answers to the requests in `begun`.
+    /// The number of complete and correct answers to the requests in `begun`.
     pub answered: u64,
-    /// Failed requests that ended before the fault or started after it. The fault excuses none of
-    /// these.
+    /// The number of failed requests that ended before the fault or started after it. The fault
+    /// does not excuse these failures.
     pub unexcused: u64,
 }
 
@@ -100,7 +101,7 @@ mod tests {
             around.count(began, During, failed);
         }
         assert_eq!(around, AroundFault { begun: 2, answered: 1, unexcused: 0 });
-        // A request that ended after the fault counts only if it failed.
+        // A request that started during the fault and ended after it counts only if it failed.
         for (ended, failed) in [(Turning, false), (After, false), (After, true)] {
             around.count(During, ended, failed);
         }

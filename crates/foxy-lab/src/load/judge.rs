@@ -1,5 +1,5 @@
-//! Judges whether an answer is correct, and whether it is a hit. Depends only on request and
-//! answer.
+//! Judges whether an answer is correct, and whether a cache sent it. The judgement depends only on
+//! the request and the answer.
 
 use crate::load::outcome::Answered;
 use crate::load::outcome::ErrorCause;
@@ -7,11 +7,11 @@ use foxy_base::WallTime;
 use foxy_workload::polymix::requests::Manner;
 use foxy_workload::{Content, Request};
 
-/// A clock with whole seconds may lag by this many seconds.
+/// The number of seconds by which a clock with whole seconds may lag.
 const GRAIN: u64 = 1;
 
-/// Returns whether the answer to request `number` is a hit, or the fault of a wrong answer. `begun`
-/// is the time when the request was sent.
+/// Returns whether the answer to request `number` is a hit. Returns an error if the answer is
+/// wrong. `begun` is the time at which the request was sent.
 pub fn judge(
     request: &Request,
     number: u64,
@@ -32,7 +32,8 @@ pub fn judge(
         (Some((other, _)), _) if other != key => return Err(ErrorCause::Foreign),
         (Some((_, version)), _) => version,
         (None, Content::Object(object, _)) => object.version,
-        // A cache may send its own 304 without the other fields (RFC 9110 §15.4.5).
+        // The cache made this 304 itself, without the origin's fields (RFC 9110 §15.4.5). So the
+        // 304 counts as no hit.
         (None, Content::Document(_)) if answer.status == 304 => return Ok(false),
         (None, Content::Document(_)) => return Err(ErrorCause::Foreign),
     };
@@ -56,7 +57,8 @@ pub fn judge(
     }
 }
 
-/// Whether the object changed so recently that a clock with whole seconds may not show it yet.
+/// Whether the object changed so recently that a clock with whole seconds may not show the change
+/// yet.
 fn has_just_changed(request: &Request, begun: WallTime) -> bool {
     let Content::Document(document) = request.content else { return false };
     let life = document.nature().life;
@@ -75,7 +77,7 @@ mod tests {
         Request { content: Content::Document(document), server: 0, manner, repeat: true }
     }
 
-    /// The correct answer to request 7. The origin sent it for request `reply_to`.
+    /// Returns the correct answer to request 7. The origin sent the answer for request `reply_to`.
     fn answer(document: Document, reply_to: u64) -> Answered {
         let nature = document.nature();
         let version = nature.life.version(NOW);

@@ -1,5 +1,5 @@
-//! Load tests of a proxy: clients that send a workload, the origin that answers, and checks of
-//! every answer. Two benchmarks build on them: the peak finder and the Wisconsin Proxy Benchmark.
+//! Load tests of a proxy. Clients send a workload, the origin answers, and the clients check every
+//! answer. The peak finder and the Wisconsin Proxy Benchmark build on this module.
 
 mod client;
 mod clients;
@@ -22,7 +22,7 @@ use robots::Robots;
 use std::io;
 
 /// Runs a load to its end. `progress` receives the number of started requests. Failed requests are
-/// counted and are no errors.
+/// counted and cause no error.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Pace::Random { rate } = options.pace else { return clients::run(options, progress) };
     let robots = Robots { count: options.clients, connections: usize::MAX, starts: rate };
@@ -38,8 +38,8 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
 }
 
-/// Options of a run that requests the last `newest` objects of an earlier run again. These objects
-/// should still be cached.
+/// Returns the options of a run that requests the last `newest` objects of an earlier run again.
+/// These objects should still be in the cache.
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
     let begun = report.begun();
     let count = newest.min(begun);

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Where requests go, and in which form.
+/// The target of requests, and their form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// To a forward proxy, in absolute form.
+    /// The target is a forward proxy. Requests have the absolute form.
     Forward {
-        /// `host:port` of the origin in URLs. Further servers use the next ports.
+        /// The `host:port` of the origin in URLs. Further servers use the next ports.
         origin: String,
     },
-    /// To a reverse proxy or an origin, in origin form.
+    /// The target is a reverse proxy or an origin. Requests have the origin form.
     Reverse {
-        /// Value of the Host field.
+        /// The value of the Host field.
         host: String,
     },
 }
@@ -66,24 +66,25 @@ impl Protocol {
     }
 }
 
-/// When requests start.
+/// The rule for the start times of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Each client sends its next request after the previous answer.
+    /// Each client sends its next request after it received the previous answer.
     Closed,
-    /// At equal intervals, even if answers are missing.
+    /// Requests start at equal intervals, even if earlier answers are missing.
     Open {
-        /// Requests per second.
+        /// The number of requests per second.
         rate: f64,
     },
-    /// At random times (a Poisson process over all clients), on as many connections as needed.
+    /// Requests start at random times (a Poisson process over all clients), on as many connections
+    /// as needed.
     Random {
-        /// Mean requests per second.
+        /// The mean number of requests per second.
         rate: f64,
     },
-    /// At the times in the workload's trace, even if answers are missing.
+    /// Requests start at the times in the workload's trace, even if earlier answers are missing.
     Recorded {
-        /// Factor by which the replay is faster than the recording.
+        /// The factor by which the replay is faster than the recording.
         times: f64,
     },
 }
@@ -97,53 +98,55 @@ impl Pace {
     }
 }
 
-/// When a run ends.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// After this many requests.
+    /// The run ends after this number of requests.
     Requests(u64),
-    /// After this time.
+    /// The run ends after this time.
     After(Duration),
 }
 
-/// Options of a load run.
+/// The options of a load run.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Address of the proxy.
+    /// The address of the proxy.
     pub target: SocketAddr,
-    /// Where requests go, and in which form.
+    /// The form of requests.
     pub mode: Mode,
-    /// If set, the origin has the names `h1` to `hN` in a forward proxy's URLs. Each object always
+    /// If set to N, URLs for a forward proxy name the origin by `h1` to `hN`. Each object always
     /// uses the same name.
     pub hosts: Option<u32>,
-    /// The clients' protocol.
+    /// The protocol of the clients.
     pub protocol: Protocol,
-    /// If set, uses TLS and trusts these authorities. A forward proxy is used through CONNECT
-    /// tunnels.
+    /// If set, clients use TLS and trust these authorities. A forward proxy then opens a CONNECT
+    /// tunnel for each connection.
     pub tls: Option<Trust>,
     /// The workload that chooses the requests.
     pub workload: Workload,
-    /// Number of clients. Each has its own connection, except at random start times.
+    /// The number of clients. Each client has its own connection, except if requests start at
+    /// random times.
     pub clients: usize,
-    /// Number of threads.
+    /// The number of threads.
     pub threads: usize,
-    /// When requests start.
+    /// The rule for the start times of requests.
     pub pace: Pace,
-    /// When the run ends.
+    /// The end of the run.
     pub stop: Stop,
-    /// Seed of all random choices.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Time limit for each answer.
+    /// The time limit for each answer.
     pub time_limit: Duration,
     /// Once set, no more requests start. Running requests finish.
     pub interrupted: Arc<AtomicBool>,
-    /// The fault that the run injects, if any. Ignored if requests start at random times.
+    /// The fault that the run injects, if any. The run ignores the fault if requests start at
+    /// random times.
     pub fault: Option<Arc<Fault>>,
 }
 
 impl LoadOptions {
-    /// Default options: 64 closed-loop clients on one thread for ten seconds, persistent HTTP/1.1,
-    /// seed 1.
+    /// Returns the default options: 64 closed-loop clients on one thread for ten seconds,
+    /// persistent HTTP/1.1, and seed 1.
     pub fn new(target: SocketAddr, mode: Mode, workload: Workload) -> Self {
         Self {
             target,

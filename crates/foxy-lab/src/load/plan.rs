@@ -1,5 +1,5 @@
-//! Plans for robots. A plan decides from running sums how many robots are active and when the run
-//! ends. One plan contains the phases of PolyMix-4.
+//! Plans for robots, the clients of a load run. A plan decides from running sums how many robots
+//! are active and when the run ends. One plan follows the phases of PolyMix-4.
 
 use crate::load::options::Stop;
 use crate::load::outcome::{Answered, ErrorCause, LoadReport, Unanswered};
@@ -10,29 +10,29 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// What a plan wants at one moment.
+/// The state that a plan requires at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Share of the robots that are active.
+    /// The share of the robots that are active.
     pub share: f64,
-    /// Section of the run in which new requests are counted.
+    /// The section of the run that counts new requests.
     pub section: usize,
 }
 
-/// Decides how many robots are active. `elapsed` must never decrease.
+/// Decides how many robots are active and when the run ends.
 pub trait Plan {
-    /// Number of sections of the run.
+    /// Returns the number of sections of the run.
     fn sections(&self) -> usize;
 
-    /// The step at this moment. `None` ends the run.
+    /// Returns the step at the time `elapsed`, which must never decrease. `None` ends the run.
     fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step>;
 }
 
-/// All robots are active until a number of requests or a time.
+/// A plan in which all robots are active until a number of requests or a time is reached.
 pub struct Steady(Stop);
 
 impl Steady {
-    /// Runs until `stop`.
+    /// Creates a plan that runs until `stop`.
     pub const fn new(stop: Stop) -> Self {
         Self(stop)
     }
@@ -52,7 +52,7 @@ impl Plan for Steady {
     }
 }
 
-/// The phases of PolyMix-4. A request is counted in the phase in which it started.
+/// A plan with the phases of PolyMix-4. Each request counts in the phase in which it started.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     phases: Vec<PolymixPhase>,
@@ -63,13 +63,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The phases of this model.
+    /// Creates a plan with the phases of this model.
     pub fn new(knobs: &PolyMix4) -> Self {
         let (phases, fill_bytes) = (knobs.phases(), knobs.fill_bytes());
         Self { phases, fill_bytes, current: 0, since: Duration::ZERO, filled_before: 0 }
     }
 
-    /// Names of the phases.
+    /// Returns the names of the phases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.phases.iter().map(|phase| phase.name)
     }
@@ -110,22 +110,22 @@ pub(crate) struct Live {
     fill_bytes: AtomicU64,
 }
 
-/// Sums of a running load at one moment.
+/// The sums of a running load at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Number of started requests.
+    /// The number of started requests.
     pub begun: u64,
-    /// Number of requests that ended, with or without success.
+    /// The number of requests that ended, successful or failed.
     pub ended: u64,
-    /// Number of complete and correct answers.
+    /// The number of complete and correct answers.
     pub answered: u64,
-    /// Sum of all response times, in microseconds.
+    /// The sum of all response times, in microseconds.
     pub response_us: u64,
-    /// Number of answers to plain GETs.
+    /// The number of answers to plain GETs.
     pub plain: u64,
-    /// Number of hits among the plain GETs.
+    /// The number of hits among the plain GETs.
     pub hits: u64,
-    /// Body bytes of cachable misses.
+    /// The body bytes of cacheable misses.
     pub fill_bytes: u64,
     /// Whether repeated requests come from a set of objects that no longer grows.
     pub frozen: bool,

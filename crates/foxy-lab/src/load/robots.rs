@@ -1,5 +1,6 @@
-//! Robots are clients that request pages at random times (a Poisson process), then the embedded
-//! objects. Each robot has a few connections. A plan decides how many robots are active.
+//! Runs robots: clients that request pages at random times (a Poisson process), then the embedded
+//! objects of each page. Each robot has a few connections. A plan decides how many robots are
+//! active.
 
 use crate::load::client::{Client, ClientTarget};
 use crate::load::judge::judge;
@@ -25,18 +26,19 @@ use tokio::time::timeout;
 const MOST_OUTSTANDING: u64 = 50_000;
 const SWEEP: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
-/// Distance between the numbers of two pages. The numbers between are for embedded objects.
+/// The distance between the request numbers of two pages. The numbers between them are for embedded
+/// objects.
 const NUMBERS: u64 = 16;
 
 /// The robots of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Robots {
-    /// Number of robots.
+    /// The number of robots.
     pub count: usize,
-    /// Connections per robot. Further requests wait in a queue, and the wait is not part of the
-    /// response time.
+    /// The number of connections per robot. Further requests wait in a queue. The wait is not part
+    /// of the response time.
     pub connections: usize,
-    /// Page requests per second of all robots together.
+    /// The page requests per second of all robots together.
     pub starts: f64,
 }
 
@@ -48,8 +50,8 @@ struct Arrival {
     robot: usize,
 }
 
-/// Runs to the end of the plan. Returns one report per section. `progress` receives the number of
-/// started requests.
+/// Runs robots to the end of the plan. Returns one report per section. `progress` receives the
+/// number of started requests.
 pub fn run(
     options: &LoadOptions,
     robots: Robots,
@@ -87,8 +89,8 @@ pub fn run(
     Ok(sections)
 }
 
-/// Starts requests until the plan ends. Returns how many were not sent and when the last one
-/// started.
+/// Starts requests until the plan ends. Returns the number of requests that were not sent, and the
+/// time of the last start.
 fn begin_all(
     options: &LoadOptions,
     robots: Robots,
@@ -111,7 +113,8 @@ fn begin_all(
         }
         let rate = robots.starts * step.share;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
-        // A Poisson process has no memory, so the rest of an interrupted pause may be drawn again.
+        // A Poisson process has no memory, so the code may draw the rest of an interrupted pause
+        // again.
         let begins = gap <= TICK.as_secs_f64();
         next = next + if begins { Duration::from_secs_f64(gap) } else { TICK };
         std::thread::sleep(next.since(clock::monotonic()));
@@ -130,7 +133,7 @@ fn begin_all(
         }
         live.begin();
         let arrival = Arrival { request, number, intended: next, section: step.section, robot };
-        // The channel is closed only after its thread panicked, which `join` reports.
+        // The channel closes only if its thread panicked. `join` reports the panic.
         let _ = senders[robot % senders.len()].send(arrival);
     }
 }
@@ -207,7 +210,7 @@ impl Group {
         }
     }
 
-    /// Counts requests that still wait as not sent.
+    /// Counts requests that are still waiting as not sent.
     fn give_up_waiting(&self) {
         let mut reports = self.reports.borrow_mut();
         for robot in self.robots.borrow_mut().iter_mut() {
@@ -234,7 +237,7 @@ impl Group {
             None if robot.busy + robot.idle.len() < self.connections => {
                 Client::new(self.wire.clone())
             }
-            // Close the connection that has been idle longest and reuse its client.
+            // Closes the connection that has been idle longest, and reuses its client.
             None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),
         };

@@ -1,5 +1,6 @@
-//! A timer with a precision of 0.1 ms. The runtime's timers round up to whole milliseconds, which
-//! would bunch requests together and delay a replay. One kernel timer wakes all waiting tasks.
+//! A timer with a precision of 0.1 ms. The runtime's timers round up to whole milliseconds. This
+//! rounding would bunch requests together and delay a replay. One kernel timer wakes all waiting
+//! tasks.
 
 use foxy_base::{Instant, clock};
 use rustix::time::{
@@ -16,8 +17,8 @@ use tokio::net::unix::pipe::Receiver;
 
 #[derive(Debug)]
 pub struct Alarm {
-    /// A pipe receiver is the only readable type of the runtime that accepts any file descriptor. A
-    /// timer is read like a pipe.
+    /// The kernel timer as a pipe receiver. A pipe receiver is the runtime's only readable type for
+    /// any file descriptor.
     timer: Receiver,
     waiting: RefCell<Waiting>,
 }
@@ -29,7 +30,7 @@ struct Waiting {
 }
 
 impl Alarm {
-    /// Must be called inside a runtime.
+    /// Creates the timer. The caller must be inside a Tokio runtime.
     pub fn new() -> io::Result<Self> {
         let timer = timerfd_create(
             TimerfdClockId::Monotonic,
@@ -42,13 +43,13 @@ impl Alarm {
         Until { alarm: self, due, place: None }
     }
 
-    /// Wakes the waiting tasks. Must run as long as any task waits.
+    /// Wakes the waiting tasks. This method must run as long as any task waits.
     pub async fn run(&self) -> io::Result<()> {
         loop {
             self.timer.readable().await?;
             let mut count = [0; 8];
-            // Setting the timer again may have cleared it. Then there is nothing to read, so ignore
-            // the error.
+            // Another task may have set the timer again and thereby cleared it. Then there is
+            // nothing to read, and the error does not matter.
             let _cleared = self.timer.try_read(&mut count);
             let now = clock::monotonic();
             while let Some(first) =
@@ -97,8 +98,8 @@ impl Future for Until<'_> {
             waiting.wakers.insert((self.due, place), context.waker().clone());
             waiting.wakers.first_key_value().is_some_and(|(&first, _)| first == (self.due, place))
         };
-        // If the timer cannot be set, end the pause now. Early is better than never, and `run`
-        // reports the error.
+        // If the timer cannot be set, the pause ends now, because the task would otherwise never
+        // wake. `run` reports the error.
         if is_first && self.alarm.set(now).is_err() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

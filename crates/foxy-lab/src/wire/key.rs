@@ -1,5 +1,6 @@
-//! Identifies equal requests at the Collector (R115) by method, URL, body, cookies and other fields
-//! that change an answer. `table` compares the fields named by `Vary`.
+//! Computes keys that identify equal requests at the Collector (R115). A key covers the method,
+//! URL, body, cookies and other fields that change an answer. Module `table` compares the fields
+//! that `Vary` names.
 
 use foxy_http::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};
@@ -19,17 +20,18 @@ pub struct Destination {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestKey {
-    /// Digest of method, URL, body and key fields, without conditional fields.
+    /// The digest of method, URL, body and key fields. It excludes the conditional fields.
     pub key: u128,
-    /// Digest that includes the conditional fields. `None` if there are none.
+    /// The digest that includes the conditional fields. `None` if the request has no condition.
     pub conditional: Option<u128>,
     /// Whether the request has `Cache-Control: no-cache` or `max-age=0`.
     pub reload: bool,
 }
 
 impl Destination {
-    /// Returns `None` if the scheme is not `http` or `https`, or if no host is named. `scheme` is
-    /// used if the target names no scheme. CONNECT always means `https`.
+    /// Returns the destination of a request. `scheme` applies if the target names no scheme;
+    /// CONNECT always means `https`. Returns `None` if no host is named, or if the scheme is not
+    /// `http` or `https`.
     pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
         let scheme = match head.target.form() {
             TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
@@ -49,7 +51,8 @@ impl Destination {
         Self { scheme, host, port: address.port() }
     }
 
-    /// All names of an address. A loopback address is also named `localhost` (RFC 6761 §6.3).
+    /// Returns all names of an address. A loopback address also has the name `localhost` (RFC 6761
+    /// §6.3).
     pub fn names_of(address: SocketAddr) -> impl Iterator<Item = Self> {
         let own = Self::at(Scheme::Http, address);
         let local =

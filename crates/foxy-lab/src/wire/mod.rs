@@ -11,21 +11,22 @@ pub mod tls;
 use foxy_base::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Request field with the number of the request. The origin repeats the number in its answer, so an
-/// answer with another number came from a cache.
+/// The request field with the number of the request. The origin repeats the number in its answer.
+/// So an answer with another number came from a cache.
 pub const REQUEST_ID: &str = "X-Foxy-Request";
 
-/// Response field in which the origin names the object and its version: `KEY.VERSION`.
+/// The response field in which the origin names the object and its version as `KEY.VERSION`.
 pub const OBJECT_ID: &str = "X-Foxy-Object";
 
-/// Bits for a counter below the milliseconds. It has more values than requests start in a
-/// millisecond.
+/// The number of bits for a counter within one millisecond. The counter has more values than
+/// requests can start in a millisecond.
 const BITS: u32 = 20;
 
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Number of a run's first request. It is larger than the numbers of all earlier runs on this
-/// machine. A cache may store answers of earlier runs, so their numbers must not be used again.
+/// Returns the number of a run's first request. It is larger than the numbers of all earlier runs
+/// on this machine. A cache may have stored answers of earlier runs, so their numbers must not
+/// occur again.
 pub(crate) fn first_of_run() -> u64 {
     let now = clock::wall().0 << BITS;
     let next = |last: u64| now.max(last + (1 << BITS));

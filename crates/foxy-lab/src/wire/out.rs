@@ -1,5 +1,5 @@
-//! Where an answer is written to: a connection as text, or an HTTP/2 stream as frames. Also builds
-//! the lab's own short answers.
+//! The destination of an answer: a connection that receives text, or an HTTP/2 stream that receives
+//! frames. Also builds the lab's own short answers.
 
 use crate::wire::http2::Frames;
 use crate::wire::tls::inbound::Inbound;
@@ -8,7 +8,7 @@ use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
 
-/// A plain-text answer that the lab itself writes. It must not be cached.
+/// A plain-text answer that the lab itself writes. Caches must not store it.
 pub struct OwnAnswer {
     pub head: ResponseHead,
     pub text: String,
@@ -24,7 +24,7 @@ impl OwnAnswer {
         Self { head, text }
     }
 
-    /// The whole answer as HTTP/1 text.
+    /// Returns the whole answer as HTTP/1 text.
     pub fn to_bytes(&self) -> BytesMut {
         let mut output = BytesMut::new();
         encode::response_head(&self.head, &mut output);

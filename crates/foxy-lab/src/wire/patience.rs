@@ -1,5 +1,5 @@
-//! Time limits for reading a request, and how a connection was lost. The whole request must arrive
-//! in time, however often single bytes arrive.
+//! The time limits for reading a request, and the ways in which a connection is lost. The whole
+//! request must arrive within one limit, even if single bytes arrive often.
 
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
@@ -21,7 +21,8 @@ impl RequestTimeout {
     }
 
     /// Reads up to `room` bytes. Returns false at the end of the connection or after the time
-    /// limit. The time for a whole request runs if `begun` is set or `input` contains bytes.
+    /// limit. If `begun` is set or `input` contains bytes, the limit for a whole request applies.
+    /// Otherwise the idle limit applies.
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -48,7 +49,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// `error` is `None` for a normal close. `begun` says whether part of the answer had arrived.
+    /// Returns the kind of loss. `error` is `None` for a normal close. `begun` tells whether part
+    /// of the answer had arrived.
     pub fn of(error: Option<&io::Error>, begun: bool) -> Self {
         match error.map(io::Error::kind) {
             Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::Reset,

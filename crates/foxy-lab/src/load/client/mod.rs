@@ -1,5 +1,5 @@
-//! One client of a load, with one connection and one request at a time. Every byte of an answer is
-//! checked.
+//! A client of a load run. It has one connection and sends one request at a time. It checks every
+//! byte of each answer.
 
 mod http2;
 mod wire;
@@ -62,8 +62,8 @@ impl Client {
         self.connection.is_some()
     }
 
-    /// Whether the client's connection can reach the requested server. A tunnel leads to only one
-    /// server.
+    /// Whether the client's connection can reach the server of this request. A tunnel leads to only
+    /// one server.
     pub const fn leads_to(&self, request: &Request) -> bool {
         self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
     }
@@ -73,7 +73,7 @@ impl Client {
         self.uses = uses;
     }
 
-    /// Frees the buffers of an idle client.
+    /// Frees the input buffer of an idle client.
     pub fn rest(&mut self) {
         if let Some(Connection::Http1(Http1 { input, .. })) = &mut self.connection
             && input.is_empty()
@@ -120,9 +120,9 @@ impl Client {
             (self.connection, self.server) = (None, request.server);
         }
         match self.attempt(request, number, now).await {
-            // The proxy may close an idle connection at any time, so repeat the request on a new
-            // connection (RFC 9112 §9.3.1). The origin stores nothing, so even a POST may be sent
-            // again.
+            // The proxy may close an idle connection at any time, so the client repeats the request
+            // on a new connection (RFC 9112 §9.3.1). The origin stores nothing, so the client may
+            // repeat even a POST.
             Err(Broken { cause: Unanswered::Failed(cause), head: None })
                 if reused && cause.is_loss() =>
             {
@@ -220,7 +220,7 @@ impl Http1 {
 }
 
 /// Whether the workload makes the origin end this exchange early. If an answer began to arrive, the
-/// request that the origin answered decides.
+/// number of the request that the origin answered decides.
 fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);
@@ -235,7 +235,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// `breaks_off` is the number of body bytes after which the client ends the exchange.
+    /// Starts to read the answer to `request`. `breaks_off` is the number of body bytes after which
+    /// the client ends the exchange.
     pub const fn new(request: &Request, breaks_off: Option<u64>) -> Self {
         Self { content: request.content, answer: None, check: None, breaks_off }
     }

@@ -1,4 +1,4 @@
-//! Where the clients of a run connect, which protocol they use, and the text of their requests.
+//! The address, the protocol and the request text of the clients in a load run.
 
 use crate::load::options::{LoadOptions, Mode, Protocol};
 use crate::wire::REQUEST_ID;
@@ -33,8 +33,8 @@ enum By {
 }
 
 impl ClientTarget {
-    /// Server `n` uses the first server's port plus `n`. A reverse proxy has one name for all
-    /// servers.
+    /// Computes the authorities of all servers. Server `n` uses the first server's port plus `n`.
+    /// Behind a reverse proxy, all servers have the same name.
     pub fn new(options: &LoadOptions) -> Self {
         let (forward, first) = match &options.mode {
             Mode::Forward { origin } => (true, origin),

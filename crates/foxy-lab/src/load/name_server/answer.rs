@@ -1,5 +1,5 @@
-//! DNS answers (RFC 1035): the address of every name in the zone, negative answers (RFC 2308), and
-//! refusals for other zones.
+//! Builds DNS answers (RFC 1035): the address of every name in the zone, negative answers (RFC
+//! 2308), and refusals for other zones.
 
 use super::NameServerOptions;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
@@ -10,9 +10,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Largest UDP payload in bytes (RFC 9715).
+/// The largest UDP payload in bytes (RFC 9715).
 const PAYLOAD: u16 = 1232;
-/// Largest TTL in seconds (RFC 2181 §8).
+/// The largest TTL in seconds (RFC 2181 §8).
 const MOST_SECONDS: u64 = (1 << 31) - 1;
 
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Zone {
     lifetime: u32,
 }
 
-/// Error for a text that is not the name of a zone.
+/// The error for a text that is not a valid zone name. It contains the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneUnusable(String);
 
@@ -109,14 +109,15 @@ impl Zone {
         Kind::Address
     }
 
-    /// The SOA record, which lets resolvers cache a negative answer (RFC 2308 §5).
+    /// Returns the SOA record, which lets resolvers cache a negative answer (RFC 2308 §5).
     fn authority(&self) -> Record {
         let day = 86_400;
         let start = SOA::new(self.name.clone(), self.name.clone(), 1, day, day, day, self.lifetime);
         Record::from_rdata(self.name.clone(), self.lifetime, RData::SOA(start))
     }
 
-    /// The delay of a name. It depends only on the name, whatever the case of its letters.
+    /// Returns the delay of a name. The delay depends only on the name, without the case of its
+    /// letters.
     fn cost_of(&self, name: &Name) -> Duration {
         let hash = xxh3_64(name.to_lowercase().to_ascii().as_bytes());
         #[expect(

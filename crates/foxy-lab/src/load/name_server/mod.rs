@@ -1,5 +1,5 @@
-//! A name server for synthetic origins. All names of one zone have the same address, and each
-//! answer is delayed. UDP only, without recursion; not for public networks.
+//! A name server for synthetic origins. All names of its zone have the same address, and each
+//! answer is delayed. It supports only UDP and no recursion. It must not serve public networks.
 
 mod answer;
 #[cfg(test)]
@@ -19,31 +19,33 @@ use tokio::sync::oneshot;
 const MOST_WAITING: u64 = 10_000;
 const LONGEST: usize = 4096;
 
-/// Options of a name server.
+/// The options of a name server.
 #[derive(Clone, Debug)]
 pub struct NameServerOptions {
-    /// Address to listen on. Port 0 means any free port.
+    /// The address of the socket. Port 0 means any free port.
     pub listen: SocketAddr,
     /// The zone, such as `origin.test`.
     pub zone: String,
-    /// Address of every name in the zone.
+    /// The address of every name in the zone.
     pub address: IpAddr,
-    /// Mean delay of an answer. Each name has its own delay, between 0.5 and 1.5 times the mean.
+    /// The mean delay of an answer. Each name has its own delay, between 0.5 and 1.5 times the
+    /// mean.
     pub cost: Duration,
-    /// TTL of answers, rounded to whole seconds.
+    /// The TTL of answers, rounded to whole seconds.
     pub lifetime: Duration,
 }
 
-/// Number of questions by kind.
+/// The numbers of questions by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuestionCounts {
     /// Questions for the address of a name in the zone.
     pub addresses: u64,
-    /// Other questions about names in the zone. The answer has no records.
+    /// Other questions about names in the zone. Their answers contain no records.
     pub nothing: u64,
-    /// Refused questions: about other zones, or of an unusual form.
+    /// Refused questions: questions about other zones, or questions of an unusual form.
     pub refused: u64,
-    /// Questions without an answer: malformed packets, and questions beyond the limit.
+    /// Questions without an answer: malformed packets, and questions beyond the limit of waiting
+    /// answers.
     pub dropped: u64,
 }
 
@@ -65,7 +67,7 @@ pub struct NameServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why the name server did not start.
+/// The reason why the name server did not start.
 #[derive(Debug)]
 pub enum NameServerError {
     /// The zone name is invalid.
@@ -100,12 +102,12 @@ impl NameServer {
         Ok(Self { address, counts, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Address of the socket.
+    /// Returns the address of the socket.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn asked(&self) -> QuestionCounts {
         let QuestionCounters { addresses, nothing, refused, dropped, .. } = &*self.counts;
         QuestionCounts {
@@ -120,7 +122,7 @@ impl NameServer {
 impl Drop for NameServer {
     fn drop(&mut self) {
         drop(self.stop.take());
-        // A panicked thread has already printed its panic.
+        // A panicked thread has already printed its panic, so the result is not needed.
         let _said = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -129,8 +131,8 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<QuestionCounters>
     let Ok(socket) = tokio::net::UdpSocket::from_std(socket).map(Rc::new) else { return };
     let mut packet = vec![0; LONGEST];
     loop {
-        // The error is a late ICMP message about an earlier answer. Continue with the next
-        // question.
+        // The error is a late ICMP message about an earlier answer, so the server continues with
+        // the next question.
         let Ok((length, from)) = socket.recv_from(&mut packet).await else { continue };
         let full = counts.waiting.load(Relaxed) >= MOST_WAITING;
         let Some(reply) = zone.reply(&packet[..length]).filter(|_| !full) else {
@@ -142,7 +144,7 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<QuestionCounters>
         counts.waiting.fetch_add(1, Relaxed);
         tokio::task::spawn_local(async move {
             tokio::time::sleep(reply.after).await;
-            // The client may be gone. Then the answer is lost, which is harmless.
+            // The client may have left. A failed send loses only this answer.
             let _gone = socket.send_to(&reply.packet, from).await;
             counts.waiting.fetch_sub(1, Relaxed);
         });

@@ -1,4 +1,4 @@
-//! Tests of the name server's answers, as packets and over a socket.
+//! Tests of the name server's answers, both as packets and over a socket.
 
 use super::answer::{Kind, Zone};
 use super::{NameServer, NameServerOptions, QuestionCounts};
@@ -29,7 +29,7 @@ fn question(name: &str, kind: RecordType) -> Message {
     message
 }
 
-/// The zone's answer to a question: its kind, its delay and the message.
+/// Returns the zone's answer to a question: its kind, its delay and the message.
 fn answered(asked: &Message) -> (Kind, Duration, Message) {
     let reply = zone().reply(&asked.to_vec().expect("encoded")).expect("an answer");
     (reply.kind, reply.after, Message::from_vec(&reply.packet).expect("a message"))
@@ -123,7 +123,7 @@ fn packets_that_are_no_questions_are_dropped() {
     for length in 0..whole.len() {
         assert!(zone().reply(&whole[..length]).is_none(), "{length} bytes of {}", whole.len());
     }
-    // The compressed name points to itself. Such a name never ends.
+    // The compressed name points to itself, so the name never ends.
     let header = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     assert!(zone().reply(&[&header[..], &[0xC0, 12, 0, 1, 0, 1]].concat()).is_none());
 }

@@ -8,9 +8,9 @@ use foxy_workload::polymix::content::Document;
 use foxy_workload::{BodyStream, Object};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// 2026-01-01 in Unix seconds.
+/// The date 2026-01-01 in Unix seconds.
 const LAST_MODIFIED: u64 = 1_767_225_600;
-/// Default freshness lifetime in seconds: three days, as in the Wisconsin Proxy Benchmark.
+/// The default freshness lifetime in seconds: three days, as in the Wisconsin Proxy Benchmark.
 const MAX_AGE: u64 = 259_200;
 
 /// An answer of the origin.
@@ -20,30 +20,30 @@ pub struct Reply {
     pub head: ResponseHead,
     /// The part of the object's body to send. `None` if there is no body.
     pub body: Option<BodyPart>,
-    /// Time to wait before the answer is sent.
+    /// The time to wait before the answer is sent.
     pub delay: Duration,
     /// Whether to send the body in chunks instead of with a length.
     pub chunked: bool,
-    /// If set, the origin closes the connection after this many body bytes.
+    /// If set, the origin closes the connection after this number of body bytes.
     pub breaks_off: Option<u64>,
-    /// The object of a POST, PUT or DELETE. The answer depends on the request body.
+    /// The object of a POST, PUT or DELETE. If set, the answer depends on the request body.
     pub changes: Option<Object>,
-    /// Whether the connection is limited to a few such answers and has a short idle timeout.
+    /// Whether the connection gets a short idle timeout and carries only a few requests.
     pub short_lived: bool,
 }
 
 /// A part of an object's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyPart {
-    /// The whole body, from which the part is taken.
+    /// The whole body that contains this part.
     pub stream: BodyStream,
-    /// Position of the first byte.
+    /// The position of the first byte.
     pub offset: u64,
-    /// Length in bytes.
+    /// The length in bytes.
     pub length: u64,
 }
 
-/// Options in the URL query: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
+/// The options in a URL's query: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Knobs {
     max_age: u64,
@@ -97,8 +97,8 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     reply
 }
 
-/// Answers an unsafe request. The origin stores nothing, so nothing changes. The body depends on
-/// the request body, so no cache can have it already.
+/// Answers an unsafe request. The origin stores nothing, so the request changes nothing. The
+/// answer's body depends on the request body, so no cache can have it already.
 fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
     let mut head = ResponseHead::new(200);
     let headers = &mut head.headers;
@@ -187,8 +187,8 @@ const fn of_object(
     Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
-/// Offset and length of a single range `bytes=FIRST-[LAST]`. Returns `None` if `If-Range` names
-/// another tag.
+/// Returns the offset and the length of a single range `bytes=FIRST-[LAST]`. Returns `None` if the
+/// range is invalid or `If-Range` names another tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;

@@ -1,4 +1,4 @@
-//! Serves one connection of the verifying origin: reads requests and sends answers.
+//! Serves one connection of the verifying origin. Reads requests and sends answers.
 
 use super::{Health, OriginState};
 use crate::load::origin::answer::{self, BodyPart, Reply};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 const PIECE: usize = 64 << 10;
 const READ: usize = 4 << 10;
-/// Largest output buffer in bytes that an idle connection may retain.
+/// The largest output buffer, in bytes, that an idle connection may keep.
 const KEPT: usize = 16 << 10;
 
 struct Uses {
@@ -90,7 +90,8 @@ impl Uses {
     }
 }
 
-/// Reads bytes. Returns false at the end of the stream or after the idle timeout.
+/// Reads bytes. Returns false at the end of the stream. If `limited`, also returns false after the
+/// idle timeout.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
@@ -105,7 +106,8 @@ async fn read(
     }
 }
 
-/// Sends an answer. Returns false if the workload wants the connection closed in the middle.
+/// Sends an answer. Returns false if the workload requires that the connection closes before the
+/// end.
 async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     reply: &Reply,
@@ -141,7 +143,8 @@ async fn send(
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
-    // Count before sending the last piece, so a client with a complete answer finds it counted.
+    // The answer is counted before its last piece is sent. So a client with a complete answer finds
+    // it counted.
     shared.count(reply, sent);
     stream.write_all(output).await?;
     stream.flush().await?;

@@ -1,4 +1,5 @@
-//! The verifying origin: sockets, threads, health and counts. `answer` computes the answers.
+//! The verifying origin: its sockets, threads, health and counts. Module `answer` computes the
+//! answers.
 
 pub mod answer;
 mod connection;
@@ -22,10 +23,10 @@ use tokio_rustls::TlsAcceptor;
 const PAUSE: Duration = Duration::from_millis(10);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// Options of an origin.
+/// The options of an origin.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginOptions {
-    /// Address to listen on. Port 0 means any free port.
+    /// The address of the listener. Port 0 means any free port.
     pub listen: SocketAddr,
     /// Number of threads.
     pub threads: usize,
@@ -43,7 +44,7 @@ struct OriginState {
     stop: Notify,
 }
 
-/// A running origin. Dropping the value stops the origin.
+/// A running origin. Dropping this value stops the origin.
 #[derive(Debug)]
 pub struct Origin {
     servers: Vec<SocketAddr>,
@@ -58,12 +59,13 @@ impl Origin {
         Self::start_servers(options, 1)
     }
 
-    /// Serves on `servers` consecutive ports. A proxy sees each port as a separate server.
+    /// Binds `servers` consecutive ports and starts serving. A proxy sees each port as a separate
+    /// server.
     pub fn start_servers(options: OriginOptions, servers: u32) -> io::Result<Self> {
         Self::start_all(options, servers, None)
     }
 
-    /// Like [`Origin::start_servers`], but with TLS and a new certificate.
+    /// Starts servers like [`Origin::start_servers`], but with TLS and a new certificate.
     pub fn start_tls(options: OriginOptions, servers: u32) -> io::Result<Self> {
         Self::start_all(options, servers, Some(EphemeralAuthority::make(options.listen.ip())?))
     }
@@ -90,17 +92,17 @@ impl Origin {
         Ok(Self { servers, shared, threads, authority: tls.map(|tls| tls.authority().to_owned()) })
     }
 
-    /// Certificate of the signing authority in PEM. Returns `None` without TLS.
+    /// Returns the certificate of the signing authority in PEM. Returns `None` without TLS.
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
-    /// Address of the first server.
+    /// Returns the address of the first server.
     pub fn address(&self) -> SocketAddr {
         self.servers[0]
     }
 
-    /// Addresses of all servers.
+    /// Returns the addresses of all servers.
     pub fn servers(&self) -> &[SocketAddr] {
         &self.servers
     }
@@ -110,7 +112,7 @@ impl Origin {
         self.shared.health.set(health);
     }
 
-    /// The origin's health.
+    /// Returns the origin's health.
     pub fn health(&self) -> Health {
         self.shared.health.get()
     }
@@ -122,27 +124,28 @@ impl Origin {
         places: usize,
         place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
     ) {
-        // If the buckets are already set, a second caller reads the buckets of the first.
+        // If the buckets are already set, this call changes nothing.
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
-    /// The sent answers in each bucket. Empty if [`Origin::tally`] was not called.
+    /// Returns the sent answers in each bucket. The result is empty without a call of
+    /// [`Origin::tally`].
     pub fn tallied(&self) -> Vec<Sent> {
         self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
     }
 
-    /// Number of requests answered so far.
+    /// Returns the number of requests answered so far.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Number of failed accepts, mostly because no file descriptor is free. The origin pauses after
-    /// each.
+    /// Returns the number of failed accepts. Most failures have no free file descriptor as their
+    /// cause. The origin pauses after each failure.
     pub fn not_accepted(&self) -> u64 {
         self.shared.not_accepted.load(Ordering::Relaxed)
     }
 
-    /// Number of body bytes sent so far.
+    /// Returns the number of body bytes sent so far.
     pub fn body_bytes(&self) -> u64 {
         self.shared.body_bytes.load(Ordering::Relaxed)
     }
@@ -156,7 +159,7 @@ impl Drop for Origin {
                 self.shared.stop.notify_waiters();
                 std::thread::yield_now();
             }
-            // A panicked thread has already printed its panic.
+            // A panicked thread has already printed its panic, so the result is not needed.
             let _ = thread.join();
         }
     }
@@ -205,7 +208,7 @@ async fn greet(
     stream.set_nodelay(true)?;
     let Some(tls) = tls else { return serve(stream, shared).await };
     let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await??;
-    // The TLS future is large. Boxing it keeps the futures of connections without TLS small.
+    // The TLS future is large. Boxing it keeps the futures of plain connections small.
     Box::pin(serve(stream, shared)).await
 }
 
@@ -214,7 +217,7 @@ async fn greet(
 pub enum Health {
     /// Answers normally.
     Well,
-    /// Closes every connection, at once or after a request.
+    /// Closes every connection, either at once or after a request.
     Down,
     /// Delays each answer by this time.
     Slow(Duration),
@@ -222,7 +225,7 @@ pub enum Health {
 
 const DOWN: u64 = u64::MAX;
 
-/// The delay in nanoseconds, or [`DOWN`].
+/// The delay in nanoseconds, or the value [`DOWN`].
 #[derive(Debug, Default)]
 struct SharedHealth(AtomicU64);
 
@@ -245,7 +248,8 @@ impl SharedHealth {
     }
 }
 
-/// These ports are below the ephemeral ports, so no client connection uses them.
+/// Candidates for the first port. They are below the ephemeral ports, so no client connection uses
+/// them.
 const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
 /// Binds `servers` consecutive ports. With port 0, searches for a free range.
@@ -289,9 +293,9 @@ struct SentTally {
 /// The answers sent in one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Number of answers.
+    /// The number of answers.
     pub answers: u64,
-    /// Body bytes.
+    /// The number of body bytes.
     pub bytes: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Records when answers and failures occurred. Shows whether a proxy stopped answering during a
-//! run.
+//! Records the times of answers and failures. These times show whether a proxy stopped answering
+//! during a run.
 
 use super::{ErrorCause, LoadReport};
 use crate::load::options::Stop;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Latest times of requests, correct answers and failures, from the start of a run.
+/// The latest times of a request's start, a correct answer and a failure, from the start of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answering {
     begun: Duration,
@@ -16,7 +16,7 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// Counts a request by its intended start, its end, and whether the answer was correct.
+    /// Records a request: its intended start, its end, and whether the answer was correct.
     pub fn take(&mut self, begun: Duration, ended: Duration, right: bool) {
         self.begun = self.begun.max(begun);
         let last = if right { &mut self.right } else { &mut self.failed };
@@ -33,8 +33,9 @@ impl Answering {
         self.right
     }
 
-    /// Time of the last correct answer, if requests then failed for the rest of the run. The rest
-    /// must be half of the run and at least a second. `time` is the planned duration, if known.
+    /// Returns the time of the last correct answer, if all requests failed after it. The rest of
+    /// the run must be at least half of the run and at least a second. `time` is the planned
+    /// duration, if known.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);
@@ -43,13 +44,13 @@ impl Answering {
 }
 
 impl LoadReport {
-    /// Number of requests that were never sent.
+    /// Returns the number of requests that were never sent.
     pub const fn not_sent(&self) -> u64 {
         self.errors[ErrorCause::NotSent as usize]
     }
 
-    /// Most frequent cause of failure among sent requests. Returns `None` if no sent request
-    /// failed.
+    /// Returns the most frequent cause of failure among sent requests. If every failed request was
+    /// unsent, returns the cause of these.
     pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
         let mut sent = self.errors;
         sent[ErrorCause::NotSent as usize] = 0;
@@ -57,13 +58,14 @@ impl LoadReport {
         causes.max_by_key(|&cause| sent[cause as usize]).or_else(|| self.main_cause())
     }
 
-    /// Number of complete answers with wrong content.
+    /// Returns the number of complete answers with wrong content.
     pub fn wrong_answers(&self) -> u64 {
         let causes = [ErrorCause::BodyMismatch, ErrorCause::Length, ErrorCause::Foreign];
         causes.into_iter().map(|cause| self.errors[cause as usize]).sum()
     }
 
-    /// Time of the last correct answer, if the last half of the run had no correct answer.
+    /// Returns the time of the last correct answer, if all requests in the last half of the run
+    /// failed.
     pub fn silent_since(&self, stop: Stop) -> Option<Duration> {
         self.answering.silent_since(match stop {
             Stop::After(time) => Some(time),

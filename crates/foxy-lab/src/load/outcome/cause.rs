@@ -1,4 +1,4 @@
-//! Causes of failed requests.
+//! The causes of failed requests in a load run.
 
 use crate::named::named;
 use crate::wire::patience::Loss;
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use std::io;
 
 named! {
-    /// Why a request did not end with a complete and correct answer.
+    /// The reason why a request did not end with a complete and correct answer.
     pub enum ErrorCause {
         /// The proxy accepted no connection.
         Connect = "connect",
@@ -22,7 +22,7 @@ named! {
         Reset = "reset",
         /// The connection closed before the end of the answer.
         Incomplete = "incomplete",
-        /// Extra bytes arrived after the answer (RFC 9112 §9.2).
+        /// More bytes arrived after the answer (RFC 9112 §9.2).
         Surplus = "surplus",
         /// The answer is not HTTP.
         Protocol = "protocol",
@@ -34,11 +34,11 @@ named! {
         BodyMismatch = "body_mismatch",
         /// The answer is for another object, or does not come from the origin.
         Foreign = "foreign_reply",
-        /// A cached answer with an outdated version.
+        /// A cache sent an outdated version.
         Stale = "stale",
-        /// A cached answer to a request that forbids cached answers.
+        /// A cache answered a request that forbids cached answers.
         HitOnReload = "hit_on_reload",
-        /// A cached answer that must not be cached.
+        /// A cache sent an answer that must not be cached.
         HitOnUncachable = "hit_on_uncachable",
         /// The request was never sent, because too many requests were waiting.
         NotSent = "not_sent",
@@ -56,7 +56,7 @@ impl ErrorCause {
         matches!(self, Self::Closed | Self::Reset | Self::Incomplete)
     }
 
-    /// The cause that a failed connect shows.
+    /// Returns the cause for a failed connect.
     pub fn of_connect(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::ADDRNOTAVAIL) => Self::NoPort,

@@ -1,4 +1,5 @@
-//! What a load run counts: answers, hits, causes of errors, latencies. `records` makes run records.
+//! The counts of a load run: answers, hits, causes of errors, and latencies. Module `records`
+//! converts the counts into run records.
 
 mod answering;
 mod cause;
@@ -19,12 +20,12 @@ use std::time::Duration;
 pub struct Tally {
     /// Number of requests.
     pub requests: u64,
-    /// Body bytes of their answers.
+    /// The body bytes of the answers.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// What was counted since an earlier tally.
+    /// Returns the requests and bytes since an earlier tally.
     pub const fn since(self, before: Self) -> Self {
         Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
     }
@@ -40,62 +41,66 @@ impl Tally {
     }
 }
 
-/// How busy the load generator itself was.
+/// The work of the load generator itself.
 #[derive(Clone, Debug, Default)]
 pub struct Generator {
-    /// CPU time of the generator's threads.
+    /// The CPU time of the generator's threads.
     pub processor_time: Duration,
-    /// Largest share of the time that one thread used a CPU.
+    /// The largest share of time that any thread used a CPU.
     pub busiest: f64,
-    /// How late requests started because of the generator alone. Measured only in open loops.
+    /// The delays of request starts that the generator alone caused. Measured only in open loops.
     pub late: Latencies,
 }
 
-/// Counts of a load run.
+/// The counts of a load run.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
     /// Number of complete and correct answers.
     pub answers: u64,
-    /// Correct answers to plain GETs. Hit ratios refer to these.
+    /// Correct answers to plain GETs. The hit ratios refer to these answers.
     pub plain: Tally,
-    /// Plain GETs for cacheable objects that were requested before.
+    /// Plain GETs for cacheable objects that were requested before. A perfect cache would hit all
+    /// of them.
     pub offered: Tally,
-    /// Plain GETs whose answer has another request's number, so a cache answered.
+    /// The number of plain GETs that a cache answered. The answer then has another request's
+    /// number.
     pub hits: u64,
-    /// Body bytes of all answers.
+    /// The body bytes of all answers.
     pub bytes: u64,
-    /// Body bytes of hits.
+    /// The body bytes of hits.
     pub hit_bytes: u64,
-    /// Body bytes of cachable misses.
+    /// The body bytes of cacheable misses.
     pub fill_bytes: u64,
     /// Number of wrong body bytes.
     pub wrong_bytes: u64,
-    /// Exchanges that ended early because the workload wants that.
+    /// The number of exchanges that ended early because the workload requires it.
     pub broken_off: u64,
     /// Number of failed requests, in the order of [`ErrorCause::ALL`].
     pub errors: [u64; ErrorCause::ALL.len()],
-    /// Time from the intended start to the end of the answer.
+    /// The times from the intended start to the end of the answer.
     pub latencies: Latencies,
-    /// Time from the first start to the last end. If the run has a time limit, only the time until
-    /// the last correct answer counts.
+    /// The time from the first start to the last end. If the run has a time limit, the time to the
+    /// last correct answer.
     pub elapsed: Duration,
-    /// Time from the first start to the last start, if requests start at given times.
+    /// The time from the first start to the last start. `None` if requests have no given start
+    /// times.
     pub sending: Option<Duration>,
-    /// Answers without a request number, except 304 answers. If there are many, hits are unknown.
+    /// The number of answers without a request number, except 304 answers. If there are many, hits
+    /// are unknown.
     pub unnumbered: u64,
-    /// Requests and body bytes at the origin, if they are known.
+    /// The requests and body bytes that the origin counted, if they are known.
     pub origin: Option<Tally>,
-    /// When answers and failures occurred.
+    /// The times of the last answers and failures.
     pub answering: Answering,
-    /// Counts around the injected fault, if there is one.
+    /// The counts around the injected fault, if there is a fault.
     pub around_fault: Option<AroundFault>,
-    /// How busy the load generator was.
+    /// The work of the load generator itself.
     pub generator: Generator,
 }
 
 impl LoadReport {
-    /// Counts an answer. It ended `latency` after its intended start and `ended` after the start of
-    /// the run.
+    /// Counts an answer. The answer ended `latency` after its intended start and `ended` after the
+    /// start of the run.
     pub(crate) fn take(
         &mut self,
         request: &Request,
@@ -118,7 +123,7 @@ impl LoadReport {
             }
         };
         self.answers += 1;
-        // A cache may send its own 304 without the other fields (RFC 9110 §15.4.5).
+        // A cache may make its own 304 without the origin's fields (RFC 9110 §15.4.5).
         self.unnumbered += u64::from(answer.reply_to.is_none() && answer.status != 304);
         self.bytes += answer.length;
         self.latencies.add(latency);
@@ -146,12 +151,12 @@ impl LoadReport {
         self.errors[cause as usize] += 1;
     }
 
-    /// Number of all failed requests.
+    /// Returns the number of all failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }
 
-    /// Most frequent cause of failure.
+    /// Returns the most frequent cause of failure.
     pub fn main_cause(&self) -> Option<ErrorCause> {
         let failed = ErrorCause::ALL.into_iter().filter(|&cause| self.errors[cause as usize] > 0);
         failed.max_by_key(|&cause| self.errors[cause as usize])
@@ -191,19 +196,21 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Answers per second. If requests start at given times, the time of all starts counts.
+    /// Returns the number of answers per second. If requests have given start times, only the time
+    /// in which requests start counts.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// Started requests per second.
+    /// Returns the number of started requests per second.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn begun_rate(&self) -> f64 {
         self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// Time from the first start to the last, plus the mean gap between two starts.
+    /// Returns the time from the first start to the last start, plus the mean gap between two
+    /// starts. Without given start times, returns the elapsed time.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
         let begun = self.begun();
@@ -213,7 +220,8 @@ impl LoadReport {
         }
     }
 
-    /// Returns a reason if the load generator, and not the proxy, limited the run.
+    /// Returns a text if the load generator, and not the proxy, limited the run. The text gives the
+    /// reason.
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;
@@ -244,10 +252,10 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Why there is no complete answer.
+/// The reason why there is no complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
-    /// The exchange ended early because the workload wants that.
+    /// The exchange ended early because the workload requires it.
     BrokenOff,
     /// The request failed.
     Failed(ErrorCause),
@@ -256,15 +264,15 @@ pub enum Unanswered {
 /// A complete answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answered {
-    /// Status code.
+    /// The status code.
     pub status: u16,
-    /// Length of the body.
+    /// The length of the body in bytes.
     pub length: u64,
-    /// Number of wrong body bytes.
+    /// The number of wrong body bytes.
     pub wrong_bytes: u64,
-    /// Number of the request that the origin answered.
+    /// The number of the request that the origin answered.
     pub reply_to: Option<u64>,
-    /// Key and version of the object, as the origin names them.
+    /// The key and the version of the object, as the origin names them.
     pub object: Option<(u64, u64)>,
 }
 

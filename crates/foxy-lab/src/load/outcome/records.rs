@@ -1,15 +1,16 @@
-//! Turns the report of a load run into run records.
+//! Converts the report of a load run into run records.
 
 use super::{ErrorCause, LoadReport, Tally, share};
 use crate::load::fault::AroundFault;
 use foxy_report::{Measurable, Measure, Record};
 use std::time::Duration;
 
-/// Names of the hit ratios that clients measure. The records lack them if hits are unknown.
+/// The names of the hit ratios that clients measure. The records lack these ratios if hits are
+/// unknown.
 pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
 
 impl LoadReport {
-    /// Names of all measures that the records can contain.
+    /// Returns the names of all measures that the records can contain.
     pub fn measurable(subject: &str) -> Measurable {
         let plain = [
             "requests_per_second",
@@ -39,7 +40,7 @@ impl LoadReport {
             .choosing("of", ["mean", "p50", "p90", "p99", "p999"])
     }
 
-    /// The report as run records. `processor_time` is the CPU time of the proxy, if known.
+    /// Returns the report as run records. `processor_time` is the CPU time of the proxy, if known.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
@@ -90,7 +91,8 @@ impl LoadReport {
         records
     }
 
-    /// Hit ratio of plain GETs. Returns 0 without answers and `None` if hits are unknown.
+    /// Returns the hit ratio of plain GETs. Returns 0 without answers, and `None` if hits are
+    /// unknown.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
     }
@@ -100,18 +102,19 @@ impl LoadReport {
         self.unnumbered <= self.answers / 2
     }
 
-    /// Number of all requests: answered, ended early on purpose, or failed.
+    /// Returns the number of all requests: answered, ended early on purpose, or failed.
     pub fn asked(&self) -> u64 {
         self.answers + self.broken_off + self.failed()
     }
 
-    /// Number of requests that were sent or whose sending was tried.
+    /// Returns the number of requests that were sent or that the client tried to send.
     pub fn begun(&self) -> u64 {
         self.asked() - self.not_sent()
     }
 
-    /// Requests at the origin, and the hit ratios as clients and origin see them. Unknown if
-    /// requests failed, because nobody knows which of them reached the origin.
+    /// Returns the origin's counts, and the hit ratios computed from clients and origin. If a
+    /// request failed, the hit ratios are left out, because the request may have reached the
+    /// origin.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
         let mut values = vec![

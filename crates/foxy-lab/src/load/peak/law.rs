@@ -1,15 +1,15 @@
-//! The control law of the peak finder (R75). Computes the next load from the mean response time.
+//! The control law of the peak finder (R75). It computes the next load from the mean response time.
 
 use std::time::Duration;
 
-/// Relative change of the load from one window to the next.
+/// The relative change of the load from one window to the next.
 pub const STEP: f64 = 0.05;
-/// Mean response time of PolyMix-4 without load. Only misses have the think time of 2.5 s.
+/// The mean response time of PolyMix-4 without load. Only misses have the think time of 2.5 s.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
-/// The range of Appendix D: 1.50 to 1.75 s. It starts at 1.06 times the mean without load.
+/// The range of Appendix D: 1.50 to 1.75 s. The lower end is 1.06 times the mean without load.
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 
-/// Range of response times in which the load does not change.
+/// The range of response times in which the load does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
     /// With a shorter response time, the load increases.
@@ -19,12 +19,12 @@ pub struct Law {
 }
 
 impl Law {
-    /// The range of Appendix D, divided by the same factor as the think time (R79).
+    /// Returns the range of Appendix D, divided by the same factor as the think time (R79).
     pub fn scaled(delay_scale: u32) -> Self {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
-    /// The next load, if the current load gave this mean response time.
+    /// Returns the next load. `mean` is the mean response time at the current load.
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
             Some(mean) if mean < self.low => load * (1.0 + STEP),
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(law.next(100.0, None), 100.0);
     }
 
-    /// A queue with one server and exponential service times (M/M/1), plus a fixed delay. Runs in
+    /// A queue with one server and exponential service times (M/M/1), plus a fixed delay, in
     /// virtual time.
     struct Queue {
         random: Random,
@@ -57,7 +57,8 @@ mod tests {
     }
 
     impl Queue {
-        /// Mean response time of the requests that arrive within a minute at this `load`.
+        /// Returns the mean response time of the requests that arrive within a minute at this
+        /// `load`.
         fn minute(&mut self, load: f64, delay: f64) -> Option<Duration> {
             let end = self.now + 60.0;
             let (mut count, mut sum) = (0.0, 0.0);
@@ -75,9 +76,9 @@ mod tests {
         }
     }
 
-    /// The mean time in an M/M/1 queue is 1 / (service rate - load). This formula, the delay of
-    /// 1.41 s and the range give the loads that must be found. The test uses the mean of many
-    /// windows, because single minutes vary widely near full load.
+    /// The mean time in an M/M/1 queue is 1 / (service rate - load). With the delay of 1.41 s and
+    /// the range, this formula gives the expected loads. The test uses the mean of many windows,
+    /// because single minutes vary widely near full load.
     #[test]
     fn on_a_queue_of_known_capacity_it_finds_the_load_within_5_percent() {
         let law = Law::scaled(1);

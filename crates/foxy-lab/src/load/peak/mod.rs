@@ -1,5 +1,5 @@
-//! The peak finder (seed 000, Appendix D; R75-R80). Searches for the load at which the response
-//! time stays in a range while the cache is filled twice. `robots` sends the load.
+//! The peak finder (seed 000, Appendix D; R75-R80). It searches for the load at which the response
+//! time stays in a range while the cache is filled twice. Module `robots` sends the load.
 
 pub mod law;
 
@@ -9,43 +9,43 @@ use foxy_report::statistics::mean;
 use law::Law;
 use std::time::Duration;
 
-/// The test ends when the cache was filled this many times (R76).
+/// The number of cache fills at which the test ends (R76).
 pub const END: f64 = 2.0;
-/// Windows count for the summary after the cache was filled this many times (R77).
+/// The number of cache fills after which windows count for the summary (R77).
 pub const SUMMARY_FROM: f64 = 1.5;
 
-/// The search ends after this many windows without an answer.
+/// The number of windows without an answer after which the search ends.
 const SILENT: usize = 3;
 
-/// Options of a search.
+/// The options of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     /// The control law that chooses the next load.
     pub law: Law,
-    /// Length of a window.
+    /// The length of a window.
     pub window: Duration,
-    /// Cache size in bytes.
+    /// The cache size in bytes.
     pub cache_size: u64,
-    /// Load of the first window, in requests per second.
+    /// The load of the first window, in requests per second.
     pub first_load: f64,
-    /// Largest load of all robots together, in requests per second.
+    /// The largest load of all robots together, in requests per second.
     pub most_load: f64,
 }
 
-/// A finished window.
+/// The measurements of a finished window. A window is a span of time with a constant load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// End of the window, measured from the start of the run.
+    /// The end of the window, measured from the start of the run.
     pub end: Duration,
-    /// Load that was requested, in requests per second.
+    /// The load that the window requested, in requests per second.
     pub load: f64,
-    /// Answers per second.
+    /// The number of answers per second.
     pub answers: f64,
-    /// Mean response time. `None` if there were no answers.
+    /// The mean response time. `None` without answers.
     pub response: Option<Duration>,
-    /// Hit ratio of plain GETs.
+    /// The hit ratio of plain GETs.
     pub hit_ratio: f64,
-    /// Bytes filled by the end of the window, in cache sizes.
+    /// The bytes filled by the end of the window, divided by the cache size.
     pub fill: f64,
 }
 
@@ -58,19 +58,19 @@ pub struct Finder {
     windows: Vec<Window>,
 }
 
-/// Result of a search: means over the windows from 1.5 to 2 cache fills.
+/// The result of a search: means over the windows from 1.5 to 2 cache fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Number of windows.
+    /// The number of windows.
     pub windows: usize,
-    /// Answers per second.
+    /// The number of answers per second.
     pub answers: f64,
-    /// Mean response time, in seconds.
+    /// The mean response time, in seconds.
     pub response: f64,
-    /// Hit ratio.
+    /// The hit ratio.
     pub hit_ratio: f64,
-    /// Share of windows whose response time is in the law's range, with 5 % tolerance. If the share
-    /// is zero, no peak was found.
+    /// The share of windows whose response time is in the law's range, with 5 % tolerance. If the
+    /// share is zero, no peak was found.
     pub settled: f64,
 }
 
@@ -90,12 +90,12 @@ impl Finder {
         Self { load: search.first_load, search, before, windows: Vec::new() }
     }
 
-    /// Load of the current window, in requests per second.
+    /// Returns the load of the current window, in requests per second.
     pub const fn load(&self) -> f64 {
         self.load
     }
 
-    /// The windows that have ended.
+    /// Returns the windows that have ended.
     pub fn windows(&self) -> &[Window] {
         &self.windows
     }
@@ -137,7 +137,7 @@ impl Finder {
         self.load = self.search.law.next(self.load, response).min(self.search.most_load);
     }
 
-    /// The result. Returns `None` until the cache was filled 1.5 times.
+    /// Returns the result. Returns `None` until the cache was filled 1.5 times.
     pub fn summary(&self) -> Option<Summary> {
         let late: Vec<&Window> =
             self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
@@ -163,14 +163,14 @@ impl Finder {
     }
 }
 
-/// The search as a plan for robots. Ends after two fills, after windows without answers, at the
-/// time limit, or when `watch` stops it.
+/// Runs the search as a plan for robots. The run ends after two cache fills, after windows without
+/// answers, at the time limit, or when `watch` stops it.
 pub struct PeakPlan<'a> {
     /// The state of the search.
     pub finder: Finder,
-    /// Time limit of the run.
+    /// The time limit of the run.
     pub limit: Duration,
-    /// Called after each window. Returning false stops the run.
+    /// A function that the plan calls after each window. If it returns false, the run stops.
     pub watch: &'a mut dyn FnMut(&Window) -> bool,
 }
 

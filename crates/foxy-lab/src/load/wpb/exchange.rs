@@ -1,4 +1,5 @@
-//! One request of the benchmark: HTTP/1.0 on a new connection. Every byte of the answer is checked.
+//! Sends one request of the Wisconsin Proxy Benchmark, with HTTP/1.0 on a new connection. Checks
+//! every byte of the answer.
 
 use super::{Cause, Route, WpbRun};
 use crate::wire::REQUEST_ID;
@@ -14,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 const READ: usize = 64 << 10;
 const SLOW_TICK: Duration = Duration::from_millis(100);
-/// Requested receive buffer of slow clients, in bytes. The system may grant more.
+/// The requested receive buffer of slow clients, in bytes. The system may grant a larger buffer.
 const SLOW_BUFFER: u32 = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +94,8 @@ async fn connect(run: &WpbRun) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads as many bytes as a client may read in one tick at `rate` bytes per second.
+/// Reads as many bytes as a client may read in one tick. The client's limit is `rate` bytes per
+/// second.
 async fn read_slowly(stream: &mut TcpStream, input: &mut BytesMut, rate: u64) -> io::Result<usize> {
     let ticks = 1000 / SLOW_TICK.as_millis() as u64;
     let most = usize::try_from((rate / ticks).max(1)).unwrap_or(READ).min(READ);
@@ -133,8 +135,8 @@ impl ReceivedAnswer {
         }
     }
 
-    /// Reads the next events. Returns the number of the answered request when the answer is
-    /// complete and correct.
+    /// Processes the next events. When the answer is complete and correct, returns the number of
+    /// the request that the origin answered.
     fn advance(&mut self, input: &mut BytesMut) -> Result<Option<u64>, Cause> {
         loop {
             match self.decoder.next(input).map_err(|_| Cause::Protocol)? {
@@ -167,7 +169,8 @@ impl ReceivedAnswer {
         }
         let reply_to = self.reply_to.ok_or(Cause::ForeignReply)?;
         if self.length != self.size {
-            // The connection close ended this answer, so a short answer was cut off.
+            // The end of the connection ended this answer. So the answer is truncated and not just
+            // of the wrong length.
             return Err(if self.ended { Cause::Incomplete } else { Cause::Length });
         }
         if self.check.wrong_bytes() > 0 { Err(Cause::BodyMismatch) } else { Ok(reply_to) }

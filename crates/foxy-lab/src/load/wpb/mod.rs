@@ -1,6 +1,7 @@
-//! The Wisconsin Proxy Benchmark 1.0 over the network (seed 003; R91, R98, R99, R103). Each client
-//! sends one request after another, each on a new connection. A point has three parts: a control
-//! run without a cache and two phases. `foxy_workload::wpb` chooses the requests.
+//! Runs the Wisconsin Proxy Benchmark 1.0 over the network (seed 003; R91, R98, R99, R103). Each
+//! client sends one request after another, each on a new connection. A point is a test with a fixed
+//! number of clients. It has three parts: a control run without a cache, and two phases.
+//! `foxy_workload::wpb` chooses the requests.
 
 mod exchange;
 mod report;
@@ -21,12 +22,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// Default delay of each answer from the benchmark's servers.
+/// The default delay of each answer from the benchmark's servers.
 pub const LATENCY: Duration = Duration::from_secs(3);
-/// Number of client processes for each server process.
+/// The number of client processes for each server process.
 pub const CLIENTS_PER_SERVER: u32 = 4;
 
-/// Scale of a run with this delay.
+/// Returns the ratio of this delay to the default delay.
 pub fn scale(latency: Duration) -> f64 {
     latency.as_secs_f64() / LATENCY.as_secs_f64()
 }
@@ -36,42 +37,45 @@ pub fn scale(latency: Duration) -> f64 {
 pub enum Route {
     /// Absolute form, to a forward proxy.
     Forward {
-        /// Addresses of the servers by number.
+        /// The addresses of the servers, by number.
         servers: Vec<SocketAddr>,
     },
     /// Origin form, to a reverse proxy with one server.
     Reverse {
-        /// Value of the Host field.
+        /// The value of the Host field.
         host: String,
     },
 }
 
-/// One point of the benchmark: a number of clients, in three parts.
+/// The options of one point of the benchmark: a test with a fixed number of clients, in three
+/// parts.
 #[derive(Clone, Debug)]
 pub struct WpbRun {
-    /// Address of the proxy.
+    /// The address of the proxy.
     pub target: SocketAddr,
-    /// Form of requests, and the servers.
+    /// The form of requests, and the servers.
     pub route: Route,
-    /// Number of clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Parameters of the workload.
+    /// The parameters of the workload.
     pub knobs: Wpb,
-    /// Delay of each answer.
+    /// The delay of each answer.
     pub latency: Duration,
-    /// How many bytes per second a client reads. `None` means as many as possible.
+    /// The number of bytes per second that a client reads. With `None`, a client reads without a
+    /// limit.
     pub slow: Option<u64>,
-    /// Time limit of an answer. The reading time of slow clients is added.
+    /// The time limit of an answer. The reading time of slow clients is added to the limit.
     pub time_limit: Duration,
     /// Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. `progress` receives the number of started requests, and `ended` each
-/// finished part. Failed requests are counted and are no errors.
+/// Runs a point to its end. `progress` receives the number of started requests, and `ended`
+/// receives each finished part. Failed requests are counted and cause no error.
 ///
-/// The control repeats phase 1 with URLs whose answers say `no-store`. So the proxy works without
-/// its cache. (`Cache-Control: no-cache` in requests would still let the proxy store answers.)
+/// The control part repeats phase 1 with URLs whose answers have the directive `no-store`. So the
+/// proxy works without its cache. (`Cache-Control: no-cache` in requests would still let the proxy
+/// store answers.)
 pub fn run(
     run: &WpbRun,
     progress: &mut dyn FnMut(u64),
@@ -101,8 +105,8 @@ pub fn run(
     })
 }
 
-/// Sends one uncacheable request to check whether the proxy answers. The inner error is an error of
-/// the request, the outer error one of the runtime.
+/// Sends one uncacheable request to check whether the proxy answers. The inner error is a failure
+/// of the request. The outer error is a failure of the runtime.
 pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
@@ -111,7 +115,8 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     Ok(runtime.block_on(exchange::ask(&run, &request, wire::first_of_run(), false)).map(|_| ()))
 }
 
-/// Runs one part with all clients and returns the clients. Requests are numbered from `first`.
+/// Runs one part with all clients and returns the clients. The first request has the number
+/// `first`.
 async fn together(
     run: &WpbRun,
     part: Part,

@@ -1,4 +1,5 @@
-//! What a point of the benchmark counts: its parts, causes of failure, and run records.
+//! The counts of a point of the Wisconsin Proxy Benchmark: its parts, the causes of failures, and
+//! run records.
 
 use super::exchange::WpbAnswered;
 use crate::named::named;
@@ -19,26 +20,26 @@ named! {
     }
 }
 
-/// Counts of one part.
+/// The counts of one part.
 #[derive(Clone, Debug, Default)]
 pub struct PartReport {
-    /// Number of complete and correct answers.
+    /// The number of complete and correct answers.
     pub answers: u64,
-    /// Body bytes of the correct answers.
+    /// The body bytes of the correct answers.
     pub bytes: u64,
-    /// Answers to repeated requests.
+    /// The number of answers to repeated requests.
     pub repeats: u64,
-    /// Answers from a cache.
+    /// The number of answers from a cache.
     pub hits: u64,
-    /// Body bytes of hits.
+    /// The body bytes of hits.
     pub hit_bytes: u64,
-    /// Number of failed requests, in the order of [`Cause::ALL`].
+    /// The number of failed requests, in the order of [`Cause::ALL`].
     pub errors: [u64; Cause::ALL.len()],
-    /// Time from the start of connecting to the end of the answer.
+    /// The times from the start of connecting to the end of the answer.
     pub latencies: Latencies,
-    /// Time from the first start to the last end.
+    /// The time from the first start to the last end.
     pub elapsed: Duration,
-    /// CPU time of the clients' thread.
+    /// The CPU time of the clients' thread.
     pub generator: Duration,
 }
 
@@ -62,42 +63,43 @@ impl PartReport {
         }
     }
 
-    /// Number of all failed requests.
+    /// Returns the number of all failed requests.
     pub fn failed(&self) -> u64 {
         self.errors.iter().sum()
     }
 
-    /// Causes with at least one failed request.
+    /// Returns the causes with at least one failed request, and their counts.
     pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> + use<> {
         Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
     }
 
-    /// Share of the time that the clients' thread used a CPU. Near 1, the generator was the limit.
+    /// Returns the share of the time that the clients' thread used a CPU. Near 1, the generator
+    /// limited the run.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Mean latency in milliseconds. Returns `None` without answers.
+    /// Returns the mean latency in milliseconds. Returns `None` without answers.
     pub fn mean(&self) -> Option<f64> {
         (self.answers > 0).then(|| self.latencies.mean() / 1000.0)
     }
 }
 
-/// Counts of a point.
+/// The counts of a point.
 #[derive(Clone, Debug)]
 pub struct PointReport {
-    /// Number of clients.
+    /// The number of clients.
     pub clients: u32,
-    /// Number of servers.
+    /// The number of servers.
     pub servers: u32,
-    /// Counts of the parts, in the order of [`Part::ALL`].
+    /// The counts of the parts, in the order of [`Part::ALL`].
     pub parts: [PartReport; 3],
-    /// Whether the point ran to its end. Otherwise, sums over both phases have no meaning.
+    /// Whether the point ran to its end. If false, sums over both phases have no meaning.
     pub whole: bool,
 }
 
 impl PointReport {
-    /// Counts of a part.
+    /// Returns the counts of a part.
     pub const fn part(&self, part: Part) -> &PartReport {
         &self.parts[part as usize]
     }
@@ -110,17 +112,17 @@ impl PointReport {
         self.phases().into_iter().map(count).sum()
     }
 
-    /// Hit ratio over both phases. Returns `None` unless both are complete.
+    /// Returns the hit ratio over both phases. Returns `None` unless both phases are complete.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hits, |part| part.answers)
     }
 
-    /// Byte hit ratio over both phases. Returns `None` unless both are complete.
+    /// Returns the byte hit ratio over both phases. Returns `None` unless both phases are complete.
     pub fn byte_hit_ratio(&self) -> Option<f64> {
         self.of_both(|part| part.hit_bytes, |part| part.bytes)
     }
 
-    /// Largest possible hit ratio: the share of repeats in both phases.
+    /// Returns the largest possible hit ratio: the share of repeated requests in both phases.
     pub fn offered(&self) -> Option<f64> {
         self.of_both(|part| part.repeats, |part| part.answers)
     }
@@ -138,7 +140,8 @@ impl PointReport {
         self.whole && self.phases().iter().all(|part| part.answers > 0)
     }
 
-    /// Mean latency over both phases in milliseconds. Returns `None` unless both are complete.
+    /// Returns the mean latency over both phases in milliseconds. Returns `None` unless both phases
+    /// are complete.
     pub fn mean(&self) -> Option<f64> {
         if !self.has_both() {
             return None;
@@ -150,19 +153,19 @@ impl PointReport {
         (both.count() > 0).then(|| both.mean() / 1000.0)
     }
 
-    /// Body bytes of misses in both phases.
+    /// Returns the body bytes of misses in both phases.
     pub fn fetched(&self) -> u64 {
         self.sum(|part| part.bytes - part.hit_bytes)
     }
 
-    /// The first part without a correct answer.
+    /// Returns the first part without a correct answer.
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }
 }
 
 named! {
-    /// Why a request failed.
+    /// The reason why a request failed.
     pub enum Cause {
         /// The connection was refused, or was reset before the first byte.
         Refused = "refused",
@@ -184,7 +187,7 @@ named! {
         BodyMismatch = "body_mismatch",
         /// The answer does not come from a server of the benchmark.
         ForeignReply = "foreign_reply",
-        /// A cached answer in the control part, in which answers must not be stored.
+        /// A cache answered in the control part, in which a cache must not store answers.
         HitOnNoStore = "hit_on_no_store",
     }
 }
@@ -198,8 +201,8 @@ impl Cause {
         }
     }
 
-    /// The cause of a lost connection. `error` is `None` for a normal close. `begun` says whether
-    /// part of the answer had arrived.
+    /// Returns the cause for a lost connection. `error` is `None` for a normal close. `begun` tells
+    /// whether part of the answer had arrived.
     pub(super) fn of_end(error: Option<&io::Error>, begun: bool) -> Self {
         match error {
             _ if begun => Self::Incomplete,
@@ -210,8 +213,8 @@ impl Cause {
 }
 
 impl PointReport {
-    /// Measures of both phases for the workload `wpb-CLIENTS`, and of each part for
-    /// `wpb-CLIENTS-PART`.
+    /// Returns run records. The measures of both phases have the workload `wpb-CLIENTS`. The
+    /// measures of a part have the workload `wpb-CLIENTS-PART`.
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);
         let measure = |workload: &str, name: &str, value, unit: &str| {
@@ -254,7 +257,7 @@ impl PointReport {
     }
 }
 
-/// Names of all measures of a point.
+/// Returns the names of all measures of a point.
 pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
     let whole =
         ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];

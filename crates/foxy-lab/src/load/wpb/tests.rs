@@ -1,4 +1,4 @@
-//! Tests of the benchmark with servers and small proxies in this process.
+//! Tests of the Wisconsin Proxy Benchmark with servers and small proxies in this process.
 
 use super::*;
 use crate::{Origin, OriginOptions};
@@ -14,8 +14,8 @@ fn origin() -> Origin {
     Origin::start(OriginOptions { listen, threads: 1 }).expect("started")
 }
 
-/// Four clients with ten requests per phase and a delay of 5 ms. They send requests directly to the
-/// address, as to a reverse proxy.
+/// Returns the options of a small run: four clients, ten requests per phase, and a delay of 5 ms.
+/// The clients send requests directly to `target`, as to a reverse proxy.
 fn small(target: SocketAddr) -> WpbRun {
     WpbRun {
         target,
@@ -33,7 +33,7 @@ fn request(client: &mut TcpStream) -> String {
     read_head(client).expect("a request")
 }
 
-/// The complete answer of an origin to a request.
+/// Returns the complete answer of an origin to a request.
 fn fetched(origin: SocketAddr, request: &str) -> Vec<u8> {
     exchange(TcpStream::connect(origin).expect("connected"), request)
 }
@@ -119,7 +119,8 @@ fn drop_after_request(mut client: TcpStream) {
     request(&mut client);
 }
 
-/// Forwards an answer after `change` has changed the body.
+/// Forwards a request to `server`. Changes the body of the answer with `change` before it returns
+/// the answer.
 fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec<u8>)) {
     let text = request(&mut client);
     let answer = fetched(server, &text);

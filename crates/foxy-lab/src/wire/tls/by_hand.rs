@@ -1,4 +1,4 @@
-//! TLS helpers for tests: authorities, origins, and a client on a socket.
+//! TLS helpers for tests: certificate authorities, origins, and a client on a socket.
 
 use super::outbound::{self, Channel};
 use super::{Certificates, EphemeralAuthority, Trust};
@@ -13,10 +13,10 @@ use std::sync::Arc;
 /// A client's TLS connection.
 pub type Secure = StreamOwned<ClientConnection, TcpStream>;
 
-/// Host names in the certificates of these tests.
+/// The host names in the certificates of these tests.
 const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// Certificates for a TLS server, and the trust that its clients need.
+/// Creates certificates for a TLS server, and the trust that its clients need.
 pub fn authority() -> (Certificates, Trust) {
     let made = EphemeralAuthority::of(&HOSTS).expect("made");
     let server = made.server();
@@ -25,7 +25,7 @@ pub fn authority() -> (Certificates, Trust) {
     (certificates, trusting(&[made.authority()]))
 }
 
-/// Trust in these authorities.
+/// Creates a trust in these authorities.
 pub fn trusting(authorities: &[&str]) -> Trust {
     let mut trust = Trust::default();
     for authority in authorities {
@@ -34,8 +34,8 @@ pub fn trusting(authorities: &[&str]) -> Trust {
     trust
 }
 
-/// The verifying origin with TLS on all addresses of this machine, and the trust that its clients
-/// need. The certificate covers only some of these addresses.
+/// Starts the verifying origin with TLS on all addresses of this machine. Returns it and the trust
+/// that its clients need. The certificate covers only some of these addresses.
 pub fn origin() -> (Origin, Trust) {
     let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let origin = Origin::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");
@@ -43,8 +43,8 @@ pub fn origin() -> (Origin, Trust) {
     (origin, trust)
 }
 
-/// A TLS connection to `to`, through a tunnel if `tunnel` names an authority. The handshake has not
-/// started yet.
+/// Opens a TLS connection to `to`, through a tunnel if `tunnel` names an authority. The handshake
+/// starts only with the first read or write.
 pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -> Secure {
     let mut stream = TcpStream::connect(to).expect("connected");
     if let Some(authority) = tunnel {
@@ -60,7 +60,7 @@ pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -
     StreamOwned::new(ClientConnection::new(trust.client(false), name).expect("a client"), stream)
 }
 
-/// The answer that was received over HTTP/2.
+/// An answer that the test received over HTTP/2.
 #[derive(Debug, Default)]
 pub struct Got {
     pub status: u16,
@@ -71,7 +71,7 @@ pub struct Got {
 }
 
 /// Sends a request over HTTP/2 on a new connection. With `tls`, uses TLS with this trust, and a
-/// tunnel if an authority is named.
+/// tunnel if `tls` names an authority.
 pub fn http2(
     to: SocketAddr,
     tls: Option<(Option<&str>, &Trust)>,
@@ -124,7 +124,7 @@ async fn exchange(stream: Channel, request: http::Request<&'static str>) -> Got 
     got
 }
 
-/// A GET request for this URL.
+/// Builds a GET request for this URL.
 pub fn get(url: &str) -> http::Request<&'static str> {
     http::Request::get(url).body("").expect("a request")
 }

@@ -1,5 +1,5 @@
-//! The start of a client's connection: a plain request, TLS, or a tunnel with TLS inside.
-//! Afterwards, the Collector or the Multiplier serves the requests.
+//! Handles the start of a client's connection: a plain request, TLS, or a tunnel with TLS inside.
+//! Then the Collector or the Multiplier serves the requests.
 
 use super::inbound::{self, Certificates, HandshakeFailure, Inbound, Opening, Rewound, TlsTarget};
 use crate::wire::http2::{self, Frames};
@@ -61,11 +61,11 @@ pub fn tunnel(
     certificates.of(&to.host).map(|_| to).ok_or(TunnelRefusal::NotVouched)
 }
 
-/// Serves the requests of a connection. Implemented by the Collector and by the Multiplier.
+/// Serves the requests of a connection. The Collector and the Multiplier implement this trait.
 pub trait ConnectionService: Clone + 'static {
     fn certificates(&self) -> Option<&Certificates>;
 
-    /// Time limit for the first bytes and for a TLS handshake.
+    /// Returns the time limit for the first bytes and for a TLS handshake.
     fn limit(&self) -> Duration;
 
     fn no_authority(&self);

@@ -1,5 +1,5 @@
-//! TLS towards the lab's clients. Recognises how a connection starts, and runs the handshake with a
-//! certificate for the requested host.
+//! TLS towards the lab's clients. Recognises the protocol of a connection by its first bytes. Runs
+//! the handshake with a certificate for the requested host.
 
 use crate::named::named;
 use bytes::{Buf, BytesMut};
@@ -21,9 +21,9 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
 const READ: usize = 16 << 10;
-/// Content type of a TLS handshake record (RFC 8446 §5.1).
+/// The content type of a TLS handshake record (RFC 8446 §5.1).
 const HANDSHAKE: u8 = 22;
-/// Start of the HTTP/2 connection preface (RFC 9113 §3.4).
+/// The start of the HTTP/2 connection preface (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI ";
 
 type Make = dyn Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync;
@@ -39,8 +39,8 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// `make` returns the certificate for a host, which is a name or an address without brackets.
-    /// It returns `None` if the authority must not sign for the host.
+    /// Uses `make` to create certificates. `make` receives a host name, or an address without
+    /// brackets. It returns `None` if the authority must not sign for the host.
     pub fn new(
         make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
     ) -> Self {
@@ -128,7 +128,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
 
 pub type Inbound = Either<TcpStream, Box<TlsStream<Rewound<TcpStream>>>>;
 
-/// Makes closing this connection a reset, so a truncated answer does not look complete.
+/// Makes the close of this connection a reset. So a truncated answer does not look complete.
 pub fn reset(inbound: &Inbound) -> io::Result<()> {
     match inbound {
         Inbound::Left(stream) => stream.set_zero_linger(),
@@ -141,7 +141,7 @@ pub fn is_http2(inbound: &Inbound) -> bool {
 }
 
 named! {
-    /// Why a handshake with a client failed.
+    /// The reason why a TLS handshake with a client failed.
     pub enum HandshakeFailure {
         NotTls = "not_tls":
             "what came in a tunnel is not TLS; only that can be ended here and read",
@@ -160,7 +160,7 @@ named! {
 #[derive(Clone, Copy, Debug)]
 pub enum TlsTarget<'a> {
     Tunnel(&'a str),
-    /// The host in the client's hello, or this address if the hello names no host.
+    /// The host in the client's TLS hello, or this address if the hello names no host.
     Here(IpAddr),
 }
 
@@ -185,7 +185,7 @@ async fn handshake(
         .map_err(|error| reason(&error))?;
     let named = start.client_hello().server_name().map(str::to_ascii_lowercase);
     let host = match (target, named) {
-        // The host name in a hello has no dot at its end (RFC 6066 §3).
+        // A host name in a TLS hello has no dot at its end (RFC 6066 §3).
         (TlsTarget::Tunnel(host), Some(name)) if host.trim_end_matches('.') != name => {
             return Err(HandshakeFailure::WrongName);
         }

@@ -1,6 +1,6 @@
 //! TLS of the lab: a certificate authority for this process only, certificates for origins, and
-//! trust. Reads no files. `outbound` connects to servers, `inbound` runs handshakes with clients,
-//! and `entrance` starts client connections.
+//! trust. The module reads no files. `outbound` connects to servers, `inbound` runs handshakes with
+//! clients, and `entrance` starts client connections.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -19,13 +19,14 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// ALPN identifiers of the protocols (RFC 7301).
+/// The ALPN identifiers of the protocols (RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
 const NAME: &str = "foxy lab, one run";
 
-/// An origin's certificate, and the authority that signed it. The authority's key is not stored.
+/// An origin's certificate, and the authority that signed it. The authority's private key is not
+/// stored.
 #[derive(Clone, Debug)]
 pub struct EphemeralAuthority {
     authority: String,
@@ -51,7 +52,7 @@ impl EphemeralAuthority {
         Ok(Self { authority, server: Arc::new(server) })
     }
 
-    /// The authority's certificate in PEM.
+    /// Returns the authority's certificate in PEM.
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -74,20 +75,20 @@ fn signed(names: &[&str]) -> Result<(String, CertificateDer<'static>, KeyPair), 
     Ok((authority, certificate.der().clone(), key))
 }
 
-/// Certificate authorities that are trusted.
+/// The certificate authorities that a client trusts.
 #[derive(Clone, Debug)]
 pub struct Trust {
     roots: RootCertStore,
 }
 
-/// Why a PEM text cannot be used.
+/// The reason why a PEM text cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustError {
-    /// The text is not PEM. Contains the parser's message.
+    /// The text is not PEM. The value contains the parser's message.
     NotPem(String),
     /// The text contains no certificate.
     Empty,
-    /// A certificate cannot be read. Contains the parser's message.
+    /// A certificate is invalid. The value contains the parser's message.
     BadCertificate(String),
 }
 
@@ -129,12 +130,13 @@ impl Trust {
         self.roots.roots.extend(other.roots.roots.iter().cloned());
     }
 
-    /// Adds the system's certificates. Unreadable certificates are skipped.
+    /// Adds the system's certificates. Skips unreadable certificates.
     pub fn add_known(&mut self, certificates: Vec<CertificateDer<'_>>) {
         self.roots.add_parsable_certificates(certificates);
     }
 
-    /// A client configuration without session resumption, so every exchange needs a full handshake.
+    /// Returns a client configuration without session resumption. So every exchange needs a full
+    /// handshake.
     pub(crate) fn client_without_memory(&self, http2: bool) -> Arc<ClientConfig> {
         let mut config = Arc::unwrap_or_clone(self.client(http2));
         config.resumption = Resumption::disabled();

@@ -1,4 +1,4 @@
-//! Connections to servers: plain or TLS, direct or through a proxy's CONNECT tunnel (RFC 9110
+//! Opens connections to servers: plain or TLS, direct or through a proxy's CONNECT tunnel (RFC 9110
 //! §9.3.6).
 
 use bytes::BytesMut;
@@ -43,7 +43,7 @@ pub async fn tunnel(stream: &mut TcpStream, authority: &str) -> Result<(), Obsta
             }
         }
     }
-    // A TLS server never sends first. Bytes after the tunnel's answer are therefore an error.
+    // A TLS server never sends first. So bytes after the tunnel's answer are an error.
     if input.is_empty() { Ok(()) } else { Err(Obstacle::NotHttp) }
 }
 
@@ -57,7 +57,7 @@ pub async fn secure(
     let connector = TlsConnector::from(Arc::clone(config));
     let stream = connector.connect(name, stream).await.map_err(|error| obstacle(&error))?;
     let chosen = stream.get_ref().1.alpn_protocol();
-    // A server that does not use ALPN speaks HTTP/1.1.
+    // A server without ALPN uses HTTP/1.1.
     let offered = config.alpn_protocols.first().map(Vec::as_slice);
     if chosen.unwrap_or(super::HTTP1) != offered.unwrap_or_default() {
         return Err(Obstacle::Handshake);
@@ -65,7 +65,7 @@ pub async fn secure(
     Ok(Channel::Right(Box::new(stream)))
 }
 
-/// The host without the port and without the brackets of an IPv6 address (RFC 3986 §3.2.2).
+/// Returns the host without the port and without the brackets of an IPv6 address (RFC 3986 §3.2.2).
 fn host_of(authority: &str) -> &str {
     match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
