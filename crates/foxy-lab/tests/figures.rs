@@ -1,5 +1,5 @@
-//! The model must show the results of the paper's Table 2 at any scale: the order of the
-//! techniques, and none faster than the disk.
+//! Tests that the model shows the main results of the paper's Table 2. The order of the techniques
+//! must hold, and no technique may be faster than the disk.
 
 use foxy_lab::simulation::figures::trial::Trial;
 use foxy_lab::simulation::figures::{Extent, Lab, find};

@@ -1,5 +1,5 @@
-//! Tests of the load generator on loopback, with the verifying origin and with origins that send
-//! wrong answers or stall.
+//! Tests of the load generator on loopback. The servers are the verifying origin, and origins that
+//! send wrong answers or stall.
 
 use foxy_base::clock;
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
@@ -23,7 +23,8 @@ fn options(target: SocketAddr, requests: u64) -> LoadOptions {
     LoadOptions { clients: 4, stop, time_limit, ..LoadOptions::new(target, mode, workload) }
 }
 
-/// A server for one connection. It answers each request with `reply(number of the request)`.
+/// Starts a server for one connection at a time. It answers each request with `reply`, which
+/// receives the number of the request.
 fn scripted(mut reply: impl FnMut(u32) -> Vec<u8> + Send + 'static) -> SocketAddr {
     let mut number = 0;
     listen_in_order(move |mut stream| {
@@ -121,11 +122,11 @@ fn short_answers_and_other_statuses_are_errors_with_their_cause() {
     }
 }
 
-/// A server that answers the first request on each connection with `with`. Then it resets or closes
-/// the connection.
+/// Starts a server that answers the first request on each connection with `with`. Then the server
+/// resets or closes the connection.
 fn ending(with: &'static [u8], reset: bool) -> SocketAddr {
     listen_in_order(move |mut stream| {
-        // Unread bytes make the kernel reset the connection.
+        // If some bytes stay unread, the kernel resets the connection.
         let mut buffer = [0; 4096];
         let read = stream.read(&mut buffer[..if reset { 1 } else { 4096 }]);
         read.and_then(|_| stream.write_all(with)).expect("a request, and an answer");
@@ -193,8 +194,8 @@ fn open_loop_latency_counts_from_the_intended_start() {
     let report =
         run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
             .expect("load runs");
-    // The stall delays all requests that should start meanwhile. At least half of the 20 started
-    // late.
+    // The stall delays all requests that should start during it. At least half of the 20 requests
+    // started late.
     assert_eq!(report.answers, 20);
     assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
 }
@@ -258,7 +259,8 @@ fn requests_to_a_forward_proxy_name_the_origin() {
     assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0));
 }
 
-/// A replay of GET requests for one URL of 100 bytes, `apart` milliseconds apart.
+/// Returns a workload that replays GET requests for one URL of 100 bytes, `apart` milliseconds
+/// apart.
 fn replay(gets: u64, apart: u64) -> Workload {
     let get = |number| Get { time: number * apart * 1000, client: 0, url: 0, size: 100 };
     let trace = Trace { gets: (0..gets).map(get).collect(), ..Trace::default() };

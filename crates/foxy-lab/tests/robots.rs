@@ -1,5 +1,5 @@
-//! Tests of robots with the verifying origin on loopback: requested pages, embedded objects, early
-//! ends, and counts.
+//! Tests of robots (clients that request pages) with the verifying origin on loopback. The tests
+//! cover pages, embedded objects, early ends and counts.
 
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::load::plan::Seen;
@@ -18,7 +18,7 @@ fn origin(servers: u32) -> Origin {
     Origin::start_servers(options, servers).expect("an origin")
 }
 
-/// Sends requests directly to the origin, as to a forward proxy.
+/// Returns the options of clients that send requests directly to the origin, as to a forward proxy.
 fn asking(origin: &Origin, workload: Workload) -> LoadOptions {
     let mode = Mode::Forward { origin: origin.address().to_string() };
     LoadOptions { clients: 10, ..LoadOptions::new(origin.address(), mode, workload) }
@@ -32,7 +32,7 @@ fn polymix() -> (Workload, PolyMix4) {
     (workload, knobs)
 }
 
-/// All robots are active until this many requests have started.
+/// A plan in which all robots are active until this number of requests have started.
 struct Until(u64);
 
 impl Plan for Until {
@@ -90,10 +90,10 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         assert!(reports.iter().all(|report| report.answers > 0), "both sections");
         let ended = all.answers + all.broken_off;
         assert!(ended >= 7500, "{protocol:?}: {ended} requests");
-        // About twelve exchanges end early. The chance of none is one in a hundred thousand.
+        // About twelve exchanges end early. The probability of none is one in a hundred thousand.
         assert!((1..=45).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
-        // Without a proxy there are no hits. 55 % of plain GETs are for objects that were requested
-        // before.
+        // Without a proxy, there are no hits. 55 % of plain GETs are for objects that were
+        // requested before.
         let offered = all.offered.requests * 100 / all.plain.requests;
         assert!(all.hits == 0 && (45..=65).contains(&offered), "{protocol:?}: {offered} % offered");
     }

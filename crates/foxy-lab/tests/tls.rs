@@ -1,5 +1,5 @@
-//! Tests of the load generator over TLS: through a test proxy that opens or refuses tunnels, and
-//! directly to an origin.
+//! Tests of the load generator over TLS. The clients connect through a test proxy that opens or
+//! refuses tunnels, or directly to an origin.
 
 use foxy_lab::load::options::{LoadOptions, Mode, Protocol, Stop};
 use foxy_lab::load::run;

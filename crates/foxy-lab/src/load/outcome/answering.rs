@@ -49,8 +49,8 @@ impl LoadReport {
         self.errors[ErrorCause::NotSent as usize]
     }
 
-    /// Returns the most frequent cause of failure among sent requests. If every failed request was
-    /// unsent, returns the cause of these.
+    /// Returns the most frequent cause of failure among sent requests. If no sent request failed,
+    /// returns `NotSent` or `None`.
     pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
         let mut sent = self.errors;
         sent[ErrorCause::NotSent as usize] = 0;

@@ -1,28 +1,28 @@
-//! Oracles that know the future. `Time` evicts the object whose next use is farthest away (Belady
-//! 1966): with one size for all objects no policy can hit more often. With many sizes it is a
-//! reference and no bound; weighed by size it hits more often.
+//! Oracles: simulated caches that know all future look-ups. `Time` evicts the object whose next use
+//! is farthest away (Belady 1966). If all objects have one size, no policy hits more often. With
+//! many sizes, `Time` is no upper bound, and `SpaceAndTime`, which weighs by size, hits more often.
 
 use super::cache::Counts;
 use std::collections::BTreeSet;
 
-/// Position of the next look-up of a URL that is not looked up again.
+/// The position of the next look-up of a URL that is never looked up again.
 const NEVER: usize = usize::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foresight {
     Time,
-    /// Time to the next use, times the octave of the size.
+    /// Evicts by the time to the next use, multiplied by the size rounded down to a power of two.
     SpaceAndTime,
 }
 
-/// Sends look-ups of (URL, size) through a cache of `capacity` bytes that follows the rules of
-/// [`super::cache::Cache`]. URLs must be below `urls`.
+/// Simulates a cache of `capacity` bytes that knows the future. `gets` contains look-ups of (URL,
+/// size). The cache follows the rules of [`super::cache::Cache`]. URLs must be below `urls`.
 pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
     oracle(gets, capacity, urls, Foresight::Time, |size| size)
 }
 
-/// Like [`belady`], by either foresight; an object of `size` bytes takes `charged(size)` bytes of
-/// the capacity.
+/// Simulates an oracle with the given foresight. An object of `size` bytes takes `charged(size)`
+/// bytes of the capacity. URLs must be below `urls`.
 pub fn oracle(
     gets: &[(u32, u64)],
     capacity: u64,
@@ -55,7 +55,8 @@ pub fn oracle(
     counts
 }
 
-/// Next uses of the stored objects, by the octave of their space.
+/// The next uses of the stored objects. `SpaceAndTime` groups them by the power of two below their
+/// size.
 struct Future {
     octaves: Vec<BTreeSet<(usize, u32)>>,
     foresight: Foresight,
@@ -90,7 +91,7 @@ impl Future {
     }
 }
 
-/// For each look-up, the position of the next look-up of the same URL.
+/// Returns for each look-up the position of the next look-up of that URL.
 fn next_uses(gets: &[(u32, u64)], urls: u32) -> Vec<usize> {
     let mut seen = vec![NEVER; urls as usize];
     let mut next: Vec<_> = gets

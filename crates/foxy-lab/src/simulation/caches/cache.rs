@@ -1,6 +1,7 @@
-//! A cache of URL numbers bounded in bytes, under a replacement policy of the store. It has no
-//! content and no time, only hits and misses. A repeat is a hit even if its size has changed, and
-//! an entry keeps the size it was stored with (WORKLOADS: "real data here").
+//! A simulated cache of URL numbers, limited in bytes, with a replacement policy of the store. It
+//! has no content and no clock, and it counts only hits and misses. A repeated look-up is a hit
+//! even if the object's size has changed. An entry keeps the size of its first look-up (WORKLOADS:
+//! "real data here").
 
 use foxy_base::random::split_mix;
 use foxy_schemes::Policy;
@@ -9,7 +10,7 @@ use foxy_schemes::Policy;
 pub enum Lookup<'a> {
     Hit,
     Miss {
-        /// False if the policy refused the object or it is larger than the cache.
+        /// False if the policy refused the object or if the object is larger than the cache.
         is_stored: bool,
         evicted: &'a [u32],
     },
@@ -33,7 +34,7 @@ impl Counts {
         }
     }
 
-    /// Adds a miss for which the cache had all but `missing` bytes.
+    /// Adds a miss of `size` bytes for which the cache lacked only `missing` bytes.
     pub const fn add_incomplete(&mut self, size: u64, missing: u64) {
         self.add(size, false);
         self.hit_bytes = self.hit_bytes.saturating_add(size.saturating_sub(missing));
@@ -48,21 +49,21 @@ impl Counts {
     }
 }
 
-/// Size of an entry that is not stored.
+/// The size of an entry that is not stored.
 const ABSENT: u64 = u64::MAX;
 
 pub struct Cache {
     policy: Box<dyn Policy>,
     capacity: u64,
     used: u64,
-    /// By URL, the bytes its entry was stored with.
+    /// The stored size of each entry in bytes, by URL.
     sizes: Vec<u64>,
     evicted: Vec<u32>,
     counts: Counts,
 }
 
 impl Cache {
-    /// An empty cache of at most `capacity` bytes for URLs below `urls`.
+    /// Creates an empty cache of at most `capacity` bytes. URLs must be below `urls`.
     pub fn new(policy: Box<dyn Policy>, capacity: u64, urls: u32) -> Self {
         Self {
             policy,
@@ -74,7 +75,7 @@ impl Cache {
         }
     }
 
-    /// Looks up a URL whose object has `size` bytes, and stores the object on a miss.
+    /// Looks up a URL whose object has `size` bytes. Stores the object on a miss.
     pub fn get(&mut self, url: u32, size: u64) -> Lookup<'_> {
         let is_hit = self.holds(url);
         self.counts.add(size, is_hit);

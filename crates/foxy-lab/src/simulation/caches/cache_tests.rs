@@ -1,5 +1,5 @@
-//! The cache's rules, and whole caches written naively from the policies' definitions: their hits
-//! must be the same.
+//! Tests of the simulated cache. Each policy is compared with a slow, simple cache that follows the
+//! policy's definition. Both must have equal hits.
 
 use super::*;
 use crate::simulation::caches::belady::belady;
@@ -15,8 +15,8 @@ fn missed(is_stored: bool, evicted: &[u32]) -> Lookup<'_> {
     Lookup::Miss { is_stored, evicted }
 }
 
-/// A proxy's stream: new objects of skewed sizes, half of them never asked for again, and repeats
-/// that copy the look-up made D ago with D log-uniform.
+/// Generates look-ups as a proxy sees them. Half of the new objects are never requested again. A
+/// repeat copies the look-up that was D positions earlier, where D is log-uniform.
 fn stream(seed: u64, length: usize) -> (Vec<(u32, u64)>, u32) {
     let mut random = Random::new(seed);
     let mut gets: Vec<(u32, u64)> = Vec::new();
@@ -95,8 +95,8 @@ fn every_policy_keeps_the_capacity_and_removes_the_evicted() {
     }
 }
 
-/// GDSF with a list and whole scans: the newcomer comes in, then the least of all goes and is the
-/// age.
+/// A slow, simple GDSF cache. It first inserts the new object. Then it evicts the object with the
+/// least key, and this key becomes the age.
 fn naive_gdsf(gets: &[(u32, u64)], capacity: u64) -> u64 {
     struct Item {
         url: u32,
@@ -129,7 +129,8 @@ fn naive_gdsf(gets: &[(u32, u64)], capacity: u64) -> u64 {
     hits
 }
 
-/// SIEVE as its authors print it: room is made first, then the newcomer goes to the head.
+/// A slow SIEVE cache as its authors publish it. It first makes room, then inserts the new object
+/// at the head.
 fn naive_sieve(gets: &[(u32, u64)], capacity: u64) -> u64 {
     let (mut queue, mut hand, mut hits): (Vec<(u32, u64, bool)>, usize, u64) = (Vec::new(), 0, 0);
     for &(url, size) in gets {

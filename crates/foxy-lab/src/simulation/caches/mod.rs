@@ -1,4 +1,4 @@
-//! Cache models without disks: the hits that each policy makes of a stream of look-ups.
+//! Simulated caches without disks. They count the hits of each replacement policy.
 
 pub mod belady;
 pub mod cache;

@@ -1,4 +1,5 @@
-//! Hit ratios of replacement policies over cache sizes: one cache level, no disk, no time.
+//! Computes the hit ratios of replacement policies over cache sizes. The simulation has one cache
+//! level, no disk and no clock.
 
 use super::belady::belady;
 use super::cache::{Cache, Counts};
@@ -11,10 +12,10 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Look-ups between two progress updates.
+/// The number of look-ups between two progress updates.
 const STEP: usize = 1 << 16;
 
-/// A policy of the store, or the oracle that knows the future.
+/// A replacement policy of the store, or the oracle that knows the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     Policy(PolicyName),
@@ -50,13 +51,13 @@ impl FromStr for Replacement {
     }
 }
 
-/// Size of a cache for a trace.
+/// The size of a cache for a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CacheSize {
     Bytes(ByteSize),
-    /// Percent of the unique bytes of the trace.
+    /// The size in percent of the unique bytes of the trace.
     Percent(f64),
-    /// Large enough that nothing is evicted.
+    /// A size at which the cache never evicts.
     Infinite,
 }
 
@@ -105,13 +106,13 @@ impl FromStr for CacheSize {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookups {
-    /// URL and size of each look-up, in order.
+    /// The URL and the size of each look-up, in order.
     pub list: Vec<(u32, u64)>,
-    /// URLs are numbered below this.
+    /// The limit of URL numbers. Each URL number is smaller.
     pub urls: u32,
-    /// Bytes of all URLs, each with its last size.
+    /// The sum of all URLs' bytes, counted with each URL's last size.
     pub unique_bytes: u64,
-    /// Bytes of all URLs, each with its largest size.
+    /// The sum of all URLs' bytes, counted with each URL's largest size.
     most_bytes: u64,
 }
 
@@ -145,8 +146,8 @@ impl PolicyResult {
     }
 }
 
-/// Sends all look-ups through an empty cache of `capacity` bytes. A policy with a threshold stores
-/// nothing above `object_limit` bytes. `done` grows by one for each look-up.
+/// Simulates all look-ups on an empty cache of `capacity` bytes. A policy with a threshold stores
+/// no object above `object_limit` bytes. `done` grows by one for each look-up.
 pub fn run(
     lookups: &Lookups,
     replacement: Replacement,

@@ -1,30 +1,32 @@
-//! A model of segmented logs, object by object: two bits of use, reclaim of whole segments, copying
-//! forward. The rules are the store's own ([`foxy_store::worth`]). The charges are those of an
-//! earlier layout of webcosm and stay as they are: recorded results of `store bench misses` depend
-//! on them. An object of several parts is one object here.
+//! Simulates a store with segmented logs, object by object. An object has two bits of use. The
+//! store reclaims whole segments and copies used objects forward. The rules are the store's own
+//! ([`foxy_store::worth`]). The bytes charged for an object follow an earlier layout of the scheme
+//! webcosm. They must not change, because recorded results of `store bench misses` depend on them.
+//! In the simulation, an object has only one part.
 
 use super::cache::Counts;
 use foxy_store::worth::{Distance, MAX_USES};
 use std::collections::{HashMap, VecDeque};
 
-/// Small caches have segments of a [`SEGMENTS`]th of the capacity.
+/// The largest segment in bytes. In a small cache, a segment has 1/[`SEGMENTS`] of the capacity.
 const LARGEST_SEGMENT: u64 = 16 << 20;
 const SEGMENTS: u64 = 256;
-/// Segments that are being filled or kept free.
+/// The number of segments that are open for writing or kept free.
 const SPARE: u64 = 3;
-/// The probation log has at most one byte in `PROBATION`.
+/// The probation log may take 1/`PROBATION` of the bytes.
 const PROBATION: u64 = 5;
-/// The ghost remembers one URL for every `GHOST` stored objects.
+/// The ghost remembers one evicted URL for every `GHOST` stored objects.
 const GHOST: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// One log; a record that was used since it was last written is copied forward.
+    /// One log. A reclaim copies a record forward if it was used since its last write.
     Reinsertion,
-    /// A main and a probation log; credit and toll depend on the size.
+    /// A main log and a probation log. The uses that an object starts with and the uses that a copy
+    /// costs depend on its size.
     Worth {
-        /// Bytes of the capacity that are a write buffer in memory, in which heavy newcomers wait
-        /// for a second request. With 0, all newcomers are written at once.
+        /// The bytes of the capacity that serve as a write buffer in memory. In it, large new
+        /// objects wait for a second request. With 0, all new objects are written at once.
         buffer: u64,
     },
 }
@@ -32,10 +34,10 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissTally {
     pub counts: Counts,
-    /// Bytes of records written for misses, of segments; of the engine, all bytes written but
-    /// copies.
+    /// The bytes written for misses. For a segmented simulation, the bytes of the new records. For
+    /// the real engine, all written bytes except copies.
     pub admitted: u64,
-    /// Bytes copied forward, of segments and the engine.
+    /// The bytes copied forward. Only segmented simulations and the real engine copy.
     pub copied: u64,
 }
 
@@ -49,9 +51,10 @@ impl MissTally {
     }
 }
 
-/// Bytes of disk that an object takes. Objects below a page share pages: 24 bytes of head and a
-/// twentieth for page loss. Larger objects take whole granules of 512 bytes. Each has 16 bytes in
-/// the footer of its segment and, when large, 16 in the checkpoints.
+/// Returns the bytes of disk that an object takes. Objects below a page share pages. Each takes 24
+/// more bytes for its head and 5 % for page loss. Larger objects take whole granules of 512 bytes.
+/// Each object takes 16 bytes in the footer of its segment. A large object takes 16 more bytes in
+/// the checkpoints.
 pub fn charged(size: u64) -> u64 {
     let packed = size.saturating_add(24);
     if packed < 4096 {
@@ -108,7 +111,7 @@ pub struct SegmentCache {
     main: Log,
     probation: Log,
     resident: u64,
-    /// Bytes that may still be copied, in quarters; negative after a large copy.
+    /// The bytes that may still be copied, in quarters of a byte. Negative after a large copy.
     budget: i128,
     buffer: VecDeque<u32>,
     buffered: u64,
@@ -118,7 +121,8 @@ pub struct SegmentCache {
 }
 
 impl SegmentCache {
-    /// An empty cache of `capacity` bytes, write buffer included, for URLs below `urls`.
+    /// Creates an empty cache of `capacity` bytes, including the write buffer. URLs must be below
+    /// `urls`.
     pub fn new(rule: Rule, capacity: u64, urls: u32) -> Self {
         let buffer = if let Rule::Worth { buffer } = rule { buffer } else { 0 };
         let segment = (capacity / SEGMENTS).clamp(1, LARGEST_SEGMENT);
@@ -139,8 +143,8 @@ impl SegmentCache {
         }
     }
 
-    /// Looks up a URL whose object has `size` bytes, and stores the object on a miss. A repeat is a
-    /// hit even if its size has changed.
+    /// Looks up a URL whose object has `size` bytes. Stores the object on a miss. A repeat is a hit
+    /// even if its size has changed.
     pub fn get(&mut self, url: u32, size: u64) {
         let entry = &mut self.entries[url as usize];
         let is_hit = entry.place != SegmentPlace::Absent;
@@ -182,8 +186,8 @@ impl SegmentCache {
         }
     }
 
-    /// Writes objects that leave the buffer if they were requested again or the logs were never
-    /// full; drops the rest.
+    /// Removes objects from the write buffer until it has at most `limit` bytes. Writes an object
+    /// if it was requested again or if the logs were never full. Drops any other object.
     fn shrink_buffer(&mut self, limit: u64) {
         while self.buffered > limit {
             let url = self.buffer.pop_front().expect("something takes the memory");
@@ -256,17 +260,18 @@ impl SegmentCache {
     }
 }
 
-/// URLs that were evicted unused, first in, first out.
+/// The URLs that were evicted from the probation log or dropped from the write buffer, oldest
+/// first.
 #[derive(Default)]
 struct Ghost {
-    /// URLs with their numbers. An entry that was taken or renewed stays until its turn.
+    /// URLs with their entry numbers. An outdated entry stays until it is the oldest.
     queue: VecDeque<(u32, u64)>,
     numbers: HashMap<u32, u64>,
     next: u64,
 }
 
 impl Ghost {
-    /// Remembers a URL, and forgets the oldest beyond `entries`.
+    /// Adds a URL. Forgets the oldest URLs until at most `entries` remain.
     fn push(&mut self, url: u32, entries: usize) {
         self.numbers.insert(url, self.next);
         self.queue.push_back((url, self.next));

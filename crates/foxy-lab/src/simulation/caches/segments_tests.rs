@@ -1,12 +1,13 @@
-//! What the model keeps, drops and writes, on streams short enough to follow.
+//! Tests which objects the segmented simulation keeps, drops and writes, on short streams.
 
 use super::*;
 
 const WORTH: Rule = Rule::Worth { buffer: 0 };
-/// Small enough to be packed with others.
+/// The size of a small object in bytes. The store packs several small objects into one page.
 const SMALL: u64 = 1000;
 
-/// A cache with room for about so many small objects, in segments of less than one of them.
+/// Creates a cache with room for about `objects` small objects. A segment is smaller than one
+/// object.
 fn cache(rule: Rule, objects: u64) -> SegmentCache {
     SegmentCache::new(rule, objects * charged(SMALL) * 102 / 100, 1000)
 }

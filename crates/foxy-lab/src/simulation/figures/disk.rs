@@ -1,5 +1,5 @@
-//! Figures 2, 8, 9, 13, 14 and 15 of seed 001: file management, head positions, free space and
-//! distances between reads (R16, R30–R33).
+//! Figures 2, 8, 9, 13, 14 and 15 of seed 001. They show file management, head positions, free
+//! space and distances between reads (R16, R30–R33).
 
 use super::Figure;
 use super::lab::Lab;
@@ -18,13 +18,13 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Files that hbench-OS creates and then deletes in reverse.
+/// The number of files that the benchmark hbench-OS creates and then deletes in reverse order.
 const FILES: u32 = 64;
-/// Distance in blocks up to which Figure 15 counts two reads as near.
+/// The largest distance in blocks at which Figure 15 counts two reads as near.
 const NEAR: usize = 10;
 const NAMES: [&str; 2] = ["without locality buffers", "128 locality buffers"];
 
-/// Milliseconds to create and to delete a file of `kilobytes`.
+/// The times in milliseconds to create and to delete a file of `kilobytes`.
 #[derive(Clone, Copy, Debug)]
 pub struct FileTimes {
     pub kilobytes: usize,
@@ -32,7 +32,8 @@ pub struct FileTimes {
     pub delete: f64,
 }
 
-/// Figure 2: creating and deleting files, by size, on the modelled disk with an empty cache.
+/// Figure 2: the times to create and delete files, by file size, on the modelled disk with an empty
+/// cache.
 pub fn figure_2(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;
     let of_size = |kilobytes: usize| -> Vec<FileTimes> {
@@ -81,9 +82,9 @@ fn create_and_delete(kilobytes: usize, seed: u64) -> FileTimes {
         .expect("a model has no reason to fail")
 }
 
-/// Creates 64 files of `kilobytes` in a new directory and deletes them in reverse, in `times`
-/// directories one after the other. Each round has a directory of its own: in a used directory the
-/// next files would have inodes further on, which the model meets at another angle.
+/// Creates 64 files of `kilobytes` in a new directory and deletes them in reverse order. Repeats
+/// this in `times` directories. Each round needs a new directory, because later files in a used
+/// directory have inodes at other angles of the disk.
 pub fn file_times<D: Device, P: TimeSource<D>>(
     kilobytes: usize,
     times: u32,
@@ -164,7 +165,8 @@ pub fn figure_9(lab: &Lab) -> Figure {
     head_plot(lab, "stream", "Fig 9: disk head positions under STREAM", "001-fig9")
 }
 
-/// STREAM-PACKETIZER without and with locality buffers, at the utilization that the paper compares.
+/// Returns the results of STREAM-PACKETIZER without and with locality buffers. The utilization is
+/// 76 %, as in the paper's comparison.
 fn without_and_with(lab: &Lab) -> [Vec<Arc<TrialResult>>; 2] {
     ["packetizer", "lazy-reads-loc"]
         .map(|scheme| followed(lab, Trial { utilization: 0.76, ..Trial::of(scheme, 1) }))
@@ -235,7 +237,7 @@ pub fn figure_15(lab: &Lab) -> Figure {
         };
         results.iter().map(near).collect()
     };
-    // Quoted counts over the 42,085 reads of Table 1, in percent.
+    // The paper's counts, divided by the 42,085 reads of Table 1, in percent.
     let next = [611.0 / 420.85, 1885.0 / 420.85];
     let near = [6.0, 17.0];
     let mut rows = Vec::new();

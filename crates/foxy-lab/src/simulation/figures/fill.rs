@@ -1,6 +1,7 @@
-//! Throughput over the fill, as appendix D of seed 000 plots it (R78): schemes with a file for each
-//! object fall, those that append to one file stay flat. The modelled disk is the limit, all gets
-//! miss, and each store evicts by itself. The seed gives no numbers.
+//! Measures throughput while the cache fills, as the figure in appendix D of seed 000 (R78). A
+//! scheme with one file per object slows down. A scheme that appends to one file keeps its speed.
+//! The modelled disk is the limit, all gets miss, and each store evicts by itself. The seed gives
+//! no numbers.
 
 use super::Figure;
 use super::lab::Lab;
@@ -38,8 +39,8 @@ const SCHEMES: [(&str, usize, Trend); 5] = [
     ("webcosm", 1, Trend::Flat),
 ];
 
-/// Windows that are compared, in fills of the cache: before anything is evicted, and where the seed
-/// takes its figures (R77).
+/// The two windows that the figure compares, in fills of the cache. `EARLY` lies before the first
+/// eviction. `LATE` is the window of the seed's figures (R77).
 const EARLY: Range<f64> = 0.25..0.75;
 const LATE: Range<f64> = 1.5..2.0;
 
@@ -80,7 +81,7 @@ pub fn over_the_fill(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
-/// Note about refused writes: objects larger than a stripe.
+/// Returns a note about refused writes. A store refuses objects larger than its stripe.
 fn refused(results: &[Arc<TrialResult>]) -> String {
     let (refused, asked) = results.iter().fold((0, 0), |(refused, asked), result| {
         (refused + result.outcome.refused, asked + result.outcome.operations)
@@ -92,14 +93,16 @@ fn refused(results: &[Arc<TrialResult>]) -> String {
     }
 }
 
-/// URL-writes a second in a window of fills; NaN if the run ends before the window.
+/// Returns the URL-writes per second within a window of fills. Returns NaN if the run ends before
+/// the window.
 fn rate(result: &TrialResult, window: &Range<f64>) -> f64 {
     let at = |fill: f64| result.observed.progress.iter().find(|seen| seen.fills >= fill);
     let (Some(first), Some(last)) = (at(window.start), at(window.end)) else { return f64::NAN };
     (last.asked - first.asked) as f64 / (last.seconds - first.seconds)
 }
 
-/// One point for a tenth of a fill, so that pending writes do not show as noise.
+/// Returns a series with one point per tenth of a fill. Shorter spans would show pending writes as
+/// noise.
 fn rate_series(scheme: &str, result: &TrialResult) -> Series {
     let tenths = (0..).map(|tenth| f64::from(tenth) / 10.0);
     let last = result.observed.progress.last().map_or(0.0, |seen| seen.fills);

@@ -1,5 +1,5 @@
-//! Trials that figures share. Traces, URL operations and results are computed once and kept; trials
-//! run on all threads.
+//! Runs the trials that figures share, on all threads. Computes each trace, list of URL operations
+//! and result once and keeps it.
 
 use super::trial::{self, Eviction, Mix, Trial, TrialProbe, TrialResult};
 use crate::parallel::run_all;
@@ -12,16 +12,16 @@ use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// URL-gets of the paper's trace (Table 1).
+/// The number of URL-gets in the paper's trace (Table 1).
 pub const GETS: f64 = 1_058_206.0;
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
-    /// Scale of trace, memory and disk (R8); 1 is the paper's.
+    /// The scale of trace, memory and disk (R8). With 1, they are as large as in the paper.
     pub scale: f64,
-    /// Each seed gives a trace and a disk of its own.
+    /// The seeds. Each seed gives its own trace and its own disk.
     pub seeds: Vec<u64>,
     pub threads: usize,
 }
@@ -51,7 +51,7 @@ pub struct Stream {
 }
 
 impl<'a> Lab<'a> {
-    /// `progress` receives the number of finished trials and their total.
+    /// Creates a lab. `progress` receives the number of finished trials and their total.
     pub fn new(extent: Extent, progress: OnTrialDone<'a>) -> Self {
         Self {
             extent,
@@ -70,7 +70,7 @@ impl<'a> Lab<'a> {
         paper_disk(self.extent.scale)
     }
 
-    /// URL operations of the paper's trace in the given size and mix.
+    /// Returns the URL operations of the paper's trace in the size and mix that `mix` describes.
     pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
         let mut streams = lock(&self.streams);
         let known = streams.iter().find(|stream| stream.seed == seed && stream.mix == mix);
@@ -92,7 +92,7 @@ impl<'a> Lab<'a> {
         stream
     }
 
-    /// Results of trials, in order. Runs those that are not known yet on all threads. Panics if a
+    /// Returns the results of trials, in order. Runs unknown trials on all threads. Panics if a
     /// store breaks its contract.
     pub fn results(&self, trials: &[Trial], follow_requests: bool) -> Vec<Arc<TrialResult>> {
         let todo: Vec<&Trial> =
@@ -114,12 +114,12 @@ impl<'a> Lab<'a> {
         found
     }
 
-    /// Drains the work that stores skipped since the last call.
+    /// Returns the work that stores skipped since the last call, and forgets it.
     pub fn take_shortfalls(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.shortfalls))
     }
 
-    /// Runs tasks on all threads. Results come in the order of the tasks.
+    /// Runs tasks on all threads. Returns the results in the order of the tasks.
     pub fn all<T: Sync, R: Send>(&self, tasks: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
         let done = AtomicUsize::new(0);
         let counted = |task: &T| {
@@ -130,7 +130,7 @@ impl<'a> Lab<'a> {
         run_all(tasks, self.extent.threads, &counted, &mut || {})
     }
 
-    /// Results of a trial, one for each seed.
+    /// Returns the results of a trial, one result per seed.
     pub fn over_seeds(&self, trial: Trial) -> Vec<Arc<TrialResult>> {
         let trials: Vec<_> =
             self.extent.seeds.iter().map(|&seed| Trial { seed, ..trial }).collect();

@@ -1,5 +1,6 @@
-//! Reproduces the tables and figures of the seeds: rows against the quoted values, and pictures of
-//! the data. A new figure needs its function and a line in [`FIGURES`].
+//! Reproduces the tables and figures of the seeds. Each figure has rows that compare results with
+//! quoted values, and pictures of the data. A new figure needs its function and an entry in
+//! [`FIGURES`].
 
 pub mod disk;
 mod fill;
@@ -25,7 +26,7 @@ pub struct Figure {
 
 #[derive(Debug)]
 pub struct FigureEntry {
-    /// Number of the seed and name of the figure.
+    /// The number of the seed and the name of the figure.
     pub name: &'static str,
     pub title: &'static str,
     make: fn(&Lab) -> Figure,
@@ -45,7 +46,8 @@ impl FigureEntry {
     }
 }
 
-/// Where stores did unequal work, no simulated row has a verdict; each row says why.
+/// Marks all simulated rows as having no verdict, because stores did unequal work. Each row shows
+/// the reason `why`.
 fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
     for row in rows.iter_mut().filter(|row| row.place == Place::Simulated) {
         row.verdict = Verdict::UnequalWork;
@@ -54,7 +56,7 @@ fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
     }
 }
 
-/// Figures on the model of the paper's disk, in the order of the documents.
+/// The figures on the model of the paper's disk, in the order of the documents.
 pub const FIGURES: &[FigureEntry] = &[
     entry("001-table1", "what two cache levels make of the trace", throughput::table_1),
     entry("001-fig2", "creating and deleting files of 0 to 10 KB", disk::figure_2),

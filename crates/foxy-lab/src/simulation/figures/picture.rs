@@ -1,4 +1,4 @@
-//! Pictures of a figure: their data, and the chart or map that is drawn from it.
+//! The pictures of a figure: their data, and the chart or map that shows the data.
 
 use foxy_report::chart::map::{Content, Map, MapState, Shading};
 use foxy_report::chart::{Axis, Bars, Bin, Bins, Chart, Dots, Line, Look, Plot, Provenance, Value};
@@ -7,7 +7,7 @@ use foxy_store::layout::SLOT;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub name: String,
-    /// `(x, y)`.
+    /// The points as pairs `(x, y)`.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -15,9 +15,9 @@ pub struct Series {
 pub enum Style {
     Lines,
     Dots,
-    /// One bar for each series, of its first point.
+    /// One bar for each series. The bar shows the first point.
     Bars,
-    /// Columns side by side; the x of a point is the left edge of its column, 1 wide.
+    /// Columns side by side. A point's x is the left edge of its column, which is 1 wide.
     Histogram,
 }
 
@@ -40,13 +40,13 @@ impl Drawing {
 pub struct StoreMap {
     pub name: String,
     pub slots: u32,
-    /// First slot and length of each free run, in order.
+    /// The first slot and the length of each free run, in order.
     pub free_runs: Vec<(u32, u32)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Picture {
-    /// Titles of axes end with their unit.
+    /// A chart with axes. The title of an axis ends with its unit.
     Plot {
         title: String,
         x: String,
@@ -120,7 +120,7 @@ impl StoreMap {
 }
 
 impl Picture {
-    /// A plot with one named bar for each value; a bar without a value stays empty.
+    /// Creates a plot with one named bar for each value. A bar without a value stays empty.
     pub fn bars(titles: [&str; 3], bars: Vec<(String, Option<f64>)>) -> Self {
         let series = bars.into_iter().zip(0..).map(|((name, value), position)| Series {
             name,
@@ -129,7 +129,7 @@ impl Picture {
         Self::plot(Style::Bars, titles, series.collect())
     }
 
-    /// A plot with `titles` of the picture, of the axis across and of the axis upwards.
+    /// Creates a plot. `titles` are the titles of the picture, of the x axis and of the y axis.
     pub fn plot(style: Style, titles: [&str; 3], series: Vec<Series>) -> Self {
         let [title, x, y] = titles.map(Into::into);
         Self::Plot { title, x, y, style, series }
@@ -157,7 +157,7 @@ impl Picture {
         }
     }
 
-    /// Comma-separated values, one line for each point or free run.
+    /// Returns the data as comma-separated values, with one line for each point or free run.
     pub fn as_csv(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let mut text;

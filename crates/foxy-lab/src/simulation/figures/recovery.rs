@@ -1,6 +1,6 @@
-//! Compares recovery methods (R38–R41): how long a store takes to open after a clean stop and after
-//! a crash, what it finds, and what recovery costs while it serves. The seed describes the methods
-//! and gives no numbers (its section 6.1).
+//! Compares recovery methods (R38–R41). Measures how long a store takes to open after a clean stop
+//! and after a crash, and how many records it finds. Also measures the cost of recovery while the
+//! store serves. The seed describes the methods in its section 6.1 but gives no numbers.
 
 use super::Figure;
 use super::lab::Lab;
@@ -20,7 +20,7 @@ use foxy_store::{Observer, Recovery, StoreSettings};
 
 const NAME: &str = "001-recovery";
 
-/// Sizes of the stores: shares of the paper's gets and disk.
+/// The sizes of the stores, as shares of the paper's gets and disk.
 const SIZES: [f64; 3] = [0.05, 0.1, 0.2];
 
 #[derive(Debug)]
@@ -44,26 +44,26 @@ const fn method(name: &'static str, scheme: SchemeName, recovery: Recovery) -> R
 #[derive(Clone, Copy, Debug, Default)]
 struct ReopenResult {
     seconds: f64,
-    /// Records found, in percent of those before.
+    /// The records found, in percent of the records before the restart.
     found: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct RecoveryResult {
-    /// URL-gets a second while the store served, from its creation on.
+    /// The URL-gets per second while the store served, measured from its creation.
     rate: f64,
-    /// Bytes written beyond those of the objects, in percent of the objects' bytes.
+    /// The bytes written in addition to the objects, in percent of the objects' bytes.
     beyond: f64,
-    /// Bytes of record headers in percent of the objects' bytes.
+    /// The bytes of record headers, in percent of the objects' bytes.
     headers: f64,
-    /// Syncs for each URL-write.
+    /// The number of syncs for each URL-write.
     syncs: f64,
-    /// Seconds that closing took.
+    /// The seconds that closing took.
     close: f64,
-    /// Records when the store was closed.
+    /// The number of records when the store was closed.
     records: f64,
     clean: ReopenResult,
-    /// Opening after the process ended in the middle and the machine restarted.
+    /// The opening after a crash: the process ended during its work, and the machine restarted.
     crash: ReopenResult,
 }
 
@@ -107,9 +107,8 @@ impl Incarnation {
     }
 }
 
-/// Runs nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash; the
-/// machine restarts after each end. The store itself evicts, as in service: evicted records need
-/// not become durable.
+/// Runs nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash. The
+/// machine restarts after the stop and after the crash. The store evicts by itself, as in service.
 fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
     let &Job { method, share, seed } = job;
     let stream = lab.stream(seed, Mix::sized(share));
@@ -157,7 +156,8 @@ fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
     Ok(result)
 }
 
-/// Recovery methods over the size of the store. Panics if a store breaks its contract.
+/// Makes a figure of the recovery methods over the size of the store. Panics if a store breaks its
+/// contract.
 pub fn recovery(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;
     let mut jobs = Vec::new();
@@ -198,7 +198,7 @@ fn mean_of(results: &[RecoveryResult], value: fn(&RecoveryResult) -> f64) -> f64
     mean(&results.iter().map(value).collect::<Vec<_>>())
 }
 
-/// Rows of one method, at the largest size.
+/// Returns the rows of one method, at the largest size.
 fn rows_of(name: &str, results: &[RecoveryResult]) -> Vec<FigureRow> {
     let row = |what: &str, unit: &str, value: fn(&RecoveryResult) -> f64| {
         let values: Vec<f64> = results.iter().map(value).collect();

@@ -1,5 +1,6 @@
-//! Table D-6 of seed 000 on the modelled disk: aufs on one to three disks (R85), coss on one disk
-//! (R87), and three machines with one disk each beside one with three (R88).
+//! Table D-6 of seed 000 on the modelled disk. It measures aufs on one to three disks (R85) and
+//! coss on one disk (R87). It also compares three machines with one disk each and one machine with
+//! three disks (R88).
 
 use super::Figure;
 use super::lab::Lab;
@@ -10,23 +11,23 @@ use foxy_report::figure::{FigureRow, Place, judge_order, within};
 use foxy_report::statistics::mean;
 
 const NAME: &str = "000-d6";
-/// Threads of aufs for each disk.
+/// The number of aufs threads for each disk.
 const THREADS: usize = 16;
 
-/// Quoted rates without a disk, with one to three disks under aufs, and with one under coss (table
-/// D-1).
+/// The quoted rates in table D-1: without a disk, with one to three disks under aufs, and with one
+/// disk under coss.
 const NO_DISK: f64 = 332.1;
 const AUFS: [f64; 3] = [66.0, 85.3, 109.6];
 const COSS: f64 = 326.3;
 
 const MIX: Mix = Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER };
 
-/// Why the model cannot run without a disk.
+/// The reason why the model cannot run without a disk.
 const NO_TIME: &str = "without a disk nothing takes time on the model, which has no processor but \
     to search directories and no network; the 2003 machine was at the end of these";
 
-/// aufs on several disks of one machine. The model deals directories to disks in turn, as Squid
-/// does with objects.
+/// Returns the trial of aufs on several disks of one machine. The model assigns directories to
+/// disks in turn, as Squid assigns objects.
 fn aufs(disks: usize) -> Trial {
     Trial { spindles: disks, writes_at_once: THREADS * disks, mix: MIX, ..Trial::of("aufs", 1) }
 }
@@ -79,7 +80,8 @@ fn without_disk(name: &str, unit: &str, quoted: f64) -> FigureRow {
     FigureRow::impossible(NAME, name, unit, Some(quoted), NO_TIME).from_place(Place::Simulated)
 }
 
-/// Rates of coss on one disk, and a note about objects above its limit, which it refuses.
+/// Returns the rates of coss on one disk, and a note about skipped work. Coss refuses objects above
+/// its limit.
 fn coss(lab: &Lab) -> (Vec<f64>, String) {
     let results = lab.over_seeds(Trial { mix: MIX, ..Trial::of("coss", 1) });
     if results.iter().all(|result| result.failure().is_none()) {
@@ -89,8 +91,9 @@ fn coss(lab: &Lab) -> (Vec<f64>, String) {
     (rates(&results), left_out.map_or_else(String::new, |left_out| format!("; {left_out}")))
 }
 
-/// Three machines, each with one disk and a third of trace and caches, serve the gets of one
-/// machine with three disks in the time that each of them takes.
+/// Compares three machines with one machine that has three disks. Each of the three machines has
+/// one disk, and a third of the trace and of the caches. Together, the three machines serve three
+/// times the rate of one of them.
 fn three_machines(lab: &Lab, one_of_three: &[f64]) -> FigureRow {
     let third = Mix { gets: MIX.gets / 3.0, disk: MIX.disk / 3.0, memory: MIX.memory / 3.0, ..MIX };
     let each = rates(&lab.over_seeds(Trial { mix: third, ..aufs(1) }));

@@ -1,5 +1,5 @@
-//! Table 2 of seed 001: the best run of each technique, and what R3, R34 and R35 ask of the table
-//! as a whole.
+//! Table 2 of seed 001: the best run of each technique, and the requirements R3, R34 and R35 on the
+//! whole table.
 
 use super::Figure;
 use super::lab::Lab;
@@ -12,7 +12,7 @@ use foxy_schemes::UfsMapping;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Ceiling of the paper's disk in URL-gets a second (R3).
+/// The largest rate that the paper's disk allows, in URL-gets per second (R3).
 const CEILING: f64 = 695.0;
 
 struct Technique {
@@ -71,7 +71,8 @@ pub fn table_2(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
-/// SQUID with Squid's mapping since 1998, which the paper does not run (R18).
+/// Measures SQUID with the mapping that Squid has used since 1998. The paper does not run this
+/// mapping (R18).
 fn consecutive(lab: &Lab) -> FigureRow {
     let trial = Trial { ufs_mapping: UfsMapping::Consecutive, ..Trial::of("ufs", 1) };
     FigureRow::of(
@@ -88,8 +89,8 @@ fn runs_of<'a>(techniques: &'a [Technique], name: &str) -> &'a [Arc<TrialResult>
     found.map_or(&[], |technique| &technique.results)
 }
 
-/// The best of the cited work (R37). The seed measured it on another machine, so only its gain is
-/// compared.
+/// Measures the best of the cited techniques (R37). The seed measured it on another machine, so
+/// only its gain is compared.
 fn cited(lab: &Lab, results: &[Technique]) -> FigureRow {
     let squidmla = rates(&lab.over_seeds(Trial::of("squidmla", 1)));
     let gains = ratios(&squidmla, &rates(runs_of(results, "SQUID")));
@@ -99,7 +100,7 @@ fn cited(lab: &Lab, results: &[Technique]) -> FigureRow {
         .with_note("section 5: 150 against 50 on three disks")
 }
 
-/// What R3, R34 and R35 ask of the table as a whole.
+/// Checks the requirements R3, R34 and R35 on the whole table.
 fn account(results: &[Technique]) -> [FigureRow; 4] {
     let of = |name: &str| runs_of(results, name);
     let (squid, loc) = (of("SQUID"), of("LAZY-READS-LOC"));

@@ -1,5 +1,5 @@
-//! Throughput and completion time of seed 001: Table 1, Figures 6, 7, 10, 11, 12 and 16 (R13, R21,
-//! R23, R29), and the gain of gathered reads (R44).
+//! The throughput and completion times of seed 001: Table 1, Figures 6, 7, 10, 11, 12 and 16 (R13,
+//! R21, R23, R29), and the gain from gathered reads (R44).
 
 use super::Figure;
 use super::lab::{GETS, Lab, Stream};
@@ -11,7 +11,8 @@ use foxy_report::statistics::mean;
 use foxy_schemes::BufferChoice;
 use std::sync::Arc;
 
-/// Less than 62 % does not fit the paper's disk beside its inodes.
+/// The utilizations that a sweep runs. Below 62 %, the store and its inodes do not fit the paper's
+/// disk.
 const UTILIZATIONS: [f64; 7] = [0.62, 0.70, 0.76, 0.80, 0.85, 0.90, 0.95];
 pub(super) const RATE: &str = "URL-get/s";
 
@@ -25,7 +26,7 @@ pub(super) struct SweepPoint {
     pub(super) results: Vec<Arc<TrialResult>>,
 }
 
-/// Results of a scheme over utilizations, for every seed.
+/// Returns the results of a scheme over all utilizations, for every seed.
 pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<SweepPoint> {
     let trials: Vec<Trial> = UTILIZATIONS
         .iter()
@@ -41,7 +42,7 @@ pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<SweepPoint> {
         .collect()
 }
 
-/// Minutes until all is done, for each seed.
+/// Returns the minutes until all operations were done, for each seed.
 fn minutes_of(results: &[Arc<TrialResult>]) -> Vec<f64> {
     results.iter().map(|result| result.minutes()).collect()
 }
@@ -59,7 +60,7 @@ fn over_utilization(title: &str, series: Vec<Series>) -> Vec<Picture> {
     )]
 }
 
-/// Rates at one utilization of a sweep.
+/// Returns the rates at one utilization of a sweep.
 fn at(sweep: &[SweepPoint], utilization: f64) -> Vec<f64> {
     let found = sweep.iter().find(|point| (point.utilization - utilization).abs() < 1e-9);
     found.map(|point| rates(&point.results)).unwrap_or_default()
@@ -79,7 +80,7 @@ pub(super) fn ratio_row(
     FigureRow::of(figure, name, unit, &ratios(upper, lower))
 }
 
-/// Table 1: what two cache levels make of the trace.
+/// Table 1: the requests that each of two cache levels receives from the trace.
 pub fn table_1(lab: &Lab) -> Figure {
     let streams: Vec<_> =
         lab.extent().seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER)).collect();
@@ -119,7 +120,8 @@ fn shares(rows: &[FigureRow]) -> Vec<Picture> {
     vec![Picture::bars(titles, bars.collect())]
 }
 
-/// Figure 6: file management overhead, 300,000 operations from 398,034 gets on a 1 GB disk.
+/// Figure 6: the file management overhead. The paper runs 300,000 operations from 398,034 gets on a
+/// 1 GB disk.
 pub fn figure_6(lab: &Lab) -> Figure {
     const SHARE: f64 = 398_034.0 / GETS;
     let of = |scheme| {
@@ -155,7 +157,7 @@ pub fn figure_6(lab: &Lab) -> Figure {
 }
 
 pub fn figure_7(lab: &Lab) -> Figure {
-    /// In slots of half a KB.
+    /// The thresholds in slots of half a KB.
     const THRESHOLDS: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
     let minutes = THRESHOLDS.map(|buddy_threshold| {
         minutes_of(&lab.over_seeds(Trial { buddy_threshold, ..Trial::of("buddy", 1) }))
@@ -234,8 +236,8 @@ pub fn figure_12(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 12: LAZY-READS", series) }
 }
 
-/// Figure 16: locality buffers over utilization, and how much it matters which buffer is emptied
-/// (R29).
+/// Figure 16: locality buffers over utilization, and the effect of the choice of the buffer to
+/// empty (R29).
 pub fn figure_16(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
     let lazy = sweep(lab, Trial::of("lazy-reads", 1));
@@ -265,14 +267,15 @@ pub fn figure_16(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }
 }
 
-/// Share of the paper's gets that run; only the share of reads matters here.
+/// The share of the paper's gets that run. It is small, because only the share of reads matters
+/// here.
 const SIZE: f64 = 0.3;
-/// Share of repeats. Most repeats come late, so that the disk answers them and not memory; the disk
-/// keeps nearly all objects.
+/// The shares of repeats. Most repeats come late, so the disk and not the memory answers them. The
+/// disk keeps nearly all objects.
 const REPEATS: [f64; 6] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.6];
 const RECENT: f64 = 0.2;
 
-/// Percent of URL-reads and URL-writes that are reads.
+/// Returns the percentage of reads among URL-reads and URL-writes.
 fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
     let shares: Vec<f64> = lab
         .extent()
@@ -288,8 +291,8 @@ fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
     mean(&shares)
 }
 
-/// Gain of LAZY-READS over PACKETIZER as the share of reads grows (R44): the paper expects growth
-/// and has no figure.
+/// Measures the gain of LAZY-READS over PACKETIZER as the share of reads grows (R44). The paper
+/// expects the gain to grow but gives no figure.
 pub fn gain_over_reads(lab: &Lab) -> Figure {
     let (mut rows, mut points) = (Vec::new(), Vec::new());
     for repeats in REPEATS {

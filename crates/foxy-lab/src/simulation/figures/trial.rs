@@ -1,5 +1,5 @@
-//! Runs one trial: a scheme with the URL operations of the paper on the modelled disk, in virtual
-//! time. A probe records progress, free space and head positions meanwhile.
+//! Runs one trial: a scheme carries out the paper's URL operations on the modelled disk in virtual
+//! time. A probe records progress, free space and head positions.
 
 use crate::simulation::storage::drive::{Drive, Outcome, StoreSetup, VirtualTime};
 use crate::simulation::storage::operation::{OperationKind, Operations};
@@ -15,24 +15,24 @@ use foxy_workload::trace::synthetic::TABLE1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// The stream of operations says what is deleted.
+    /// The list of operations contains the deletions.
     AsTold,
-    /// The store, which is as large as the cache, evicts.
+    /// The store evicts objects. It is as large as the cache.
     ByItself,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub scheme: &'static str,
-    /// Live slots over all slots, for schemes in one file.
+    /// The share of slots that hold live data. Only for schemes that use one file.
     pub utilization: f64,
-    /// In slots (R21).
+    /// The threshold in slots (R21).
     pub buddy_threshold: u32,
     pub locality_buffers: u16,
-    /// Which locality buffer is emptied (R29).
+    /// The rule that chooses the locality buffer to empty (R29).
     pub locality_choice: BufferChoice,
     pub mix: Mix,
-    /// How `ufs` spreads its files over directories (R18).
+    /// The rule by which `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
     pub spindles: usize,
     pub writes_at_once: usize,
@@ -42,15 +42,16 @@ pub struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
-    /// Share of the paper's gets.
+    /// The share of the paper's gets.
     pub gets: f64,
-    /// Share of the paper's 2 GB of disk cache.
+    /// The share of the paper's disk cache of 2 GB.
     pub disk: f64,
-    /// Share of the paper's 512 MB of memory cache.
+    /// The share of the paper's memory cache of 512 MB.
     pub memory: f64,
-    /// Share of the fetches that repeat an earlier fetch.
+    /// The share of the fetches that repeat an earlier fetch.
     pub repeats: f64,
-    /// Share of the repeats that come soon, and so are more likely in memory.
+    /// The share of the repeats that come soon after the earlier fetch. Memory probably still has
+    /// these objects.
     pub recent: f64,
 }
 
@@ -64,7 +65,7 @@ impl Mix {
 }
 
 impl Trial {
-    /// A scheme at 75 % utilization with the paper's other settings.
+    /// Returns a trial of a scheme at 75 % utilization, with the paper's other settings.
     pub const fn of(scheme: &'static str, seed: u64) -> Self {
         Self {
             scheme,
@@ -104,19 +105,19 @@ impl Trial {
 
 #[derive(Clone, Debug)]
 pub struct TrialResult {
-    /// URL-gets, memory hits included.
+    /// The number of URL-gets, including hits in memory.
     pub gets: u64,
     pub outcome: Outcome,
     pub disk: MechanicalCounts,
     pub creates: u64,
     pub unlinks: u64,
-    /// Bytes of URL-reads and URL-writes.
+    /// The bytes of URL-reads and URL-writes.
     pub url_bytes: u64,
     pub observed: Observations,
 }
 
 impl TrialResult {
-    /// NaN if the store skipped too much of its work.
+    /// Returns the URL-gets per second. Returns NaN if the store skipped too much of its work.
     pub fn gets_per_second(&self) -> f64 {
         self.gets as f64 / self.seconds()
     }
@@ -126,12 +127,12 @@ impl TrialResult {
         if nothing || self.failure().is_some() { f64::NAN } else { self.outcome.took.as_secs_f64() }
     }
 
-    /// Skipped work, if it is so much that the rates say nothing of the scheme.
+    /// Returns the skipped work if there is so much that the rates do not describe the scheme.
     pub fn failure(&self) -> Option<Shortfall> {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }
 
-    /// NaN if the store skipped too much of its work.
+    /// Returns the duration in minutes. Returns NaN if the store skipped too much of its work.
     pub fn minutes(&self) -> f64 {
         self.seconds() / 60.0
     }
@@ -186,42 +187,42 @@ pub fn run(
     })
 }
 
-/// Samples of a trial.
+/// The number of progress samples in a trial.
 const SAMPLES: usize = 100;
-/// Bytes of a file block, for the distances of Figure 15.
+/// The bytes of a file block, for the distances of Figure 15.
 const BLOCK: u64 = 8192;
-/// Requests whose position is kept for a head plot.
+/// The number of disk requests in a plot of head positions.
 const HEAD_REQUESTS: usize = 3000;
 
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     pub progress: Vec<ProgressSample>,
-    /// Thousands of URL-gets, and the mean free chunk in KB.
+    /// Pairs of thousands of URL-gets and the mean size of free chunks in KB.
     pub chunks: Vec<(f64, f64)>,
-    /// First slot and length of each free run at the end.
+    /// The first slot and the length of each free run at the end.
     pub free_runs: Vec<(u32, u32)>,
-    /// Reads by their distance in blocks from the end of the read before; the last counts all that
-    /// are further.
+    /// The number of reads by distance, in blocks, from the end of the previous read. The last
+    /// element counts all larger distances.
     pub distances: Vec<u64>,
-    /// Head positions late in the run.
+    /// The head positions late in the run.
     pub heads: Vec<HeadPosition>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub struct HeadPosition {
     pub seconds: f64,
-    /// Distance from the start of the disk in MB.
+    /// The distance from the start of the disk in MB.
     pub megabytes: f64,
     pub is_read: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProgressSample {
-    /// URL-reads and URL-writes so far.
+    /// The number of URL-reads and URL-writes so far.
     pub asked: u64,
-    /// Bytes of URL-writes so far, over the size of the disk cache.
+    /// The bytes of URL-writes so far, divided by the size of the disk cache.
     pub fills: f64,
-    /// Virtual time since the beginning.
+    /// The virtual time in seconds since the start.
     pub seconds: f64,
 }
 
@@ -233,7 +234,7 @@ pub struct TrialProbe {
 }
 
 impl TrialProbe {
-    /// A probe that also records the requests to the disk.
+    /// Creates a probe that also records the requests to the disk.
     pub fn following_requests() -> Self {
         let observed = Observations { distances: vec![0; 32], ..Observations::default() };
         Self { follows_requests: true, observed, ..Self::default() }

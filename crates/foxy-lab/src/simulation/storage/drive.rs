@@ -1,6 +1,7 @@
-//! Drives a scheme with URL operations, as the file-space simulator of seed 001 did (R9, R14): on a
-//! modelled disk in virtual time, or on a real device. One process works through the stream and
-//! waits for each answer. Schemes that gather reads get several requests at once.
+//! Runs a storage scheme with URL operations, as the file-space simulator of seed 001 (R9, R14).
+//! The disk is a modelled disk in virtual time, or a real device. One process sends the operations
+//! in order and waits for each answer. A scheme that gathers reads receives several requests at
+//! once.
 
 use super::operation::{Operation, OperationKind};
 pub use super::outcome::{DriveError, Outcome};
@@ -16,16 +17,16 @@ use foxy_store::{
 };
 use std::time::Duration;
 
-/// Largest body of a record; a larger URL has several records.
+/// The largest body of a record in bytes. A larger URL has several records.
 pub const PIECE_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub struct StoreSetup {
     pub scheme: SchemeName,
     pub settings: SchemeSettings,
-    /// URL-reads in flight; 1 for a process that waits for each.
+    /// The limit of URL-reads in flight. With 1, the process waits for each read.
     pub reads_at_once: usize,
-    /// URL-writes in flight; 1 for a process that waits for each.
+    /// The limit of URL-writes in flight. With 1, the process waits for each write.
     pub writes_at_once: usize,
 }
 
@@ -92,12 +93,12 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         }
     }
 
-    /// Time from the start of the store until it served.
+    /// Returns the time from the start of the store until it served requests.
     pub const fn opening(&self) -> Duration {
         self.opening
     }
 
-    /// Carries out one operation. Returns when the next may follow.
+    /// Carries out one operation. Returns when the next operation may follow.
     pub fn operation(&mut self, operation: Operation) -> Result<(), DriveError> {
         self.outcome.operations += 1;
         for piece in 0..pieces_of(operation.size) {
@@ -108,7 +109,7 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
                 if !self.is_busy {
                     break;
                 }
-                // A full journal refuses removals, and no deadline empties it.
+                // A full journal refuses removals. Waiting for a deadline would not empty it.
                 let deletes = operation.kind == OperationKind::Delete;
                 let deadline = if deletes { None } else { self.engine.deadline() };
                 if !progress && !self.wait(deadline) {
@@ -154,7 +155,8 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         self.take(answers);
     }
 
-    /// Waits until fewer requests are in flight than the limits. Returns whether anything happened.
+    /// Waits until fewer requests are in flight than the limits allow. Returns whether the engine
+    /// did any work.
     fn make_progress(&mut self) -> Result<bool, DriveError> {
         let mut progress = false;
         while self.reads >= self.setup.reads_at_once || self.writes >= self.setup.writes_at_once {
@@ -221,19 +223,19 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         &mut self.engine
     }
 
-    /// Time since the first operation.
+    /// Returns the time since the first operation.
     pub fn elapsed(&self) -> Duration {
         self.pace.now().since(self.began)
     }
 
-    /// Waits until nothing is in flight. Returns the outcome and the device.
+    /// Waits until no request is in flight. Returns the outcome and the device.
     pub fn finish(mut self) -> (Outcome, D) {
         self.settle();
         (self.outcome(), self.engine.into_device())
     }
 
-    /// Like [`Self::finish`], but closes the store, so that it writes its buffers and can be opened
-    /// again. Calls `before_close` when nothing is in flight.
+    /// Closes the store and returns the outcome and the device. The store writes its buffers, and
+    /// it can be opened again. Calls `before_close` when no request is in flight.
     pub fn close(mut self, before_close: impl FnOnce()) -> (Outcome, D) {
         self.settle();
         before_close();
@@ -261,13 +263,13 @@ pub fn key_of(url: u32, piece: u64) -> Key {
     Key(key)
 }
 
-/// Longest wait for one operation of a real device.
+/// The longest wait for one operation of a real device.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub trait TimeSource<D> {
     fn now(&self) -> Instant;
-    /// Lets time pass until the device has a completion or until `deadline`. Returns false when
-    /// neither is to come.
+    /// Lets time pass until the device completes an operation or until `deadline`. Returns false if
+    /// neither can happen.
     fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Compares a synthetic trace with the published figures of its original.
+//! Compares a synthetic trace with the published figures of the original trace.
 
 use super::operation::{Levels, operations};
 use crate::simulation::caches::policies::{CacheSize, Lookups, lru};
@@ -16,7 +16,7 @@ pub struct Fit {
     pub ours: f64,
 }
 
-/// Compares a trace with the targets of its model. The sizes of caches and the number of URLs scale
+/// Compares a trace with the targets of its model. Scales the cache sizes and the number of URLs
 /// with the length of the trace.
 pub fn fit(model: &TraceModel, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));

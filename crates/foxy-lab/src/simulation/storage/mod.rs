@@ -1,5 +1,5 @@
-//! The storage simulator: puts the URL operations of a trace to a storage scheme, on a mechanical
-//! disk in virtual time or on a real device.
+//! The storage simulator. It runs the URL operations of a trace on a storage scheme, with a
+//! mechanical disk in virtual time or with a real device.
 
 pub mod drive;
 pub mod fit;

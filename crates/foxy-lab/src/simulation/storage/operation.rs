@@ -1,5 +1,5 @@
-//! URL operations: what the two cache levels of a proxy ask of its disk (R9), and the reads that a
-//! client sends afterwards.
+//! URL operations: the reads, writes and deletions that the two cache levels of a proxy request
+//! from its disk (R9). Also the reads of a client that follow them.
 
 use crate::simulation::caches::cache::{Cache, Counts, Lookup};
 use foxy_base::Random;
@@ -18,7 +18,7 @@ pub enum OperationKind {
 pub struct Operation {
     pub kind: OperationKind,
     pub url: u32,
-    /// Number of the origin server.
+    /// The number of the origin server.
     pub site: u32,
     pub size: u64,
 }
@@ -26,10 +26,10 @@ pub struct Operation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     pub list: Vec<Operation>,
-    /// URL-gets before both cache levels.
+    /// The number of URL-gets that reach the two cache levels.
     pub gets: u64,
     pub memory_hits: u64,
-    /// Bytes of the disk cache.
+    /// The size of the disk cache in bytes.
     pub disk: u64,
 }
 
@@ -38,32 +38,32 @@ impl Operations {
         self.list.iter().filter(|operation| operation.kind == kind).count() as u64
     }
 
-    /// Bytes read and written.
+    /// Returns the number of bytes that all operations read and write.
     pub fn bytes(&self) -> u64 {
         let moved = self.list.iter().filter(|operation| operation.kind != OperationKind::Delete);
         moved.map(|operation| operation.size).sum()
     }
 }
 
-/// Bytes and rules of the two cache levels.
+/// The sizes in bytes and the rules of the two cache levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     pub memory: u64,
     pub disk: u64,
-    /// Policy of the disk level; memory is LRU.
+    /// The replacement policy of the disk level. The memory level uses LRU.
     pub policy: PolicyName,
-    /// Larger objects are not stored.
+    /// The largest object in bytes that a level stores.
     pub object_limit: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounts {
     pub memory: Counts,
-    /// Look-ups that memory missed.
+    /// The look-ups that missed the memory level.
     pub disk: Counts,
 }
 
-/// Turns the gets of a trace into URL operations (R9): memory misses go to the disk cache.
+/// Converts the gets of a trace into URL operations (R9). A miss in memory goes to the disk cache.
 pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
     let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
@@ -100,8 +100,8 @@ pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     (operations, counts)
 }
 
-/// Reads every URL that is stored after all operations, once. URLs of one site that were written
-/// one after the other are a page; `seed` shuffles the pages.
+/// Returns one read of each URL that is stored after all operations. URLs of one site that were
+/// written one after the other form a page. `seed` shuffles the pages.
 pub fn left_on_disk(operations: &Operations, seed: u64) -> Vec<Operation> {
     let mut written = HashMap::new();
     for (place, operation) in operations.list.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! URL operations as a file that any scheme can replay (R10). The last line has the count and a
-//! checksum, so that a truncated or edited file is refused.
+//! Reads and writes a file of URL operations, which any scheme can replay (R10). The last line has
+//! the count and a checksum, so a reader refuses a truncated or edited file.
 
 use super::operation::{Operation, OperationKind, Operations};
 use std::collections::HashMap;
@@ -12,9 +12,9 @@ const VERSION: &str = "2";
 const TITLE: &str = "GETS MEMORY-HITS DISK-BYTES OPERATIONS";
 const END: &str = "end";
 
-/// Writes `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`, then a line `r|w|d URL SITE
-/// SIZE` for each operation, then `end OPERATIONS CHECKSUM`. The checksum is XXH3-64 of all bytes
-/// before the last line, in hexadecimal digits.
+/// Writes the file. The first line is `foxy-operations 2 GETS MEMORY-HITS DISK-BYTES OPERATIONS`.
+/// Each operation has a line `r|w|d URL SITE SIZE`. The last line is `end OPERATIONS CHECKSUM`. The
+/// checksum is XXH3-64 of all bytes before the last line, in hexadecimal digits.
 pub fn write(out: &mut impl Write, operations: &Operations) -> io::Result<()> {
     let Operations { list, gets, memory_hits, disk } = operations;
     let mut sum = Xxh3::new();
@@ -41,10 +41,10 @@ pub enum OperationsError {
     Version(String),
     Sums(SumReason),
     Line(usize),
-    /// The line reads or deletes a URL that is not stored, writes a URL that is, or stores more
-    /// than the disk holds.
+    /// The line reads or deletes a URL that is not stored, or writes a URL that is already stored.
+    /// Or the stored URLs exceed the size of the disk.
     Order(usize),
-    /// The file ends without its last line.
+    /// The file ends before its last line.
     Truncated {
         found: usize,
         announced: usize,
@@ -204,7 +204,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// `None` if two cache levels cannot give the operation; see [`OperationsError::Order`].
+    /// Applies the operation. Returns `None` if no cache could have made the operation in this
+    /// order; see [`OperationsError::Order`].
     fn carry_out(&mut self, operation: Operation) -> Option<()> {
         let Operation { kind, url, size, .. } = operation;
         match kind {

@@ -1,5 +1,5 @@
-//! Files of URL operations: whole ones read back, and what was cut off, edited or never possible is
-//! refused by its line.
+//! Tests of files with URL operations. A complete file reads back unchanged. The reader refuses a
+//! truncated, edited or impossible file and names the line.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Outcome of a driven run, work that the store skipped, and why a run ends early.
+//! The outcome of a run, the work that the store skipped, and the reasons why a run ends early.
 
 use foxy_store::RefusedReason;
 use std::fmt;
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// From the first operation until everything is on disk.
+    /// The time from the first operation until all data is on disk.
     pub took: Duration,
     pub operations: u64,
     pub found: u64,
-    /// URL-reads of records that were written and not found.
+    /// The number of URL-reads that did not find a written record.
     pub lost: u64,
     pub refused: u64,
     pub first_refusal: Option<RefusedReason>,
     pub disk_full: bool,
-    /// Latency of each URL-read and URL-write in microseconds, sorted.
+    /// The latency of each URL-read and URL-write in microseconds, sorted.
     pub latencies: Vec<u32>,
 }
 
 impl Outcome {
-    /// Latency within which `share` of the operations ended, in microseconds.
+    /// Returns the latency in microseconds within which `share` of the operations ended.
     pub fn latency(&self, share: f64) -> u32 {
         let place = (share * self.latencies.len() as f64).ceil() as usize;
         self.latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
@@ -34,8 +34,8 @@ impl Outcome {
     }
 }
 
-/// Share of the reads, or of all operations, that a scheme may skip. Below it the limits of the
-/// scheme show: its largest record, or a ring that overtakes live records.
+/// The share of the reads, or of all operations, that a scheme may skip. A smaller share comes from
+/// limits of the scheme: its largest record, or a ring that overtakes live records.
 const TOLERATED: f64 = 0.05;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +45,12 @@ pub struct Shortfall {
     pub refused: u64,
     pub operations: u64,
     pub first_refusal: Option<RefusedReason>,
-    /// The disk was full: what it did not take is gone.
+    /// Whether the disk was full. The data that it refused is lost.
     pub disk_full: bool,
 }
 
 impl Shortfall {
-    /// Whether the store skipped so much that the rates say nothing of the scheme.
+    /// Whether the store skipped so much that the rates do not describe the scheme.
     pub fn is_failure(&self) -> bool {
         let over = |part: u64, whole: u64| part as f64 > TOLERATED * whole as f64;
         self.disk_full || over(self.lost, self.reads) || over(self.refused, self.operations)

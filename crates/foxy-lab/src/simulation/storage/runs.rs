@@ -1,5 +1,5 @@
-//! Runs a scheme with URL operations on an empty store: in memory, on a modelled disk in virtual
-//! time, or on a real device that the caller opened.
+//! Runs a storage scheme with URL operations on an empty store. The store is in memory, on a
+//! modelled disk in virtual time, or on a real device that the caller opened.
 
 use super::drive::{Drive, DriveError, Outcome, RealTime, StoreSetup, TimeSource, VirtualTime};
 use super::operation::{Operation, OperationKind, Operations};
@@ -18,36 +18,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Bytes of the largest store whose slots can be numbered.
+/// The size in bytes of the largest store whose slots can be numbered.
 pub const LARGEST_STORE: u64 = 1 << 40;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulationPlan {
     pub scheme: SchemeName,
-    /// Live slots over all slots (R23), for schemes in one file.
+    /// The share of slots that hold live data (R23). Only for schemes that use one file.
     pub utilization: f64,
-    /// Bytes that schemes which gather by origin server read ahead (R36).
+    /// The bytes to read ahead (R36). Only for schemes that gather objects by origin server.
     pub prefetch: usize,
-    /// How `ufs` and its kin spread files over directories (R18).
+    /// The rule by which `ufs` and similar schemes spread files over directories (R18).
     pub ufs_mapping: UfsMapping,
-    /// Seed of the store and of the rotation of the disk.
+    /// The seed of the store and of the rotation of the disk.
     pub seed: u64,
 }
 
 pub enum Place {
-    /// For the counts: no time passes.
+    /// In memory, only to count operations. No time passes.
     Memory,
-    /// For the counts: reads return nothing that was written.
+    /// Without stored data, only to count operations. Reads return other data than was written.
     Null,
     Model(Box<DiskProfile>),
-    /// In real time. The store is closed at the end, and its files stay.
+    /// On a real device in real time. At the end, the store is closed and its files stay.
     Real(Box<dyn BlockingDevice>),
 }
 
-/// Progress and cancellation of runs.
+/// The progress of runs, and a flag to stop them.
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// URL operations done, of all runs.
+    /// The number of URL operations done, over all runs.
     pub done: AtomicU64,
     pub stop: Arc<AtomicBool>,
 }
@@ -92,16 +92,17 @@ impl std::error::Error for RunError {}
 pub struct RunResult {
     pub gets: u64,
     pub outcome: Outcome,
-    /// Duration of the run with settling or closing; `None` where no time passes.
+    /// The duration of the run, including the time to finish pending work or to close. `None` if no
+    /// time passes.
     pub took: Option<Duration>,
     pub counts: DeviceCounts,
-    /// Pages that the modelled disk read for partial writes (R24).
+    /// The number of pages that the modelled disk read for partial writes (R24).
     pub read_modify_writes: Option<u64>,
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
-/// Settings of a store for these operations. The store never evicts: the operations say what is
-/// deleted.
+/// Returns the settings of a store for these operations. The store never evicts, because the
+/// operations contain the deletions.
 pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
@@ -134,7 +135,8 @@ pub fn run(
     run_at_once(plan, 1, operations, place, watch)
 }
 
-/// Like [`run`], with up to `at_once` URL-reads and `at_once` URL-writes in flight.
+/// Runs the operations as [`run`] does, with up to `at_once` URL-reads and `at_once` URL-writes in
+/// flight.
 pub fn run_at_once(
     plan: &SimulationPlan,
     at_once: usize,
@@ -176,9 +178,9 @@ pub fn run_at_once(
     Ok(RunResult { gets: operations.gets, fewer_buffers, ..result })
 }
 
-/// Limits the spare room of a store that takes its whole size at once, so that the file fits on a
-/// modelled disk with `room` bytes. A sixteenth stays for directories and for cylinder groups that
-/// are not quite full. The operations decide the size of all other stores.
+/// Limits the size of a store that takes its whole size at once, so that its file fits on a
+/// modelled disk with `room` bytes. A sixteenth of the room stays free for directories and for
+/// partly filled cylinder groups. Other stores keep their size, which depends on the operations.
 fn shrink_to(setup: &mut StoreSetup, room: u64) {
     let settings = &mut setup.settings.store;
     let room = room - room / 16;
@@ -187,7 +189,7 @@ fn shrink_to(setup: &mut StoreSetup, room: u64) {
     }
 }
 
-/// Checks that a store in one file has room on a modelled disk.
+/// Checks that the store fits on a modelled disk. Checks only schemes that use one file.
 pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunError> {
     let (size, room) = (setup.settings.store.size, profile.room());
     if setup.scheme.row().has_utilization() && size > room {
@@ -196,7 +198,8 @@ pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunE
     Ok(())
 }
 
-/// Reads from the store that a run on a real device left behind, through a fresh device.
+/// Reads from the store that an earlier run left on a real device. Uses a fresh device, so its
+/// caches are empty.
 pub fn read_again(
     plan: &SimulationPlan,
     at_once: usize,
@@ -226,7 +229,7 @@ pub(crate) fn setup(
 struct Driven<D, P> {
     drive: Drive<D, P>,
     observer: Observer,
-    /// Device operations of opening the store.
+    /// The counts of device operations while the store opened.
     opening: DeviceCounts,
 }
 
@@ -261,7 +264,8 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
         (RunResult { outcome, counts, ..RunResult::default() }, device)
     }
 
-    /// The duration includes closing, which writes buffers; the counts do not.
+    /// Closes the store. The duration includes closing, which writes buffers; the counts exclude
+    /// closing.
     fn close(self) -> RunResult {
         let mut counts = DeviceCounts::default();
         let count = || counts = DeviceCounts::since(self.opening, &self.observer.statistics);
@@ -270,7 +274,7 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
     }
 }
 
-/// Device operations of a store (R2) after opening.
+/// The device operations of a store after it opened (R2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     pub creates: u64,
@@ -278,14 +282,14 @@ pub struct DeviceCounts {
     pub unlinks: u64,
     pub reads: u64,
     pub writes: u64,
-    /// Reads and writes that did not begin where the operation before ended.
+    /// The number of reads and writes that did not begin where the previous operation ended.
     pub seeks: u64,
     pub bytes: u64,
-    /// Records read ahead (R36).
+    /// The number of records read ahead (R36).
     pub prefetched: u64,
-    /// Prefetched records that answered a get.
+    /// The number of prefetched records that answered a get.
     pub prefetch_useful: u64,
-    /// Prefetched records that were dropped before a get.
+    /// The number of prefetched records that were dropped before a get.
     pub prefetch_wasted: u64,
 }
 

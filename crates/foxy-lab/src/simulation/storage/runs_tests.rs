@@ -1,4 +1,5 @@
-//! Runs in each place: the same counts wherever, time only where it means something.
+//! Tests of runs in each place. The counts are equal in every place, and only some places measure
+//! time.
 
 use super::*;
 use crate::simulation::storage::operation::{Levels, left_on_disk, operations};

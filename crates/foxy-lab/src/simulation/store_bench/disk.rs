@@ -1,5 +1,5 @@
-//! The default engine on a real disk, filled at full speed and read meanwhile or not, and the same
-//! disk without a store for comparison.
+//! Measures the default engine on a real disk. The store fills at full speed, with or without reads
+//! beside the writes. Also measures the same disk without a store for comparison.
 
 use super::engine::{found, key, record, start_shard};
 use foxy_base::clock::monotonic;
@@ -22,7 +22,7 @@ pub struct FilledStore {
     handle: StoreHandle,
     content: Record,
     size: u64,
-    /// Records that were put so far.
+    /// The number of records that were put so far.
     count: AtomicU64,
 }
 
@@ -40,7 +40,7 @@ impl ReadResults {
 }
 
 impl FilledStore {
-    /// Makes a store of `size` bytes for records of `length` bytes.
+    /// Creates a store of `size` bytes for records of `length` bytes.
     pub fn new(device: Box<dyn BlockingDevice>, size: u64, length: usize) -> Result<Self, String> {
         let settings = StoreSettings { record_limit: u32::MAX, ..StoreSettings::with_size(size) };
         let shard = start_shard(&settings, device).map_err(|error| error.to_string())?;
@@ -55,8 +55,8 @@ impl FilledStore {
         Ok(Self { shard, handle, content: record(1, length), size, count: AtomicU64::new(0) })
     }
 
-    /// Puts records at full speed until `bytes` are stored or `stop` is set, and waits for their
-    /// answers. Retries puts that a busy store refuses; stops at any other refusal.
+    /// Puts records at full speed until `bytes` are stored or `stop` is set. Then waits for the
+    /// remaining answers. Repeats a put that a busy store refuses. Ends at any other refusal.
     pub fn fill(&self, bytes: u64, stop: &AtomicBool) -> Written {
         let begun = monotonic();
         let bytes = self.put_until(bytes, stop);
@@ -95,13 +95,14 @@ impl FilledStore {
 
     fn put(&self, number: u64, sender: SyncSender<(u64, Answer)>) {
         let hint = PlacementHint { size: self.content.len() as u64, ..PlacementHint::default() };
-        // The channel has room for every answer; it may be closed.
+        // The channel has room for every answer. If the receiver is gone, the answer does not
+        // matter.
         let reply = Box::new(move |answer| sender.try_send((number, answer)).unwrap_or(()));
         self.handle.put(key(number), self.content.clone(), hint, reply);
     }
 
-    /// Reads `count` records, one after another with pauses. Avoids the newest records, which wait
-    /// in memory, and those that were probably read before.
+    /// Reads `count` records one after another, with pauses. Avoids the newest records, which wait
+    /// in memory. Chooses from a range so large that a second read of a record is rare.
     pub fn read(&self, count: u64, random: &mut Random) -> ReadResults {
         let mut reads = ReadResults::default();
         let capacity = self.size / self.content.len() as u64;
@@ -119,17 +120,18 @@ impl FilledStore {
         reads
     }
 
-    /// Closes the store; everything is durable then.
+    /// Closes the store. Afterwards, all records are durable.
     pub fn close(self) {
         drop(self.shard);
     }
 }
 
-/// Size and number of writes in flight, as in the engine.
+/// The size of writes in bytes and the number of writes in flight, as in the engine.
 const WRITE_BYTES: usize = 256 << 10;
 const WRITES_AT_ONCE: usize = 4;
 
-/// Time between the starts of two reads: long enough that reads alone do not keep a disk busy.
+/// The time between the starts of two reads. It is so long that reads alone do not keep a disk
+/// busy.
 const READ_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +148,8 @@ impl Written {
 
 const FILE: FileId = FileId(1);
 
-/// A disk without a store: one file, written from beginning to end repeatedly.
+/// A disk without a store. It has one file, which is written from the beginning to the end
+/// repeatedly.
 pub struct RawDisk {
     device: Box<dyn BlockingDevice>,
     size: u64,
@@ -184,7 +187,7 @@ impl RawDisk {
         self.device.submit(IoId(self.operations), op, monotonic());
     }
 
-    /// Takes completions. Waits at most `timeout` for the first.
+    /// Processes completed operations. Waits at most `timeout` for the first completion.
     fn take(&mut self, timeout: Option<Duration>) -> Result<(), IoError> {
         let mut done: Vec<IoDone> = Vec::new();
         self.device.reap(monotonic(), &mut done);
@@ -226,8 +229,8 @@ impl RawDisk {
         }
     }
 
-    /// Writes whole pieces until `bytes` are written or `stop` is set. Waits for the writes but for
-    /// no sync, as the engine does. The first round writes into space that was never written.
+    /// Writes whole pieces until `bytes` are written or `stop` is set. Waits for the writes but not
+    /// for a sync, as the engine does. The first round writes into space that was never written.
     pub fn write(&mut self, bytes: u64, stop: &AtomicBool) -> Result<Written, IoError> {
         let (begun, before) = (monotonic(), self.written);
         let end = before + bytes;
@@ -239,8 +242,8 @@ impl RawDisk {
         Ok(Written { bytes: self.written - before, took: monotonic().since(begun) })
     }
 
-    /// Reads `count` pieces of `length` bytes at random offsets, one after another with pauses,
-    /// beside writes or not.
+    /// Reads `count` pieces of `length` bytes at random offsets, one after another with pauses.
+    /// Also writes meanwhile if `beside_writes` is set.
     pub fn read(
         &mut self,
         count: u64,

@@ -1,6 +1,6 @@
-//! Costs of the default engine by itself: memory for a record, bytes written for a byte admitted,
-//! and reads for a hit. The production scheme runs in one thread and virtual time; the caller
-//! measures the machine.
+//! Measures the costs of the default engine alone: memory per record, bytes written per byte
+//! admitted, and reads per hit. The production scheme runs in one thread and virtual time. The
+//! caller measures time and memory of the process.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
@@ -50,13 +50,14 @@ impl<D: Device> Store<D> {
         self.driver.get(key(number)) == Answer::Found(record.clone())
     }
 
-    /// A value of the store's statistics. Panics if `name` is unknown.
+    /// Returns a value of the store's statistics. Panics if `name` is unknown.
     pub fn statistic(&self, name: &str) -> u64 {
         let all = self.observer.statistics.snapshot();
         all.iter().find(|measure| measure.name == name).expect("names are those of the table").value
     }
 
-    /// Length of the body of a stored record.
+    /// Returns the length of the body of a stored record. Returns `None` if the record is not
+    /// stored.
     pub fn length(&mut self, number: u64) -> Option<u64> {
         match self.driver.get(key(number)) {
             Answer::Found(record) => Some(record.body.len() as u64),
@@ -85,7 +86,7 @@ impl<D: Device> Store<D> {
         self.driver.device()
     }
 
-    /// Ends the store at once, as a killed process does.
+    /// Ends the store at once, as a killed process would end.
     pub fn kill(self) -> D {
         self.driver.into_device()
     }
@@ -98,7 +99,7 @@ pub(super) fn key(number: u64) -> Key {
     Key((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }
 
-/// A record of `length` bytes, head and body together.
+/// Returns a record whose head and body have `length` bytes together.
 pub fn record(number: u64, length: usize) -> Record {
     let mut bytes = vec![0; length];
     Random::new(number).fill(&mut bytes);
@@ -110,7 +111,7 @@ pub(super) fn settings(size: u64, seed: u64) -> StoreSettings {
     StoreSettings { seed, record_limit: u32::MAX, ..StoreSettings::with_size(size) }
 }
 
-/// Opens a store on a thread of its own, as the proxy does.
+/// Opens a store on its own thread, as the proxy does.
 pub(super) fn start_shard(
     settings: &StoreSettings,
     device: Box<dyn BlockingDevice>,
@@ -120,7 +121,7 @@ pub(super) fn start_shard(
     Shard::start(scheme, device, observer, ShardSettings::new(monotonic))
 }
 
-/// Gets a record from a store on another thread, and waits for the answer.
+/// Gets a record from a store on another thread. Waits for the answer.
 pub(super) fn found(handle: &StoreHandle, number: u64) -> Option<Record> {
     let (sender, receiver) = sync_channel(1);
     handle.get(key(number), Box::new(move |answer| sender.try_send(answer).unwrap_or(())));
@@ -130,7 +131,8 @@ pub(super) fn found(handle: &StoreHandle, number: u64) -> Option<Record> {
     }
 }
 
-/// Log-normal lengths as on the web: median 5 KB, mean about 15 KB, at most 1 MiB.
+/// Returns a random length in bytes. The lengths are log-normal as on the web: median 5 KB, mean
+/// about 15 KB, at most 1 MiB.
 pub fn web_length(random: &mut Random) -> usize {
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
     (5_000.0 * (1.5 * normal).exp()).clamp(100.0, f64::from(1 << 20)) as usize
@@ -139,15 +141,15 @@ pub fn web_length(random: &mut Random) -> usize {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filled {
     pub records: u64,
-    /// Bytes of keys, heads and bodies.
+    /// The bytes of keys, heads and bodies.
     pub admitted: u64,
-    /// Bytes written to the device.
+    /// The bytes written to the device.
     pub written: u64,
-    /// Bytes of memory that the index reports.
+    /// The bytes of memory that the index reports.
     pub index: u64,
 }
 
-/// A store that is being filled.
+/// A store while it is being filled, and the counts so far.
 struct Filling<D> {
     store: Store<D>,
     filled: Filled,
@@ -174,8 +176,8 @@ impl<D: Device> Filling<D> {
     }
 }
 
-/// Fills a store on a device without content with records of `length` bytes, until they have
-/// `bytes`.
+/// Fills a store with records of `length` bytes until they have `bytes` bytes. The device drops the
+/// content.
 pub fn fill_nothing(
     bytes: u64,
     length: usize,
@@ -192,7 +194,7 @@ pub fn fill_nothing(
     Ok(filling.finish())
 }
 
-/// Turns a store over `turns` times with records of random lengths, all equally new.
+/// Replaces the content of a store `turns` times with new records of random lengths.
 pub fn turn_over(
     size: u64,
     turns: u64,
@@ -211,23 +213,23 @@ pub fn turn_over(
 
 #[derive(Clone, Copy, Debug)]
 pub struct SmallHits {
-    /// Bytes written for each byte of a key, head or body.
+    /// The bytes written for each byte of a key, head or body.
     pub space: f64,
-    /// Reads for a get.
+    /// The number of reads for each get.
     pub reads: f64,
-    /// Bytes read for a get.
+    /// The bytes read for each get.
     pub read_bytes: f64,
-    /// Hits for a get.
+    /// The number of hits for each get.
     pub hits: f64,
 }
 
-/// Stores `count` records below a page, and gets each once.
+/// Stores `count` records below a page, then gets each record once.
 pub fn small_hits(
     count: u64,
     seed: u64,
     length: &dyn Fn(&mut Random) -> usize,
 ) -> Result<SmallHits, StoreStatus> {
-    // Room for all records, even if each takes a page of its own.
+    // The store has room for all records, even if each record takes its own page.
     let store = Store::open((count * 8192).max(16 << 20), seed, Memory::default())?;
     let mut filling = Filling::new(store);
     let mut random = Random::new(seed);

@@ -1,6 +1,6 @@
-//! Misses of models of the default engine's rules beside classical policies and two oracles, at
-//! equal bytes of disk. The models charge each object for its space and have no IO and no time. The
-//! engine itself can run beside them, in virtual time on a device in memory.
+//! Counts the misses of simulated caches with equal bytes of disk: the default engine's rules,
+//! classical policies and two oracles. The simulations charge each object for its space and do no
+//! IO. The engine itself can run too, in virtual time on a device in memory.
 
 use super::engine::Store;
 use crate::simulation::caches::belady::{Foresight, oracle};
@@ -18,18 +18,19 @@ use foxy_workload::trace::catalogue::{CDN, REGISTRY};
 use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, TABLE1, TraceModel, generate};
 use std::time::Duration;
 
-/// Sizes of the disk, in percent of the unique bytes of a workload.
+/// The sizes of the disk, in percent of the unique bytes of a workload.
 pub const DISK_PERCENTAGES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 
-/// Gets of a synthetic trace, and the divisor of a quick run.
+/// The number of gets in a synthetic trace, and the divisor for a quick run.
 const GETS: usize = 1_000_000;
 const QUICK: usize = 50;
 
-/// The write buffer has one byte for `BUFFER` bytes of disk, and takes them off the disk.
+/// The ratio of the disk to the write buffer. The bytes of the write buffer are taken from the
+/// disk.
 const BUFFER: u64 = 50;
 
 pub struct Workload {
-    /// Says whether the workload is synthetic.
+    /// The name of the workload. It says whether the workload is synthetic.
     pub name: String,
     lookups: Lookups,
 }
@@ -45,11 +46,11 @@ pub fn synthetic() -> Vec<&'static str> {
     models.chain([CDN.name, REGISTRY.name]).collect()
 }
 
-/// Models and the lengths of their traces. The trace of Boston University is complete.
+/// The models and the lengths of their traces. The trace of Boston University has its full length.
 const MODELS: [(TraceModel, usize); 4] =
     [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
 
-/// Makes a synthetic workload. Panics if `name` is unknown.
+/// Creates a synthetic workload. Panics if `name` is unknown.
 pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     let shorter = if is_quick { QUICK } else { 1 };
     let trace = if let Some((model, gets)) = MODELS.iter().find(|(model, _)| model.name == name) {
@@ -64,24 +65,25 @@ pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// A policy in a store of 512-byte granules whose index takes no disk.
+    /// A policy in a store with granules of 512 bytes. Its index takes no disk.
     Policy(PolicyName),
-    /// Segments with plain reinsertion.
+    /// Segmented logs in which a reclaim copies each used record forward.
     Reinsertion,
-    /// Rules of the default engine; all misses are written.
+    /// The rules of the default engine. All misses are written.
     Webcosm,
-    /// Rules of the default engine with a write buffer, which saves writes.
+    /// The rules of the default engine with a write buffer, which saves writes.
     WebcosmStaged,
     /// The default engine itself.
     Engine,
-    /// The default engine with a write budget of 0, so that heavy newcomers always wait in memory.
+    /// The default engine with a write budget of 0, so that large new objects always wait in
+    /// memory.
     EngineDeferred,
-    /// An oracle, in the same store as the policies.
+    /// An oracle in the store of the classical policies.
     Oracle(Foresight),
     Infinite,
 }
 
-/// Contenders; the first is the baseline.
+/// The simulated caches that are compared. The first is the baseline.
 pub const CONTENDERS: [(Contender, &str); 11] = [
     (Contender::Policy(PolicyName::Lru), "lru"),
     (Contender::Policy(PolicyName::S3Fifo), "s3-fifo"),
@@ -101,7 +103,7 @@ pub const ENGINES: [(Contender, &str); 2] =
 
 pub struct MissTrial<'a> {
     pub workload: &'a Workload,
-    /// Size of the disk, in percent of the unique bytes of the workload.
+    /// The size of the disk, in percent of the unique bytes of the workload.
     pub percent: f64,
     pub contender: Contender,
 }
@@ -122,7 +124,7 @@ pub fn run(trial: &MissTrial) -> MissTally {
     }
 }
 
-/// Bytes that an object takes in a classical store.
+/// Returns the bytes that an object takes in a classical store.
 fn granules(size: u64) -> u64 {
     size.div_ceil(512).saturating_mul(512)
 }
@@ -154,28 +156,28 @@ fn segments(rule: Rule, lookups: &Lookups, capacity: u64) -> MissTally {
     cache.tally()
 }
 
-/// Share of the gap between the misses of LRU and of the better oracle that a run closes. `None`
-/// without a gap.
+/// Returns the share of the gap between the misses of LRU and of the better oracle that this run
+/// closes. Returns `None` if there is no gap.
 pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Option<f64> {
     let best = oracles.iter().map(MissTally::misses).min()?;
     let gap = lru.misses().checked_sub(best).filter(|&gap| gap > 0)?;
     Some((lru.misses() as f64 - of.misses() as f64) / gap as f64)
 }
 
-/// `a / b`; 1 when they are equal.
+/// Returns `a / b`. Returns 1 if both are equal, even for 0 / 0.
 pub fn ratio(a: u64, b: u64) -> f64 {
     if a == b { 1.0 } else { a as f64 / b as f64 }
 }
 
-/// Virtual time from one get to the next.
+/// The virtual time from one get to the next.
 const BETWEEN_GETS: Duration = Duration::from_millis(1);
 
-/// A store has room for at least this many parts.
+/// The smallest number of object parts for which a store has room.
 const PARTS: u64 = 32;
 
 const ABSENT: u64 = u64::MAX;
 
-/// A record of an object.
+/// A part of an object. The store holds each part as a record.
 struct ObjectPart {
     number: u64,
     length: u64,
@@ -183,15 +185,16 @@ struct ObjectPart {
 
 struct Objects {
     store: Store<Memory>,
-    /// Bytes of each part of an object but the last.
+    /// The bytes of each part of an object, except the last part.
     part_bytes: u64,
     body: Bytes,
-    /// Size of each object at its last put, or [`ABSENT`].
+    /// The size of each object at its last put, or [`ABSENT`].
     sizes: Vec<u64>,
 }
 
-/// Sends the gets through an engine on a device in memory. `buffer` bytes of the capacity are a
-/// write buffer for heavy newcomers. A repeat is a hit even if its size has changed.
+/// Sends the gets through an engine on a device in memory. With `buffer`, this number of bytes of
+/// the capacity is a write buffer for large new objects. A repeat is a hit even if its size has
+/// changed.
 fn run_engine(lookups: &Lookups, capacity: u64, buffer: Option<u64>) -> MissTally {
     let memory = buffer.unwrap_or(0);
     let budget = |memory| WriteBudget {
@@ -226,8 +229,8 @@ fn run_engine(lookups: &Lookups, capacity: u64, buffer: Option<u64>) -> MissTall
 }
 
 impl Objects {
-    /// Looks an object up and stores its missing parts, as the proxy does with ranges under a
-    /// strong validator. Returns the missing bytes, or `None` if nothing is missing.
+    /// Looks up an object and stores its missing parts, as the proxy does with ranges under a
+    /// strong validator. Returns the missing bytes. Returns `None` if no part is missing.
     fn get(&mut self, url: u32, size: u64) -> Option<u64> {
         self.store.pass(BETWEEN_GETS);
         let stored = self.sizes[url as usize];

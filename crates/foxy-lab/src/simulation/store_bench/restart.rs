@@ -1,6 +1,6 @@
-//! How soon a store answers after its process was killed: the store opens on a thread of its own,
-//! as in the proxy, and is asked for a record until it has it. A sparse device makes stores larger
-//! than the disk below.
+//! Measures how soon a store answers after its process was killed. The store opens on its own
+//! thread, as in the proxy. The benchmark requests a record until the store returns it. A sparse
+//! device allows stores larger than the real disk.
 
 use super::engine::{Store, found, record, settings, start_shard};
 use foxy_base::clock::monotonic;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
-/// Virtual time between two requests of a stream.
+/// The virtual time between two requests of a stream.
 const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,8 @@ impl RestartedStore {
         found(&self.handle, number).as_ref() == Some(record)
     }
 
-    /// Time from the start until the store had the record. `None` when `patience` ends.
+    /// Returns the time from the start until the store had the record. Returns `None` if `patience`
+    /// ends first.
     pub fn first_hit(
         &self,
         number: u64,
@@ -49,7 +50,8 @@ impl RestartedStore {
         self.wait(patience, || self.holds(number, record))
     }
 
-    /// Time from the start until all records were known. `None` when `patience` ends.
+    /// Returns the time from the start until all records were known. Returns `None` if `patience`
+    /// ends first.
     pub fn all_known(&self, patience: RestartPatience<'_>) -> Option<Duration> {
         self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
     }
@@ -75,8 +77,8 @@ impl RestartedStore {
     }
 }
 
-/// Hit ratio of a skewed stream of requests, while the store of `size` bytes is killed `kills`
-/// times in the middle of its work.
+/// Returns the hit ratio of a skewed stream of requests. The store of `size` bytes is killed
+/// `kills` times during its work.
 pub fn hit_ratio(
     size: u64,
     requests: u64,
@@ -110,8 +112,8 @@ pub fn hit_ratio(
     Ok(hits as f64 / requests as f64)
 }
 
-/// A device that allocates nothing when it creates a file, and drops writes longer than `longest`
-/// bytes. Files must have their full length before they are opened again.
+/// A device that allocates no space when it creates a file, and drops writes longer than `longest`
+/// bytes. The caller must give each file its full length before the file is opened again.
 pub struct SparseDevice<D> {
     inner: D,
     longest: usize,
@@ -162,7 +164,7 @@ mod tests {
     use foxy_device::{FileId, IoBuffer, StorePath};
     use foxy_store::webcosm::FILE_NAME;
 
-    /// Makes the store's file as long as it says it is.
+    /// Gives the store's file the length that the store expects.
     fn lengthen(device: &mut Memory, size: u64) {
         let (file, path) = (FileId(900), StorePath::new(FILE_NAME));
         let buffer = IoBuffer::zeroed(4096);

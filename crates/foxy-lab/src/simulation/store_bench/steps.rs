@@ -1,7 +1,7 @@
-//! How long the default engine keeps its thread: every call of the scheme is timed while a store is
-//! turned over and read. On a virtual machine the clock of processor time also runs while the host
-//! does something else. So two equal runs are timed, and the faster time of each call counts. The
-//! caller gives the clock.
+//! Measures how long each call of the default engine keeps its thread, while a store is filled and
+//! read. On a virtual machine, the clock of CPU time also runs while the host does other work. So
+//! two equal runs are timed, and the faster time of each call counts. The caller supplies the
+//! clock.
 
 use super::engine::{Store, record, settings};
 use foxy_base::{Instant, Random};
@@ -13,19 +13,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Puts between two gets.
+/// The number of puts between two gets.
 const PUTS_A_GET: u64 = 4;
 
-/// Processor time that this thread has used.
+/// A clock that returns the CPU time of this thread.
 pub type Clock = fn() -> Duration;
 
-/// Shorter calls are only counted.
+/// The duration above which a call is recorded. Shorter calls are only counted.
 const LONG: Duration = Duration::from_micros(100);
 
 #[derive(Debug, Default)]
 struct CallTimes {
     count: u64,
-    /// Durations of long calls, by the number of the call.
+    /// The durations of long calls, by the number of the call.
     long: BTreeMap<u64, Duration>,
 }
 
@@ -33,9 +33,9 @@ struct CallTimes {
 pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
-    /// The slowest call, by the faster time of its two runs.
+    /// The largest duration of a call. Each call counts with the faster time of its two runs.
     pub took: Duration,
-    /// Slowest call of both runs.
+    /// The largest duration of any call in both runs.
     pub once: Duration,
 }
 
@@ -103,8 +103,8 @@ impl Scheme for TimedScheme {
     }
 }
 
-/// Turns a store in memory over `turns` times with new records, reads some of them, and times every
-/// call, in two equal runs.
+/// Replaces the content of a store in memory `turns` times with new records, and reads some of
+/// them. Times every call in two equal runs.
 pub fn run(
     size: u64,
     turns: u64,
@@ -149,7 +149,7 @@ mod tests {
         static TIME: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     }
 
-    /// A clock of which every reading is a millisecond after the last.
+    /// A clock that advances by a millisecond with every reading.
     fn ticking() -> Duration {
         TIME.with(|time| time.replace(time.get() + Duration::from_millis(1)))
     }
