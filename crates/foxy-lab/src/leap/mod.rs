@@ -156,7 +156,7 @@ pub struct Answer {
     pub length: u64,
     /// The digest of the body. It covers the decoded body if the coding is supported.
     pub digest: u128,
-    /// How the content coding was handled.
+    /// The result of decoding the body.
     pub decoding: Decoding,
     /// Whether the header fields mark the end of the answer unambiguously.
     pub framing: Framing,

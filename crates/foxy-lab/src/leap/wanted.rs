@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
-/// The largest number of URLs. It limits the set to about 16 MiB.
+/// The largest number of URLs. This limit keeps the set below about 16 MiB.
 const MOST: usize = 1 << 20;
 
 /// The URLs that clients have requested.

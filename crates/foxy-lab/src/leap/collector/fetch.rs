@@ -274,7 +274,7 @@ pub async fn failed(
     let (depends, confirms, failure) = (Vec::new(), false, Some(failure));
     let start = Start { head, length, depends, first_byte, at, origin, failure, confirms };
     answer.change(|progress| progress.start = Some(Rc::new(start)));
-    // This cannot fail, because a short text always fits into the last block of a body.
+    // The append cannot fail, because a short text always fits into the last block of a body.
     let _fits = answer.add(text, Duration::ZERO, &|| false).await;
     answer.change(|progress| progress.end = Some(End { at: Duration::ZERO, failure: None }));
 }

@@ -35,7 +35,7 @@ enum Coding {
     Deflate,
 }
 
-/// How the content coding of a body was handled.
+/// The result of decoding a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
     /// The coding was decoded, or the body had no coding. The digest covers the content.

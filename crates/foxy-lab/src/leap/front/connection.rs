@@ -138,7 +138,7 @@ pub fn begin<P: 'static>(
     let (context, ends, path) = (Rc::clone(&state.context), state.ends.clone(), state.path);
     tokio::task::spawn_local(async move {
         let group = group::ask(context, asked, number, Some((path, tap))).await;
-        // This cannot fail, because the receiver lives until every group has arrived.
+        // The send cannot fail, because the receiver lives until every group has arrived.
         let _ = ends.send(group);
         drop(place);
     });

@@ -51,7 +51,7 @@ pub struct Front {
     pub certificates: Option<Certificates>,
     /// The allowed hosts, methods and request rates.
     pub reach: Reach,
-    /// Whether to allow any host. This is useful if the server behind the proxies decides.
+    /// Whether to allow any host. Set the flag if the server behind the proxies decides.
     pub any_host: bool,
     /// The largest number of client connections.
     pub most_connections: usize,

@@ -61,7 +61,7 @@ impl Judging {
                     let (context, ends) = (Rc::clone(&context), ends.clone());
                     tokio::task::spawn_local(async move {
                         let group = group::ask(context, asked, number, None).await;
-                        // This cannot fail, because the receiver lives until every group has
+                        // The send cannot fail, because the receiver lives until every group has
                         // arrived.
                         let _ = ends.send(group);
                     });

@@ -18,7 +18,7 @@ pub struct Judging {
     pub context: Rc<RunContext>,
     pub report: LeapReport,
     past: Past,
-    /// The process number for the log. It is stored because reading it needs a system call.
+    /// The process number for the log. Stored once, because reading it needs a system call.
     process: u64,
 }
 

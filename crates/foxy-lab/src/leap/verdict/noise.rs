@@ -15,7 +15,7 @@ pub struct Noise {
     /// The fields that differed between two answers of the origin, by the digest of the request's
     /// key.
     by_request: HashMap<u128, BTreeSet<String>>,
-    /// The keys of `by_request`, oldest first. When the map is full, the oldest key is removed.
+    /// The keys of `by_request`, oldest first. A full map loses its oldest key.
     order: VecDeque<u128>,
 }
 

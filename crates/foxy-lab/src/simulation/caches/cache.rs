@@ -1,7 +1,7 @@
-//! A simulated cache of URL numbers, limited in bytes, with a replacement policy of the store. It
-//! has no content and no clock, and it counts only hits and misses. A repeated look-up is a hit
-//! even if the object's size has changed. An entry keeps the size of its first look-up (WORKLOADS:
-//! "real data here").
+//! A simulated cache of URL numbers, limited in bytes, with a replacement policy of the store. The
+//! cache has no content and no clock. It counts only hits and misses. A repeated look-up is a hit
+//! even if the object's size has changed. An entry keeps the size with which it was stored
+//! (WORKLOADS: "real data here").
 
 use foxy_base::random::split_mix;
 use foxy_schemes::Policy;

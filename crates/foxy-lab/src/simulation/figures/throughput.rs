@@ -267,8 +267,8 @@ pub fn figure_16(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }
 }
 
-/// The share of the paper's gets that run. It is small, because only the share of reads matters
-/// here.
+/// The share of the paper's gets that run. The share is small, because only the proportion of reads
+/// matters here.
 const SIZE: f64 = 0.3;
 /// The shares of repeats. Most repeats come late, so the disk and not the memory answers them. The
 /// disk keeps nearly all objects.

@@ -17,7 +17,7 @@ use foxy_workload::trace::synthetic::TABLE1;
 pub enum Eviction {
     /// The list of operations contains the deletions.
     AsTold,
-    /// The store evicts objects. It is as large as the cache.
+    /// The store evicts objects. The store is as large as the cache.
     ByItself,
 }
 

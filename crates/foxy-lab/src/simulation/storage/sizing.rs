@@ -114,8 +114,8 @@ const DIRECTORY_CYLINDERS: u32 = 48;
 /// its 384 MB, the default of Solaris.
 const METADATA_CACHE: u64 = 8 << 20;
 
-/// The longest time that writes stay in memory. It is long, so that a technique can gather all its
-/// writes.
+/// The longest time that writes stay in memory. The limit is high, so that a technique can gather
+/// all its writes.
 pub(super) const FLUSH_AFTER: Duration = Duration::from_secs(3600);
 /// The bytes that may wait for the disk, as in a store that serves clients. The modelled system
 /// also has its own limit.

@@ -130,8 +130,8 @@ impl FilledStore {
 const WRITE_BYTES: usize = 256 << 10;
 const WRITES_AT_ONCE: usize = 4;
 
-/// The time between the starts of two reads. It is so long that reads alone do not keep a disk
-/// busy.
+/// The time between the starts of two reads. The time is so long that reads alone do not keep a
+/// disk busy.
 const READ_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Clone, Copy, Debug)]

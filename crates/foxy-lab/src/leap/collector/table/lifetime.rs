@@ -1,5 +1,5 @@
 //! Computes how long the Collector stores an answer (R114): as long as the origin allows, but at
-//! least three minutes. So even an uncacheable answer is the same for all proxies.
+//! least three minutes. So all proxies receive one answer, even if it is uncacheable.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
