@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A source file with more lines counts as long.
 const LONG: usize = 500;
-/// A source file with more lines fails the check, whatever the ratchet allows.
+/// A source file with more lines fails the check, even if the ratchet allows more.
 const TOO_LONG: usize = 800;
 /// A folder with more source files counts as crowded.
 const CROWDED: usize = 20;

@@ -6,7 +6,7 @@ use crate::error::DecodeError;
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead, Version};
 
-/// How a message body is framed.
+/// The framing of a message body, which decides the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
     /// The message has no body.

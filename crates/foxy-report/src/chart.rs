@@ -15,10 +15,10 @@ use crate::record::Setup;
 pub use axis::{Axis, Spacing};
 pub(crate) use svg::escape;
 
-/// The origin of a chart's values (R5), which the chart shows under its title.
+/// The origin of a chart's values, which the chart shows under its title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// Number of a seed's table or figure that the run repeats, such as `001 Fig 10`, or empty.
+    /// Paper and its table or figure that the run repeats, such as `001 Fig 10`, or empty.
     pub source: String,
     /// Whether the values are measured, simulated, quoted or derived.
     pub place: Place,
@@ -85,7 +85,7 @@ impl Value {
 pub enum Look {
     /// A line of measured values.
     Solid,
-    /// A line of values from a seed's paper, or a theoretical bound.
+    /// A line of values from a paper, or a theoretical bound.
     Dashed,
 }
 
@@ -150,9 +150,9 @@ pub enum Plot {
         /// Series, which lie next to each other in each group.
         series: Vec<Bars>,
     },
-    /// Clouds of dots, such as the positions of a disk head over time (R33).
+    /// Clouds of dots, such as the positions of a disk head over time.
     Dots(Vec<Dots>),
-    /// Vertical bars on a continuous x axis (R30). Several series share each bin.
+    /// Vertical bars on a continuous x axis. Several series share each bin.
     Histogram(Vec<Bins>),
 }
 

@@ -1,5 +1,5 @@
-//! Rows that repeat the tables and figures of the seeds, the papers behind foxy (R5). A row has the
-//! quoted value, the measured value, and a verdict by fixed rules.
+//! Rows that repeat the tables and figures of the papers behind foxy. A row has the value in the
+//! paper, our value, and a verdict by fixed rules.
 
 use crate::Summary;
 use crate::number::readable;
@@ -16,7 +16,7 @@ pub enum Place {
     Measured,
     /// Simulated on the disk model in virtual time.
     Simulated,
-    /// Quoted from a seed's paper.
+    /// Quoted from a paper.
     Quoted,
     /// Computed from other values.
     Derived,
@@ -36,7 +36,7 @@ impl fmt::Display for Place {
 /// A row of a repeated table, or a point of a repeated figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureRow {
-    /// Seed and number of the table or figure, such as `001-table2`.
+    /// Number of the paper, and its table or figure, such as `001-table2`.
     pub figure: String,
     /// Name of the row or point.
     pub row: String,
@@ -154,7 +154,7 @@ const HEADS: [&str; 12] = [
     "note",
 ];
 
-/// Returns the rows as a table (R5).
+/// Returns the rows as a table.
 pub fn figure_table(rows: &[FigureRow]) -> Table {
     let mut table = Table::new(&HEADS);
     for row in rows {

@@ -6,11 +6,11 @@
 //! also return a put at or above the floor that held at the submission of the get. A put that was
 //! refused before the get must not be returned.
 //!
-//! A crash makes unanswered puts doubtful: they may exist or not. After a get has returned a
-//! doubtful put, later gets of this process must not return older puts. A later power failure may
-//! still remove the doubtful put, because it may have been only in the system's cache. A crash also
-//! makes a put doubtful that was refused because the device failed, because the device may have
-//! kept it.
+//! A crash makes an unanswered put doubtful: its record may be stored or lost. After a get has
+//! returned a doubtful put, later gets of this process must not return older puts. A later power
+//! failure may still remove the doubtful put, because it may have been only in the system's cache.
+//! If the device failed, the store refused the put, but the device may have kept the record. A
+//! crash makes such a put doubtful too.
 
 use crate::content::{self, RecordName};
 use crate::violation::Violation;
@@ -48,7 +48,7 @@ pub enum Verdict {
 enum Fate {
     /// Not answered yet, or answered `Stored`.
     Possible,
-    /// Unanswered at a crash, or failed before a crash. The record may exist or not.
+    /// Unanswered at a crash, or failed before a crash. The record may be stored or lost.
     Doubtful,
     /// Refused at this position in the order of events.
     Refused(u64),

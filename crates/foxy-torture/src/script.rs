@@ -5,7 +5,7 @@ use crate::content::RecordName;
 use std::fmt;
 use std::str::FromStr;
 
-/// How a process ends without closing the store.
+/// A way in which a process ends without closing the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
     /// The process is killed. Its writes are in the system's cache and survive.

@@ -4,7 +4,7 @@ use crate::content::RecordName;
 use foxy_store::Ticket;
 use std::fmt;
 
-/// A broken promise. The numbers below are those of the promises in `foxy_store::contract`.
+/// A broken promise. `foxy_store::contract` lists the promises by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// Promise 4: an answer without a request, or a second answer to a request.

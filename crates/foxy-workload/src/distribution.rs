@@ -13,8 +13,8 @@ pub fn normal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     mean + deviation * radius * (TAU * random.unit()).cos()
 }
 
-/// Draws from a lognormal distribution. `mean` and `deviation` are those of the drawn values, not
-/// of their logarithms.
+/// Draws from a lognormal distribution. The drawn values have the mean `mean` and the standard
+/// deviation `deviation`; their logarithms have others.
 pub fn lognormal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     let square = (deviation * deviation + mean * mean).ln();
     let mu = 2.0 * mean.ln() - 0.5 * square;

@@ -1,6 +1,6 @@
-//! The workload model `table3/1`: Table 3 of the WebCoSM paper (R52-R55). 40 % of requests are
-//! repeats, chosen by recency (`zipf(0.6)`). Sizes follow exp(5 KB), and all objects are cachable.
-//! Another version of the model may change these values.
+//! The workload model `table3/1`: the load of Table 3 in the WebCoSM paper. 40 % of requests are
+//! repeats, chosen by recency (`zipf(0.6)`). Sizes have an exponential distribution with a mean of
+//! 5 KB, and all objects are cachable. Another version of the model may change these values.
 
 use crate::distribution::{exponential, floor, recency_rank};
 use crate::knobs::{Knobs, WorkloadError};
@@ -111,7 +111,7 @@ mod tests {
     }
 
     /// Returns the best possible hit ratio without request coalescing, after `objects` objects per
-    /// server. A repeat of an object in flight is then a miss (WORKLOADS §1).
+    /// server. A repeat of an object in flight is then a miss.
     fn reachable_hit_ratio(knobs: &Table3, objects: f64, rate: f64) -> f64 {
         let new =
             rate * (1.0 - RECURRENCE) / f64::from(knobs.servers) * knobs.think_time.as_secs_f64();
@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn what_is_still_being_fetched_lowers_the_reachable_hit_ratio_as_measured() {
-        // WORKLOADS §1 gives 33 % at 100/s and 30 % at 350/s, after three minutes at each rate.
+        // The specification of this load gives 33 % at 100/s and 30 % at 350/s, after three minutes
+        // at each rate.
         let knobs = knobs();
         for (rate, expected) in [(100.0, 0.33), (350.0, 0.30)] {
             let objects = rate * 0.6 / 4.0 * 180.0;

@@ -1,5 +1,6 @@
-//! Draws maps of the slots of a store (Fig 13, R32), coloured by fullness, age or site. As in the
-//! paper, the store begins at the lower left. Slots follow upwards, column by column.
+//! Draws maps of the slots of a store, coloured by fullness, age or site. The store begins at the
+//! lower left, and slots follow upwards, column by column. Fig 13 of paper 001
+//! has this order.
 
 use super::Provenance;
 use super::sheet::{COLOURS, Entry, Key, MARGIN, Sheet, WIDTH, colour};

@@ -1,7 +1,7 @@
-//! The workload model `polymix-4/1`: the standard mix of the cache-off benchmarks (WORKLOADS §2).
-//! Knobs fit it to machine and proxy, and the version fixes everything else. This file has the
-//! knobs, the phases, and random draws. Client and origin make equal draws, because both use the
-//! number of the request.
+//! The workload model `polymix-4/1`: PolyMix-4, the standard load of the cache-off benchmarks.
+//! Knobs (settings) fit it to machine and proxy, and the version fixes everything else. This file
+//! has the knobs, the phases, and random draws. Client and origin make equal draws, because both
+//! use the number of the request.
 
 pub mod content;
 pub mod requests;

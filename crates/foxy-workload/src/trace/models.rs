@@ -68,8 +68,8 @@ pub const DEC: TraceModel = TraceModel {
     targets: &[Target::MeanSize(12_700.0), Target::Infinite { hits: 0.49, bytes: 0.36 }],
 };
 
-/// A part of [`DEC`], as in Table 1 of the paper. 32 % of the requests hit 512 MB of memory, 4 %
-/// read a 2 GB disk, and 64 % write 10.55 KB on average.
+/// A part of [`DEC`], as in Table 1 of paper 001 (docs/figures.md). 32 % of the requests hit 512 MB
+/// of memory, and 4 % read a 2 GB disk. 64 % write to disk, 10.55 KB on average.
 pub const TABLE1: TraceModel = TraceModel {
     name: "table1",
     gets: 1_058_206,
@@ -114,8 +114,8 @@ pub const BU95: TraceModel = TraceModel {
     ],
 };
 
-/// The IRCache trace of 2004 that the LEAP paper replayed (SEEDS §1.3). Only its numbers of
-/// requests and URLs are published.
+/// The IRCache trace of 2004 that the LEAP paper replayed. Only its numbers of requests and URLs
+/// are published.
 pub const IRCACHE: TraceModel = TraceModel {
     name: "ircache",
     gets: 97_462,

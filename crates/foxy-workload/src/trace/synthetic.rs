@@ -1,7 +1,6 @@
-//! Generates synthetic traces in place of unavailable traces of the seeds, the papers behind foxy
-//! (R12, WORKLOADS: "calibrated synthetic trace"). Clients take turns to fetch new or repeated
-//! pages with images. The distance of repeats decides the hit ratios. Sizes are lognormal with a
-//! Pareto tail. Reports must label the traces "synthetic".
+//! Generates synthetic traces that replace unavailable traces of the papers behind foxy. Clients
+//! take turns to fetch new or repeated pages with images. The distance of repeats decides the hit
+//! ratios. Sizes are lognormal with a Pareto tail. Reports must label the traces "synthetic".
 
 pub use super::models::{BU95, DEC, IRCACHE, MODELS, TABLE1, TraceModel};
 use super::{Get, Names, Trace};
