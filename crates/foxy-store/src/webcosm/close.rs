@@ -1,4 +1,4 @@
-//! Closes a store step by step: write the rest, sync, mark the journal, close the file.
+//! Closes a store in steps: write the buffered records, sync, mark the journal, close the file.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason, Ticket};
 use crate::one_file::io_sequence::IoStep;
@@ -15,11 +15,11 @@ pub struct Closing {
 
 #[derive(Clone, Copy)]
 enum CloseStep {
-    /// Writes all buffered records.
+    /// The writer writes all buffered records.
     Writing,
-    /// The records are synced, unless the disk failed.
+    /// The sync of the records has ended. It may have failed.
     Synced,
-    /// The journal states that everything is durable, unless the disk failed.
+    /// The journal states that all records are durable, unless its write failed.
     Marked,
 }
 
@@ -30,7 +30,8 @@ impl Closing {
 }
 
 impl Webcosm {
-    /// Starts to close the store. Only a store that serves requests has something to write.
+    /// Starts to close the store. A store in another phase than `Serving` or `Rebuilding` has no
+    /// records to write, so it closes at once.
     pub(super) fn close(&mut self, ticket: Ticket) {
         match self.cx.phase() {
             Phase::Serving | Phase::Rebuilding => {
@@ -45,7 +46,7 @@ impl Webcosm {
         }
     }
 
-    /// Takes the next step of a close, once all earlier work has finished.
+    /// Takes the next step of a close, if no earlier write or read is in flight.
     pub(super) fn progress_close(&mut self) {
         let Self { cx, writer, tombstones, uses, closing, .. } = self;
         let Some(closing) = closing else { return };
@@ -76,7 +77,7 @@ impl Webcosm {
         self.finish_close(ticket);
     }
 
-    /// Answers all waiting requests and closes the file.
+    /// Answers all waiting requests, closes the file and answers the close request.
     fn finish_close(&mut self, ticket: Ticket) {
         self.cx.abandon_reads(AbsentReason::Closed);
         for waiting in self.tombstones.abandon() {

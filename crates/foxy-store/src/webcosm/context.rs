@@ -1,5 +1,5 @@
-//! The state that all modules of the engine share: settings, the file and its layout, the index and
-//! the phase.
+//! The state that all modules of the webcosm engine share: settings, the file and its layout, the
+//! index and the phase.
 
 use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Ticket};
 use crate::layout::Region;
@@ -21,7 +21,7 @@ use crate::webcosm::phase::Phase;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoId, IoOp};
 
-/// Name of the store's file.
+/// Name of the store's file in the store's directory.
 pub const FILE_NAME: &str = "webcosm.foxy";
 
 pub struct Context {
@@ -33,7 +33,7 @@ pub struct Context {
     pub reads_in_flight: usize,
     /// The time of the current event.
     pub now: Instant,
-    /// Operations and answers that the current event causes.
+    /// Operations to start and answers to send, collected during the current event.
     pub out: Outbox,
     life: Lifecycle<Phase>,
 }
@@ -64,7 +64,7 @@ impl Context {
         self.life.phase()
     }
 
-    /// Changes to another phase.
+    /// Changes to the phase `next`. Other threads may read the index only in the phase `Serving`.
     pub fn enter(&mut self, next: Phase) {
         let (secret, file) = (*self.secret(), self.file.id());
         let readable = Readable { salt: self.file.superblock().salt, secret, file };
@@ -72,13 +72,13 @@ impl Context {
         self.life.enter(next);
     }
 
-    /// Why the store does not serve requests in this phase: the reason for a get, and the reason
-    /// for a put or removal.
+    /// Returns why the store does not serve requests in this phase: the reason for a get, and the
+    /// reason for a put or removal.
     pub fn unable(&self) -> (AbsentReason, RefusedReason) {
         self.life.unable()
     }
 
-    /// Marks the store as unusable.
+    /// Marks the store as unusable, because it could not be opened.
     pub fn give_up(&mut self, error: OpenStoreError) {
         self.life.fail(error);
     }
@@ -90,7 +90,7 @@ impl Context {
         self.file.close(&mut self.out);
     }
 
-    /// Answers the gets whose pages are being read, and ignores the results of these reads.
+    /// Answers all gets in flight with `reason`. The results of their disk reads are ignored later.
     pub fn abandon_reads(&mut self, reason: AbsentReason) {
         for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {
@@ -128,7 +128,8 @@ impl Context {
         self.file.secret()
     }
 
-    /// The number of this opening of the store. Pages written now carry this number.
+    /// Returns the incarnation: the number of this opening of the store. All pages written now
+    /// contain this number.
     pub const fn incarnation(&self) -> u64 {
         self.file.superblock().opens
     }
@@ -137,13 +138,13 @@ impl Context {
         self.index.tag(key.hash(self.file.superblock().salt))
     }
 
-    /// The half of the forget journal that a superblock names.
+    /// Returns the half of the journal that the superblock marks as active.
     pub const fn journal_half(&self, superblock: &Superblock) -> Region {
         self.geometry.journal[superblock.journal_half as usize]
     }
 
-    /// Notes that the slot of `segment` now contains this segment, started in the given
-    /// incarnation.
+    /// Notes in the index that the slot of `segment` now contains this segment, which the given
+    /// incarnation started.
     pub fn occupy_slot(&self, segment: Segment, incarnation: u64) {
         let content = SlotContent { sequence: segment.sequence, incarnation };
         self.index.set_slot(self.geometry.slot(segment), content);

@@ -1,12 +1,15 @@
-//! webcosm, the default scheme: two logs of segments in one preallocated file. Records are written
-//! in large batches, and the oldest segments are discarded first. This module tracks the phase and
-//! passes events to the other modules.
+//! webcosm, the default storage scheme: two logs of segments in one preallocated file. The scheme
+//! writes records in large batches and discards the oldest segments first. This module passes each
+//! event to the module that handles the event.
 //!
-//! Why a get never returns a wrong record: everything read must have the stamp of its place in the
-//! log, its key and its checksum. Before a record replaces another record that may be on disk, the
-//! journal stores a durable tombstone. The tombstone covers all older records of the same tag. The
-//! index lists the records of a segment until the segment is durably discarded. So the index shows
-//! whether a put needs a tombstone; the put of a new key needs no sync.
+//! A get never returns a wrong record, for these reasons:
+//!
+//! - Each record read from disk must have the expected stamp, key and checksum. The stamp names the
+//!   record's place in its log.
+//! - A new record may replace a record on disk. The journal first stores a durable tombstone, which
+//!   covers all older records of the same tag.
+//! - The index lists the records of a segment until the journal durably discards the segment. So
+//!   the index shows whether a put needs a tombstone. The put of a new key needs no sync.
 
 pub mod check;
 mod close;
@@ -48,12 +51,12 @@ use std::sync::Arc;
 use tombstones::{After, Put, Tombstones};
 use write::Writer;
 
-/// Size in bytes of the largest object that fits a new store of `size` bytes.
+/// Returns the size in bytes of the largest object that fits a new store of `size` bytes.
 pub fn largest_object(size: u64) -> u64 {
     Geometry::of(size).largest_object()
 }
 
-/// The default scheme.
+/// The engine of the default scheme: a state machine that processes requests and finished IO.
 pub struct Webcosm {
     cx: Context,
     writer: Writer,
@@ -65,7 +68,7 @@ pub struct Webcosm {
 }
 
 impl Webcosm {
-    /// Creates an engine. It opens no file before [`Scheme::start`].
+    /// Creates an engine. The engine opens its file only in [`Scheme::start`].
     pub fn boxed(settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.size);
         let cx = Context::new(settings, observer);
@@ -85,7 +88,7 @@ impl Webcosm {
         (recovery, Parts { cx, writer, tombstones })
     }
 
-    /// Passes a finished operation to its module.
+    /// Passes the result of a finished IO operation to the module that started the operation.
     fn dispatch(&mut self, pending: Pending, done: IoDone) {
         let Self { cx, writer, tombstones, reclaimer, uses, .. } = self;
         match pending {
@@ -186,7 +189,7 @@ impl Webcosm {
         }
     }
 
-    /// Starts the work that an event may have made possible.
+    /// Starts the background work that the event has made possible, such as writes and reclaims.
     fn after_event(&mut self) {
         self.pump_rebuild(0);
         let Self { cx, writer, tombstones, recovery, reclaimer, uses, .. } = self;
@@ -208,7 +211,7 @@ impl Webcosm {
         self.writer.show(&self.cx);
     }
 
-    /// Processes an event. The context provides its time and outbox.
+    /// Sets the time and the outbox of the context, then processes an event.
     fn event(&mut self, now: Instant, out: &mut Outbox, handle: impl FnOnce(&mut Self)) {
         self.cx.now = now;
         std::mem::swap(&mut self.cx.out, out);

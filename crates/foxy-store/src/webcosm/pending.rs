@@ -1,4 +1,4 @@
-//! The purposes of operations in flight.
+//! The purpose of each IO operation in flight. The engine uses the purpose to process the result.
 
 use crate::contract::{Key, Ticket};
 use crate::one_file::io_sequence::FailuresBefore;
@@ -8,19 +8,19 @@ use crate::webcosm::format::summary::Trailer;
 use crate::webcosm::index::{IndexEntry, Tag};
 
 pub enum Pending {
-    /// Reads the active half of the forget journal.
+    /// Reads the active half of the journal of tombstones.
     Journal,
-    /// Reads the end of a segment to find the newest segments.
+    /// Reads the end of a segment. Recovery looks there for the newest segments.
     LookAtEnd(Segment),
-    /// Reads the first page of a segment without a summary.
+    /// Reads the first page of a segment that has no summary.
     LookAtStart(Segment),
     /// Reads a whole segment that has no summary.
     LookAtAll(Segment),
     /// Reads the last pages of a segment, which contain its summary.
     SummaryEnd(SummaryPurpose, Segment),
-    /// Reads a whole summary, because it did not fit in the pages read first.
+    /// Reads a whole summary that is longer than the pages read by `SummaryEnd`.
     LongSummary(SummaryPurpose, LongSummary),
-    /// Reads a record, or a page of records, to copy it forward.
+    /// Reads a record, or a page of small records, to copy the records into a new segment.
     Copy(IndexEntry, Location),
     /// Reads the pages of a record for a get.
     Read(PendingRead),
@@ -28,20 +28,20 @@ pub enum Pending {
     Batch(Batch),
     /// Writes the summary of a segment.
     Summary(Segment),
-    /// Performs a step of the IO sequence.
+    /// Performs a step of the IO sequence, a list of writes and syncs in a fixed order.
     Step(PendingStep),
-    /// Reads use counters, starting at this page of their region.
+    /// Reads stored use counters, starting at this page of the counters' region.
     ReadUses(u32),
     WriteUses,
-    /// Frees the file's space after the end of a store that became smaller.
+    /// Returns the disk space after the end of the store's file, once the store has become smaller.
     Trim,
 }
 
-/// A step of the IO sequence in flight.
+/// The kind of a step of the IO sequence that is in flight.
 pub enum PendingStep {
     Write,
     Summary(Segment),
-    /// For each log, the segments before this number become durable.
+    /// Syncs the file. For each log, the segments before this number then become durable.
     Sync([Sequence; 2], FailuresBefore),
 }
 
@@ -69,6 +69,6 @@ pub struct LongSummary {
 pub struct Batch {
     pub segment: Segment,
     pub keys: Vec<Key>,
-    /// Total bytes of the batch's records.
+    /// Total bytes of the batch's records, without padding.
     pub bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! The phases of a webcosm store and the allowed changes between them.
+//! The phases of a webcosm store, from opening to closed, and the allowed changes between phases.
 
 use crate::one_file::lifecycle::StorePhase;
 use crate::status::StoreStatus;
@@ -6,21 +6,23 @@ use crate::status::StoreStatus;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     New,
-    /// The file is opened and its superblocks are read, or the file is created.
+    /// The store opens its file and reads the superblocks, or creates the file.
     Opening,
     ReadingJournal,
-    /// Searches for the newest segments.
+    /// The store searches for the newest segment of each log.
     FindingHead,
-    /// Makes this opening durable and changes the size of the store.
+    /// The store writes a superblock that counts this opening and sets a new size.
     Switching,
-    /// Makes this opening durable. Gets already find the records known so far.
+    /// The store writes a superblock that counts this opening. Gets already find the records known
+    /// so far.
     Reading,
-    /// Makes a new superblock durable, for an empty store.
+    /// The store writes the first superblock of an empty store.
     Formatting,
-    /// All requests are served. Records whose summaries are still unread are unknown.
+    /// The store serves all requests and reads the remaining summaries. It does not yet find the
+    /// records of unread summaries.
     Rebuilding,
     Serving,
-    /// Writes buffered records.
+    /// The store writes its buffered records before it closes the file.
     Closing,
     Closed,
     /// The store could not be opened.
@@ -33,17 +35,17 @@ use Phase::{
 };
 
 impl Phase {
-    /// Whether all kinds of requests are served.
+    /// Returns whether the store serves all kinds of requests.
     pub const fn serves(self) -> bool {
         matches!(self, Rebuilding | Serving)
     }
 
-    /// Whether gets are served.
+    /// Returns whether the store serves gets.
     pub const fn reads(self) -> bool {
         matches!(self, Reading | Rebuilding | Serving)
     }
 
-    /// Whether the index is being rebuilt from summaries.
+    /// Returns whether the store is rebuilding its index from summaries.
     pub const fn rebuilds(self) -> bool {
         matches!(self, Reading | Rebuilding)
     }

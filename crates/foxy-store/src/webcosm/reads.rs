@@ -1,5 +1,5 @@
-//! Gets. A record that is buffered or being written comes from memory, any other record from one
-//! verified read.
+//! Serves gets. A record that is still in memory is returned from memory. Any other record takes
+//! one disk read, whose bytes are verified.
 
 use crate::contract::{AbsentReason, Answer, Key, Ticket};
 use crate::webcosm::Webcosm;
@@ -41,9 +41,11 @@ impl Webcosm {
         cx.read(location.offset, location.length, Pending::Read(read));
     }
 
-    /// Answers a get after its read. A record that was replaced, removed or discarded meanwhile is
-    /// not returned. An unreadable record stays in the index: it may still be on disk, so its
-    /// replacement needs a tombstone.
+    /// Answers a get after its disk read.
+    ///
+    /// If the record was replaced, removed or discarded during the read, the get finds nothing. An
+    /// unreadable record stays in the index. The record may still be on disk, so its replacement
+    /// needs a tombstone.
     pub(super) fn read_done(&mut self, read: PendingRead, result: Result<IoBuffer, IoError>) {
         let PendingRead { ticket, key, tag, entry, location } = read;
         self.cx.reads_in_flight -= 1;

@@ -1,40 +1,40 @@
-//! The layout of a webcosm file: superblocks, two journal halves and two rings of segments. The
-//! layout follows from two sizes of the file: the current size and the size at creation.
+//! The layout of a webcosm file: superblocks, two halves of a journal, and two rings of segments.
+//! The layout depends on the file's current size and its size at creation.
 
 use crate::layout::{PAGE, Region};
 use crate::one_file::superblock::Superblock;
 use crate::record::HEADER;
 use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
 
-/// Bytes of the smallest granule. Every record starts at a multiple of the granule.
+/// Bytes of the smallest granule, the unit for the starts of records in the file.
 const MIN_GRANULE: u64 = 64;
 
-/// Bits of an index entry for the start of a record.
+/// Number of bits in an index entry for the start of a record, counted in granules.
 pub const PLACE_BITS: u32 = 34;
 
-/// One of this many segments belongs to the probation log.
+/// One of this many segments belongs to the probation log, the log for large new records.
 const PROBATION_SHARE: u32 = 8;
 
-/// A store can grow or shrink by at most this factor, because its index is sized for a number of
-/// records.
+/// A store can grow or shrink by at most this factor since its creation. The limit exists because
+/// the index is sized for a number of records.
 const MAX_RESIZE_FACTOR: u64 = 8;
 
-/// Pages of the largest segment: 16 MiB.
+/// Most pages in a segment. The value makes the largest segment 16 MiB.
 pub const MAX_SEGMENT_PAGES: u32 = 4096;
 
-/// Bytes of the largest store: 8 TiB. Above this size, places would overflow even with the coarsest
-/// granule.
+/// Bytes of the largest store: 8 TiB. This is the most that [`PLACE_BITS`] bits can address with
+/// granules of 512 bytes.
 pub const MAX_STORE_BYTES: u64 = 512 << PLACE_BITS;
 
-/// The number of a segment in its log, in writing order. A store never reuses a number.
+/// The number of a segment in its log, in writing order. A log never uses a number again.
 pub type Sequence = u32;
 
-/// The two logs, each a ring of segments.
+/// The name of one of the two logs. Each log is a ring of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogName {
-    /// The log for records that have proven useful, and for small records.
+    /// The log for small records and for records that were requested again.
     Main,
-    /// The log for large new records. A record here must be requested again to stay in the store.
+    /// The log for large new records. A record here is discarded unless a client requests it again.
     Probation,
 }
 
@@ -49,12 +49,12 @@ pub struct Segment {
     pub sequence: Sequence,
 }
 
-/// A page of a log: the segment's sequence number, then the page within the segment. Only positions
-/// of the same log can be compared.
+/// The position of a page in a log: the sequence number of the segment, then the page within the
+/// segment. Only positions of the same log can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
-/// Bit offset of the incarnation in a stamp.
+/// Position of the incarnation's lowest bit in a stamp. The bits below contain a [`Position`].
 pub const INCARNATION_SHIFT: u32 = 45;
 
 impl Position {
@@ -67,32 +67,32 @@ impl Position {
         Segment { log, sequence: (self.0 >> 12) as Sequence }
     }
 
-    /// The stamp of a page that the given incarnation writes at this position.
+    /// Returns the stamp of a page at this position, if the given incarnation writes the page.
     pub const fn stamp(self, incarnation: u64) -> u64 {
         incarnation << INCARNATION_SHIFT | self.0
     }
 }
 
-/// The slots of one log. A slot is the place of one segment in the file.
+/// The slots of one log. A slot is a place in the file for one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     pub first: u32,
     pub segments: u32,
 }
 
-/// Assigns slots to the segments of the main log. A resize changes this map, so that existing
-/// segments stay in place.
+/// Maps the segments of the main log to slots. A resize changes the map in such a way that existing
+/// segments keep their places in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotMap {
-    /// The segment in the first slot.
+    /// The first segment that uses the map from the first slot on.
     pub base: Sequence,
-    /// Number of slots before the segment `base` was written. Older segments are counted backwards
-    /// from the end of these slots.
+    /// Number of slots before the segment `base` was written. Segments before `base` are counted
+    /// backwards from the end of these slots.
     pub before: u32,
 }
 
 impl SlotMap {
-    /// Packs the map into the superblock's field.
+    /// Packs the map into one number for the superblock.
     pub const fn pack(self) -> u64 {
         (self.base as u64) << 32 | self.before as u64
     }
@@ -101,7 +101,7 @@ impl SlotMap {
         Self { base: (packed >> 32) as Sequence, before: packed as u32 }
     }
 
-    /// The slot of a segment, before reduction modulo the number of slots.
+    /// Returns the slot of a segment. The caller must reduce the number modulo the number of slots.
     pub const fn place(self, sequence: Sequence) -> u32 {
         match sequence.checked_sub(self.base) {
             Some(number) => number,
@@ -109,28 +109,28 @@ impl SlotMap {
         }
     }
 
-    /// How many segments a log of `slots` slots can have if `oldest` is its oldest segment. While a
-    /// segment from before `base` exists, the old number of slots limits the log. The next segment
-    /// then takes the slot of the oldest.
+    /// Returns how many segments a log of `slots` slots can have if `oldest` is its oldest segment.
+    /// As long as a segment from before `base` exists, the old number of slots is the limit. The
+    /// next segment then uses the slot of the oldest segment.
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }
     }
 }
 
-/// The layout of one file.
+/// The layout of one store file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Number of pages of the file in use.
+    /// Number of pages of the file that the store uses.
     pages: u64,
-    /// The two halves of the forget journal.
+    /// The two halves of the journal of tombstones.
     pub journal: [Region; 2],
-    /// Byte offset of the first segment.
+    /// Byte offset of the first segment in the file.
     pub start: u64,
     /// Number of pages in a segment; a power of two.
     pub segment_pages: u32,
     /// The slots of each log.
     pub rings: [Ring; 2],
-    /// The slot map of the main log.
+    /// The map from segments of the main log to slots.
     pub slot_map: SlotMap,
     /// Bytes of a granule. Every record starts at a multiple of the granule.
     pub granule: u64,
@@ -139,8 +139,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Computes the layout of a file with `size` bytes. A size above [`MAX_STORE_BYTES`] counts as
-    /// that limit.
+    /// Computes the layout of a new file of `size` bytes. A size above [`MAX_STORE_BYTES`] is
+    /// reduced to that limit.
     pub fn of(size: u64) -> Self {
         let pages = size.min(MAX_STORE_BYTES) / PAGE as u64;
         let half = u32::try_from((pages / 256).clamp(8, 512)).expect("clamped") & !1;
@@ -164,8 +164,9 @@ impl Geometry {
         }
     }
 
-    /// The layout of the file with this superblock. A resize changes only the number of segments;
-    /// the rest follows from the size at creation. Impossible sizes are clamped.
+    /// Computes the layout of an existing file from its superblock. A resize changes only the
+    /// number of segments, so the other values follow from the size at creation. Impossible sizes
+    /// are clamped.
     pub fn in_file(superblock: &Superblock) -> Self {
         let size = superblock.size.clamp(MINIMUM_SIZE, MAX_STORE_BYTES);
         if superblock.origin == 0 {
@@ -177,8 +178,8 @@ impl Geometry {
         Self { pages, rings: begun.rings_in(pages), slot_map, ..begun }
     }
 
-    /// The layout with another size; `None` if the size is too far from `origin`, the size at
-    /// creation.
+    /// Returns the layout for a new size of `size` bytes. Returns `None` if the size is too far
+    /// from `origin`, the size at creation.
     pub fn resized(&self, origin: u64, size: u64) -> Option<Self> {
         let pages = size / PAGE as u64;
         let is_near =
@@ -189,40 +190,40 @@ impl Geometry {
         is_possible.then(|| Self { pages, rings: self.rings_in(pages), ..*self })
     }
 
-    /// The slots of both logs in a file with `pages` pages.
+    /// Returns the slots of both logs in a file with `pages` pages.
     fn rings_in(&self, pages: u64) -> [Ring; 2] {
         let first = u32::try_from(self.start / PAGE as u64).expect("journals are small");
         rings(pages, first, self.segment_pages)
     }
 
-    /// Number of pages in the smallest file with segments of this size.
+    /// Returns the number of pages in the smallest file with segments of this size.
     fn least_pages(&self) -> u64 {
         self.start / PAGE as u64 + 5 * u64::from(self.segment_pages)
     }
 
-    /// Bytes of a segment.
     pub const fn segment_bytes(&self) -> u64 {
         self.segment_pages as u64 * PAGE as u64
     }
 
-    /// Number of slots of both logs together.
+    /// Returns the number of slots of both logs together.
     pub const fn slots(&self) -> u32 {
         self.rings[0].segments + self.rings[1].segments
     }
 
-    /// Number of slots of a log.
+    /// Returns the number of slots of a log.
     pub const fn segments(&self, log: LogName) -> u32 {
         self.rings[log as usize].segments
     }
 
-    /// Bytes of the largest object that fits in the store, in parts or as one record.
+    /// Returns the bytes of the largest object that fits the store, as one record or in parts.
     pub fn largest_object(&self) -> u64 {
         let record = u64::from(self.segment_pages - 1) * PAGE as u64;
         self.object_room(LogName::Main).max(record)
     }
 
-    /// Bytes of one object that fit in a log in parts. Clean segments do not count, nor do the ends
-    /// of segments that are too small for a part.
+    /// Returns how many bytes of one object fit in a log if the object is stored in parts. Segments
+    /// that must stay free do not count. Rests of segments that are too small for a part do not
+    /// count either.
     pub fn object_room(&self, log: LogName) -> u64 {
         let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);
         let parts = (self.segment_pages - 1) / part;
@@ -231,7 +232,7 @@ impl Geometry {
         u64::from(filled) * u64::from(parts * (part - 1)) * PAGE as u64
     }
 
-    /// How many segments a log can have if `oldest` is its oldest segment.
+    /// Returns how many segments a log can have if `oldest` is its oldest segment.
     pub const fn segments_from(&self, oldest: Segment) -> u32 {
         let slots = self.segments(oldest.log);
         match oldest.log {
@@ -240,7 +241,7 @@ impl Geometry {
         }
     }
 
-    /// The slot of a segment.
+    /// Returns the slot that contains a segment.
     pub const fn slot(&self, segment: Segment) -> u32 {
         let ring = self.rings[segment.log as usize];
         let number = match segment.log {
@@ -250,28 +251,30 @@ impl Geometry {
         ring.first + number % ring.segments
     }
 
-    /// The log that a slot belongs to.
+    /// Returns the log that a slot belongs to.
     pub const fn log_of(&self, slot: u32) -> LogName {
         if slot < self.rings[0].segments { LogName::Main } else { LogName::Probation }
     }
 
-    /// The byte offset in the file of a page of a slot.
+    /// Returns the byte offset in the file of a page of a slot.
     pub const fn offset(&self, slot: u32, page: u32) -> u64 {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }
 
-    /// The number of the granule at byte `byte` of a slot.
+    /// Returns the number of the granule that contains byte `byte` of a slot.
     pub const fn place(&self, slot: u32, byte: u64) -> u64 {
         (slot as u64 * self.segment_bytes() + byte) / self.granule
     }
 
-    /// The slot that contains a granule, and the byte within the slot.
+    /// Returns the slot that contains granule `place`, and the byte offset of the granule in the
+    /// slot.
     pub const fn find(&self, place: u64) -> (u32, u64) {
         let byte = place * self.granule;
         ((byte / self.segment_bytes()) as u32, byte % self.segment_bytes())
     }
 
-    /// The pages of the file after the last segment. They store use counters.
+    /// Returns the pages of the file after the last segment. They store the use counters of
+    /// records.
     pub fn uses(&self) -> Region {
         let first = self.offset(self.slots(), 0) / PAGE as u64;
         let pages = u32::try_from(self.pages - first).expect("less than a segment");
@@ -279,12 +282,13 @@ impl Geometry {
     }
 }
 
-/// A log always keeps at least this many segments clean, which means free for new records.
+/// Returns how many segments a log always keeps clean. A clean segment is free for new records.
 pub fn kept_clean(segments: u32) -> u32 {
     if segments < 16 { 1 } else { 1 + group_size(segments) }
 }
 
-/// A log syncs this many segments together, and also discards this many together.
+/// Returns how many segments a log syncs together. The log also discards segments in groups of this
+/// size.
 pub fn group_size(segments: u32) -> u32 {
     (segments / 64).clamp(1, 8)
 }
@@ -297,7 +301,7 @@ fn rings(pages: u64, first: u32, segment_pages: u32) -> [Ring; 2] {
     [Ring { first: 0, segments: main }, Ring { first: main, segments: probation }]
 }
 
-/// The largest power of two that is at most `number`; at least 1.
+/// Returns the largest power of two that is at most `number`. Returns 1 for 0.
 fn power_below(number: u64) -> u64 {
     1 << number.max(1).ilog2()
 }

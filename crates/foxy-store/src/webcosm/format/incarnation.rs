@@ -1,5 +1,5 @@
-//! Incarnations. Each opening of a store is a new incarnation with its own number. Every page
-//! carries the number of the incarnation that wrote it.
+//! Finds out which incarnation wrote a page. Each opening of a store is a new incarnation with its
+//! own number, and every page contains the number of the incarnation that wrote it.
 
 use crate::one_file::superblock::Superblock;
 use crate::record::{Header, Secret};
@@ -7,19 +7,20 @@ use crate::webcosm::format::geometry::{INCARNATION_SHIFT, LogName, Position, Seg
 use crate::webcosm::format::packed;
 
 impl Position {
-    /// The incarnation in a stamp, if the stamp belongs to this position.
+    /// Returns the incarnation in a stamp, or `None` if the stamp is for another position.
     pub const fn incarnation_in(self, stamp: u64) -> Option<u64> {
         let incarnation = stamp >> INCARNATION_SHIFT;
         if self.stamp(incarnation) == stamp { Some(incarnation) } else { None }
     }
 }
 
-/// Packs the first segment of each log that an incarnation writes, for the superblock.
+/// Packs the numbers of the first segments that an incarnation writes in the two logs. The
+/// superblock stores the result.
 pub const fn begins_at([main, probation]: [Sequence; 2]) -> u64 {
     (main as u64) << 32 | probation as u64
 }
 
-/// The first segment of a log that may come from the superblock's incarnation.
+/// Returns the first segment of a log that the superblock's incarnation may have written.
 pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequence {
     match log {
         LogName::Main => (superblock.durable >> 32) as Sequence,
@@ -27,8 +28,8 @@ pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequ
     }
 }
 
-/// Whether `incarnation` may have written the segment. The superblock's incarnation wrote exactly
-/// the segments from its first segment on.
+/// Returns whether `incarnation` can have written the segment. The superblock's incarnation wrote
+/// all segments from its first segment on, and older incarnations wrote all segments before.
 pub fn fits(superblock: &Superblock, segment: Segment, incarnation: u64) -> bool {
     if segment.sequence >= first_of_incarnation(superblock, segment.log) {
         incarnation == superblock.opens
@@ -37,13 +38,13 @@ pub fn fits(superblock: &Superblock, segment: Segment, incarnation: u64) -> bool
     }
 }
 
-/// The `u64` at byte offset `at` of a page.
+/// Reads the `u64` at byte offset `at` of a page. Returns `None` if the page is too short.
 pub fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// The incarnation that started a segment, if the first page is valid: a single record or packed
-/// records.
+/// Returns the incarnation that started a segment. Returns `None` if the segment's first page is
+/// damaged. The page may contain one record or many packed records.
 pub fn begun_in(page: &[u8], segment: Segment, secret: &Secret) -> Option<u64> {
     let first = Position::new(segment, 0);
     let packed = number(page, 8)

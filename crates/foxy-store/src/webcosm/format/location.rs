@@ -1,5 +1,5 @@
-//! Where a record is in the file, and the checks that its bytes must pass. This module reads
-//! nothing.
+//! Finds the place of a record in the file, and verifies the bytes read from there. This module
+//! does no IO.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::PAGE;
@@ -10,7 +10,7 @@ use crate::webcosm::index::{Extent, IndexEntry};
 use bytes::Bytes;
 use foxy_device::IoBuffer;
 
-/// The segment that a slot contains.
+/// The number and the incarnation of the segment that a slot contains.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotContent {
     pub sequence: Sequence,
@@ -18,7 +18,7 @@ pub struct SlotContent {
     pub incarnation: u64,
 }
 
-/// The slots of a file and their contents.
+/// The slots of a file and the segment in each slot.
 #[derive(Debug)]
 pub struct Slots {
     geometry: Geometry,
@@ -55,22 +55,22 @@ impl Slots {
     }
 }
 
-/// The pages of a record: whole pages of one segment.
+/// The pages of the file that contain a record. They belong to one segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
-    /// Byte offset in the file.
+    /// Byte offset of the first page in the file.
     pub offset: u64,
-    /// Length in bytes.
+    /// Length of the pages in bytes.
     pub length: usize,
     pub position: Position,
     stamp: u64,
-    /// Bytes in the first page before the record.
+    /// Number of bytes in the first page before the record.
     skip: usize,
     is_packed: bool,
 }
 
 impl Location {
-    /// Verifies the bytes that were read, and returns the record of `key` in them.
+    /// Verifies the bytes that were read, and returns the record of `key`.
     pub fn record(
         &self,
         key: Key,
@@ -83,7 +83,7 @@ impl Location {
         record::decode(buffer, self.skip, key, self.stamp, secret).map_err(AbsentReason::from)
     }
 
-    /// All valid records in the bytes that were read.
+    /// Returns all valid records in the bytes that were read.
     pub fn records(&self, buffer: IoBuffer, secret: &Secret) -> Vec<(Key, Record)> {
         if self.is_packed {
             let page = buffer.freeze();

@@ -1,4 +1,5 @@
-//! The disk format: the layout of a file and the encoding of its pages. These modules do no IO.
+//! The disk format of webcosm: the layout of the file and the encoding of its pages. These modules
+//! do no IO.
 
 pub(crate) mod geometry;
 pub(crate) mod incarnation;

@@ -1,5 +1,5 @@
-//! A page of small records: a checksum over the page, a directory of keys and lengths, then the
-//! contents. So one read of one page finds a small record.
+//! Encodes and decodes a page of small records. The page contains a checksum, a directory of keys
+//! and lengths, and the records. One read of one page therefore finds a small record.
 //!
 //! ```text
 //! 0        8        16     20      22      24
@@ -16,18 +16,18 @@ const MARK: [u8; 4] = *b"pack";
 const HEADER: usize = 24;
 const ENTRY: usize = 20;
 
-/// Bytes of a page for records and their directory entries.
+/// Number of bytes in a page for records and their directory entries.
 pub const ROOM: usize = PAGE - HEADER;
 
-/// Bytes of [`ROOM`] that a record needs.
+/// Returns how many of the [`ROOM`] bytes a record needs, including its directory entry.
 pub fn cost(record: &Record) -> usize {
     ENTRY + record.len()
 }
 
-/// Encodes records into a page.
+/// Encodes records into one page.
 ///
 /// # Panics
-/// If the records do not fit. The caller adds up their costs first.
+/// If the records do not fit. The caller must first add up their costs.
 pub fn encode<'a>(
     page: &mut [u8],
     stamp: u64,
@@ -66,8 +66,8 @@ fn number(bytes: &[u8], at: usize) -> usize {
     usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-/// The records of a page, each as key, start of the head, start of the body, and end. `None` if the
-/// page is damaged or has another kind.
+/// Returns the records of a page as tuples of byte offsets: key, start of the head, start of the
+/// body, end. Returns `None` if the page is damaged or is no page of packed records.
 pub fn entries<'a>(
     page: &'a [u8],
     stamp: u64,
@@ -90,7 +90,7 @@ pub fn entries<'a>(
     })
 }
 
-/// Copies the record of `key` out of a page, so that the memory of the page can be freed.
+/// Copies the record of `key` out of a page, so that the page's memory can be freed.
 pub fn decode(page: &[u8], key: Key, stamp: u64, secret: &Secret) -> Result<Record, AbsentReason> {
     let Some(mut entries) = entries(page, stamp, secret) else {
         let whole = page.len() == PAGE && page[..8] == secret.checksum(&page[8..]).to_le_bytes();
