@@ -1,11 +1,11 @@
-//! The summary in the last pages of a segment. It lists the segment's records in writing order, and
-//! tombstones that were waiting to be written. The index can be rebuilt from summaries without
-//! reading records.
+//! Encodes and decodes the summary in the last pages of a segment. The summary lists the segment's
+//! records in writing order, and also contains tombstones. Recovery rebuilds the index from
+//! summaries, without reading records.
 //!
-//! Each page is valid on its own: checksum, stamp, kind, count, then the entries. A record's entry
-//! has 8 bytes: 40 bits of tag, step in the segment, class. A tombstone's entry has 24 bytes: tag
-//! and a position in each log. The last page of the segment is the trailer, which counts the other
-//! summary pages.
+//! Each page is valid alone: checksum, stamp, kind, count, then the entries. The entry of a record
+//! has 8 bytes: 40 bits of tag, start in the segment, class of its size. The entry of a tombstone
+//! has 24 bytes: the tag and a position in each log. The last page of the segment is the trailer.
+//! It contains the numbers of the other pages of the summary.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -17,38 +17,38 @@ const RECORDS_PER_PAGE: usize = (PAGE - HEADER) / 8;
 const TOMBSTONES_PER_PAGE: usize = (PAGE - HEADER) / TOMBSTONE_BYTES;
 const TOMBSTONE_BYTES: usize = 24;
 
-/// A record as listed in a summary.
+/// The entry of a record in a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub tag: Tag,
-    /// Start of the record in its segment, in steps of 64 bytes.
+    /// Start of the record in its segment, in units of 64 bytes.
     pub step: u32,
-    /// The class of the record's extent, which gives its number of pages.
+    /// A code for the number of pages that contain the record (see [`Extent`]).
     pub class: u8,
 }
 
 impl Listed {
-    /// The entry of a record that starts at byte `at` of its segment.
+    /// Creates the entry of a record that starts at byte offset `at` of its segment.
     pub const fn new(tag: Tag, at: usize, extent: Extent) -> Self {
         Self { tag, step: (at / 64) as u32, class: extent.class() }
     }
 }
 
-/// A tombstone: all records with this tag before the given positions are forgotten.
+/// A tombstone marks old records of a tag as deleted: all records before the given positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tombstone {
     pub tag: Tag,
-    /// For each log, the first position that the tombstone does not cover.
+    /// For each log, the end of the deleted records: the first position that is not deleted.
     pub up_to: [Position; 2],
 }
 
 impl Tombstone {
-    /// Whether a record at `position` is forgotten.
+    /// Returns whether the tombstone deletes a record at `position`.
     pub fn reaches(&self, position: Position) -> bool {
         position < self.up_to[position.segment().log as usize]
     }
 
-    /// Extends this tombstone to cover all that another tombstone of the tag covers.
+    /// Extends this tombstone, so that it also covers all records that `other` covers.
     pub fn join(&mut self, other: Self) {
         for log in LogName::ALL {
             let up_to = &mut self.up_to[log as usize];
@@ -57,7 +57,7 @@ impl Tombstone {
     }
 }
 
-/// The last page of a segment; it counts the pages of the summary.
+/// The content of the last page of a segment: the number of pages in the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     pub record_pages: u32,
@@ -65,7 +65,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Number of pages in the summary, trailer included.
+    /// Returns the number of pages in the summary, including the trailer.
     pub const fn pages(&self) -> u32 {
         self.record_pages + self.tombstone_pages + 1
     }
@@ -88,17 +88,18 @@ impl PageKind {
     }
 }
 
-/// Number of pages in a summary.
+/// Returns the number of pages in a summary that lists `records` records and `tombstones`
+/// tombstones.
 pub const fn pages_for(records: usize, tombstones: usize) -> u32 {
     (records.div_ceil(RECORDS_PER_PAGE) + tombstones.div_ceil(TOMBSTONES_PER_PAGE) + 1) as u32
 }
 
-/// Number of tombstones that fit in `pages` pages.
+/// Returns the number of tombstones that fit in `pages` pages.
 pub const fn tombstones_in(pages: u32) -> usize {
     pages as usize * TOMBSTONES_PER_PAGE
 }
 
-/// Whether a page has the given stamp and a correct checksum.
+/// Returns whether a page has the given stamp and a correct checksum.
 pub fn sealed(page: &[u8], stamp: u64, secret: &Secret) -> bool {
     page.len() == PAGE
         && page[8..16] == stamp.to_le_bytes()
@@ -118,7 +119,7 @@ fn count(page: &[u8]) -> usize {
     u32::from_le_bytes([page[20], page[21], page[22], page[23]]) as usize
 }
 
-/// Encodes a summary whose last page is at position `last`.
+/// Encodes a summary into `out`. The position of its last page is `last`.
 ///
 /// # Panics
 /// If the length of `out` differs from the length of the summary.
@@ -167,8 +168,9 @@ fn word(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Reads the last page of a segment of `most` pages. `None` if the page is damaged or no trailer,
-/// or if it counts more pages than the segment has.
+/// Decodes the trailer, the last page of a segment of `most` pages. Returns `None` if the page is
+/// damaged or has another kind. Also returns `None` if the summary would have more pages than the
+/// segment.
 pub fn trailer(
     page: &[u8],
     last: Position,
@@ -190,7 +192,7 @@ pub struct Summary {
     pub tombstones: Vec<Tombstone>,
 }
 
-/// Reads a summary from all of its pages; `None` if a page is damaged.
+/// Decodes a summary from all of its pages. Returns `None` if a page is damaged.
 pub fn decode(
     pages: &[u8],
     trailer: Trailer,

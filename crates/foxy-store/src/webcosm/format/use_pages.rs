@@ -1,6 +1,7 @@
-//! Pages of use counters. Each page is valid on its own: checksum, kind, count, first tag, then the
-//! entries. Each entry has the distance to the tag before and two bits of uses, as a varint. A page
-//! without entries marks the end of a round, which is one pass over the index.
+//! Encodes and decodes pages of use counters, which count the gets of each record. Each page is
+//! valid alone: checksum, kind, count, first tag, then the entries. An entry is a varint that
+//! contains the distance from the previous tag and two bits of uses. A page without entries marks
+//! the end of a round, which is one pass over the index.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -9,7 +10,7 @@ use crate::webcosm::index::Tag;
 const HEADER: usize = 24;
 const KIND: [u8; 4] = *b"uses";
 
-/// Bytes of the longest entry.
+/// Most bytes of an entry.
 const ENTRY: usize = 9;
 
 /// Encodes use counters as pages.
@@ -23,7 +24,7 @@ pub struct UsePages {
 }
 
 impl UsePages {
-    /// Creates an encoder for at most `most` pages.
+    /// Creates an encoder that makes at most `most` pages.
     pub const fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most: most * PAGE, count: 0, last: 0, full: false }
     }
@@ -32,7 +33,8 @@ impl UsePages {
         self.full
     }
 
-    /// Adds an entry; tags must increase. Returns `false` if the pages are full.
+    /// Adds an entry. The tag must be larger than the previous tag. Returns `false` if the pages
+    /// are full.
     pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
         if self.count == 0
             || self.bytes.len() % PAGE > PAGE - ENTRY
@@ -63,7 +65,7 @@ impl UsePages {
         (self.last, self.count) = (first, 0);
     }
 
-    /// Pads the last page and writes its checksum.
+    /// Pads the last page with zeros and writes its checksum.
     fn seal(&mut self, secret: &Secret) {
         if self.count == 0 {
             return;
@@ -82,7 +84,7 @@ impl UsePages {
         self.bytes
     }
 
-    /// The page that marks the end of a round.
+    /// Returns the page that marks the end of a round, one pass over the index.
     pub fn end(mut self, secret: &Secret) -> Vec<u8> {
         self.begin(0);
         self.bytes.resize(PAGE, 0);
@@ -92,8 +94,8 @@ impl UsePages {
     }
 }
 
-/// The entries of a page. Empty at the end of a round; `None` if the page is damaged or has another
-/// kind.
+/// Returns the entries of a page. The page at the end of a round has no entries. Returns `None` if
+/// the page is damaged or has another kind.
 pub fn decode(page: &[u8], secret: &Secret) -> Option<Vec<(Tag, u8)>> {
     let number = |at: usize| page.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let sound = number(0)? == secret.checksum(page.get(8..PAGE)?) && page[8..12] == KIND;

@@ -1,5 +1,4 @@
-//! Decides about puts: which are refused, which wait for a tombstone, and where a record is
-//! buffered.
+//! Decides about puts: refuses the record, lets it wait for a tombstone, or buffers it for a log.
 
 use crate::contract::{Answer, Key, RefusedReason, Ticket};
 use crate::layout::PAGE;
@@ -16,7 +15,7 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use crate::worth::Distance;
 
 impl Writer {
-    /// Stores a record at once (`Some`), or after its tombstone is durable (`None`).
+    /// Stores a record. Returns `Ok(None)` if the record must first wait for a durable tombstone.
     pub fn put(
         &mut self,
         cx: &Context,
@@ -44,7 +43,8 @@ impl Writer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Removes a record at once, or after its tombstone is durable.
+    /// Removes a record. If an older record may be on disk, the answer waits for a durable
+    /// tombstone.
     pub fn remove(
         &mut self,
         cx: &mut Context,
@@ -67,14 +67,14 @@ impl Writer {
         }
     }
 
-    /// Whether an older record of this key may be readable, now or after a crash.
+    /// Returns whether a get could return an older record of this key, now or after a crash.
     fn may_have_older(&self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
         let is_known = cx.index.get(tag).is_some() || self.in_flight.get(key).is_some();
         cx.phase() == Phase::Rebuilding || tombstones.awaits(tag) || is_known
     }
 
-    /// Whether `length` more bytes may wait in memory. If nothing waits, a record of any length may
-    /// wait.
+    /// Returns whether `length` more bytes may wait in memory. If no record waits, a record of any
+    /// length may wait.
     fn has_memory_for(&self, cx: &Context, tombstones: &Tombstones, length: usize) -> bool {
         let buffered: usize = self.logs.iter().map(|log| log.buffer.bytes()).sum();
         let waiting = buffered + self.in_flight.bytes() + tombstones.waiting_bytes();
@@ -82,8 +82,9 @@ impl Writer {
         waiting == 0 || waiting + length <= limit
     }
 
-    /// Buffers a record for its log, or defers it. Until the main log was full once, it receives
-    /// all records. No older record of the key may be readable after a crash.
+    /// Buffers a record for one of the logs, or defers it. Until the main log was full for the
+    /// first time, all records go to the main log. The caller must make sure that no older record
+    /// of the key is readable, even after a crash.
     pub fn accept(&mut self, cx: &Context, key: Key, tag: Tag, put: Put) {
         let Put { record, object_bytes } = put;
         self.unbuffer(cx, key);
@@ -111,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Defers a record. If the memory is full, the oldest deferred records are dropped.
+    /// Adds a record to the deferred records. If their memory is full, the oldest ones are dropped.
     fn defer(&mut self, cx: &Context, record: BufferedRecord) {
         let Some(deferred) = &mut self.deferred else { return };
         for dropped in deferred.insert(record, cx.now) {
@@ -122,9 +123,9 @@ impl Writer {
         }
     }
 
-    /// Moves a deferred record to the main log's write buffer, because a get requested it. The
-    /// buffer must have space, and no other record of its tag may exist. Returns whether the record
-    /// moved.
+    /// Moves a deferred record to the write buffer of the main log, because a get requested the
+    /// record. The record stays deferred if the buffer is full or another record of its tag may
+    /// exist. Returns whether the record moved.
     pub fn prove(&mut self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
         let Some(length) = self.deferred.as_ref().and_then(|deferred| deferred.length(key)) else {
             return false;
@@ -153,8 +154,8 @@ fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool
         && pages <= alone.min(MAX_RECORD_PAGES - 1) as usize
 }
 
-/// Whether all parts of an object fit in half of the probation log. Parts of a larger object would
-/// displace each other.
+/// Returns whether all parts of an object fit in half of the probation log. The parts of a larger
+/// object would displace each other.
 fn fits_probation(geometry: &Geometry, object_bytes: u64) -> bool {
     let room = geometry.object_room(LogName::Probation) / 2;
     object_bytes <= room.max(RECORD_BODY_LIMIT as u64)

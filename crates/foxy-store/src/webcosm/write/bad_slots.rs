@@ -1,6 +1,6 @@
-//! Slots that the disk fails to write. After a failed write, the slot is tried once more when the
-//! log reaches it again. After a second failure the slot is retired: every segment in it is void.
-//! Tombstones record the void segments, so the next opening retires the slot again.
+//! Avoids slots to which the disk cannot write. After a failed write, the log uses the slot once
+//! more when its turn comes. After a second failure the slot is retired: every segment in it is
+//! void. Tombstones record the void segments, so the next opening retires the slot again.
 
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment, Sequence};
@@ -9,15 +9,15 @@ use crate::webcosm::write::Writer;
 use foxy_device::IoError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most one of this many slots is retired. If more fail, the disk itself needs repair.
+/// At most one of this many slots is retired. If more slots fail, the disk itself needs repair.
 const MAX_RETIRED_SHARE: u32 = 8;
 
 #[derive(Debug, Default)]
 pub struct BadSlots {
-    /// Slots with one failed write, and the segment that failed there.
+    /// Slots with one failed write, each with the segment that failed.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Void segments in retired slots; nothing was written to them.
+    /// Void segments in retired slots. Nothing was written to these segments.
     skipped: BTreeSet<Segment>,
 }
 
@@ -33,7 +33,8 @@ impl BadSlots {
         self.retired.contains(&slot)
     }
 
-    /// Notes the result of a write to a segment.
+    /// Notes the result of a write to a segment. The second failed segment in a slot retires the
+    /// slot.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {
             return;
@@ -45,7 +46,8 @@ impl BadSlots {
         }
     }
 
-    /// Clears an earlier failure of the slot, because the summary of a later segment was written.
+    /// Forgets an earlier failure of the slot, because the summary of a later segment was written
+    /// there.
     pub fn trust(&mut self, slot: u32, sequence: Sequence) {
         if self.suspects.get(&slot).is_some_and(|&failed| failed != sequence) {
             self.suspects.remove(&slot);
@@ -58,12 +60,13 @@ impl Writer {
         self.bad_slots.retire(geometry, geometry.slot(segment));
     }
 
-    /// Returns whether a segment was skipped, and removes it from the list.
+    /// Removes a segment from the list of skipped segments. Returns whether the segment was in the
+    /// list.
     pub fn unskip(&mut self, segment: Segment) -> bool {
         self.bad_slots.skipped.remove(&segment)
     }
 
-    /// Makes the next segments of a log void as long as their slots are retired.
+    /// Skips the next segments of a log whose slots are retired. These segments become void.
     pub fn skip_retired(&mut self, cx: &Context, tombstones: &mut Tombstones, name: LogName) {
         loop {
             let log = &mut self.logs[name as usize];

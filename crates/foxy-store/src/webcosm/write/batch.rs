@@ -1,4 +1,5 @@
-//! Batches: which records are written together, and how.
+//! Writes batches: selects the records that are written together, lays them out in pages and writes
+//! the pages.
 
 use crate::completion::written;
 use crate::contract::{Key, Record};
@@ -20,12 +21,12 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// At most one of this many parts of a full batch is left for the next batch.
+/// A full batch may leave records for the next batch: at most one of this many parts of its bytes.
 const PATIENCE: usize = 4;
 
 #[derive(Clone, Copy)]
 enum Origin {
-    /// Copied forward from this place.
+    /// The record is copied from this place, because its old segment will be discarded.
     Copied(u64),
     Put(Instant),
 }
@@ -37,7 +38,8 @@ struct BatchItem {
 }
 
 impl BatchItem {
-    /// The size of the record. A recent record may wait for other records to fill a page.
+    /// Measures the record for the layout. A record that arrived recently may wait for other
+    /// records to fill its page.
     fn measure(&self, cx: &Context) -> Measured {
         let may_wait = match self.origin {
             Origin::Copied(_) => false,
@@ -49,7 +51,7 @@ impl BatchItem {
 }
 
 impl Writer {
-    /// Writes all batches that are due, as long as there is space.
+    /// Writes all batches that are due, until the open segments and the IO limit leave no room.
     pub fn pump(&mut self, cx: &mut Context, tombstones: &mut Tombstones, copies: &mut Copies) {
         for log in LogName::ALL {
             while self.in_flight.has_room() && self.is_due(cx, copies, log) {
@@ -83,7 +85,7 @@ impl Writer {
         is_full || is_old || is_closing || log == LogName::Main && copies.are_ready()
     }
 
-    /// Collects copies that are still needed, then buffered records.
+    /// Collects the records of the next batch: copies that are still needed, then buffered records.
     fn next_items(
         &mut self,
         cx: &Context,
@@ -118,7 +120,8 @@ impl Writer {
         }
     }
 
-    /// Number of pages in the open segment that a batch of `records` records may use.
+    /// Returns how many pages of the open segment a batch of `records` records may use. The end of
+    /// the segment is reserved for the summary.
     fn free_pages(
         &self,
         cx: &Context,
@@ -131,8 +134,8 @@ impl Writer {
         cx.geometry.segment_pages.saturating_sub(open.page + summary)
     }
 
-    /// Plans as many records as fit the open segment, and returns the others to their queues.
-    /// `None` if no record fits.
+    /// Plans as many records as fit the open segment, and returns the other records to their
+    /// queues. Returns `None` if no record fits.
     fn fit(
         &mut self,
         cx: &Context,
@@ -160,8 +163,8 @@ impl Writer {
         None
     }
 
-    /// Writes a batch to the open segment and indexes its records. Records that the plan leaves out
-    /// return to their queues.
+    /// Writes a batch to the open segment and adds its records to the index. Records that the plan
+    /// leaves out return to their queues.
     fn write(
         &mut self,
         cx: &mut Context,
@@ -190,8 +193,8 @@ impl Writer {
         self.in_flight.begin(io, segment, records, bytes);
     }
 
-    /// Finishes a batch. If its write failed, the records stay in the index, because they may be on
-    /// disk. The segment is then closed for further writes.
+    /// Processes the result of writing a batch. If the write failed, the segment receives no
+    /// further records. The records stay in the index, because they may be on disk.
     pub fn batch_done(
         &mut self,
         cx: &mut Context,

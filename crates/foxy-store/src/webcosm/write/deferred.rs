@@ -1,8 +1,9 @@
-//! New records that stay in memory until their next request, because the store is over its write
-//! budget. If the memory is full, the oldest are dropped. They are lost when the store ends.
+//! Keeps new records in memory while the store is over its write budget. A deferred record is
+//! written after its next request. If the memory is full, the oldest deferred records are dropped.
+//! A restart loses all of them.
 //!
-//! A deferred record may replace a record on disk. So it is deferred only after all older records
-//! of its key are durably forgotten.
+//! A deferred record may replace a record on disk. Before the record is deferred, a durable
+//! tombstone covers all older records of its key.
 
 use crate::contract::{Key, Record};
 use crate::settings::{Newcomers, WriteBudget};
@@ -12,17 +13,17 @@ use crate::worth::Distance;
 use bytes::{Bytes, BytesMut};
 use foxy_base::Instant;
 
-/// Estimated bytes of memory per record, in addition to its content.
+/// Estimated memory per record in bytes, in addition to the record's content.
 const OVERHEAD_BYTES: usize = 320;
 
-/// One record may use at most one of this many parts of the memory.
+/// A single record may use at most one of this many parts of the memory.
 const MAX_RECORD_SHARE: usize = 2;
 
 #[derive(Debug)]
 pub struct Deferred {
     budget: WriteBudget,
     meter: BudgetMeter,
-    /// Number of written bytes that the meter has already counted.
+    /// Number of written bytes that the meter already counts.
     metered_bytes: u64,
     records: WriteBuffer,
 }
@@ -37,8 +38,8 @@ impl Deferred {
         }
     }
 
-    /// Whether to defer a new record. `written_bytes` is the total that the store has written so
-    /// far.
+    /// Returns whether to defer a new record. `written_bytes` is the total number of bytes that the
+    /// store has written so far.
     pub fn wants(
         &mut self,
         distance: Distance,
@@ -56,7 +57,8 @@ impl Deferred {
         is_newcomer && fits && self.meter.is_spent(now)
     }
 
-    /// Adds a record. Returns the keys of the records that were dropped to free memory.
+    /// Adds a record. Returns the keys of the records that were dropped because the memory was
+    /// full.
     pub fn insert(&mut self, record: BufferedRecord, now: Instant) -> Vec<Key> {
         self.records.insert(BufferedRecord { record: own(&record.record), ..record }, now);
         let mut dropped = Vec::new();
@@ -90,13 +92,13 @@ impl Deferred {
         self.records.len()
     }
 
-    /// Estimated bytes of memory used.
+    /// Returns the estimated memory used, in bytes.
     pub fn memory(&self) -> usize {
         self.records.bytes() + self.len() * OVERHEAD_BYTES
     }
 }
 
-/// Copies a record into its own memory, so that a larger buffer can be freed.
+/// Copies a record into its own memory, so that the larger buffer around the record can be freed.
 fn own(record: &Record) -> Record {
     let mut all = BytesMut::with_capacity(record.len());
     all.extend_from_slice(&record.head);

@@ -1,12 +1,13 @@
-//! The ghost: a table of fingerprints of records recently discarded from the probation log, four
-//! bytes each. If such a record returns, it goes to the main log at once. A new fingerprint
-//! overwrites another in the same place. A false match only wastes space in the main log.
+//! The ghost: a hash table that remembers records recently discarded from the probation log. The
+//! table stores a fingerprint of four bytes per record. If such a record is stored again, it goes
+//! to the main log at once. A new fingerprint may overwrite an older one. A false match only wastes
+//! space in the main log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
 use foxy_base::random::split_mix;
 
-/// The table has one place for this many bytes of the store.
+/// The table has one place per this many bytes of the store.
 const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Ghost {
         Self { places: vec![0; usize::try_from(count).expect("clamped")] }
     }
 
-    /// Bytes of memory used.
+    /// Returns the size of the table in bytes of memory.
     pub const fn memory(&self) -> u64 {
         self.places.len() as u64 * 4
     }
@@ -37,7 +38,7 @@ impl Ghost {
         *place = fingerprint;
     }
 
-    /// Returns whether the table contains a record, and removes it.
+    /// Removes a record from the table. Returns whether the table contained the record.
     pub fn take(&mut self, tag: Tag) -> bool {
         let (place, fingerprint) = self.find(tag);
         let is_known = *place == fingerprint;

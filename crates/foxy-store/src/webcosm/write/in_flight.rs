@@ -1,4 +1,5 @@
-//! Batches that are being written: their buffers, and their records, which gets can still find.
+//! Tracks the batches that are being written, with their buffers and records. Gets can find these
+//! records.
 
 use crate::contract::{Key, Record};
 use crate::webcosm::format::geometry::{LogName, Segment, Sequence};
@@ -6,7 +7,8 @@ use crate::webcosm::pending::Batch;
 use foxy_device::{IoBuffer, IoId};
 use std::collections::HashMap;
 
-/// Most batches in flight. The limit leaves the device free for reads between writes.
+/// Most batches in flight at the same time. The limit leaves the device free for reads between
+/// writes.
 const MAX_BATCHES: usize = 4;
 
 #[derive(Debug, Default)]
@@ -22,7 +24,7 @@ impl InFlight {
         self.records.get(&key).map(|(_, record)| record)
     }
 
-    /// Hides a record that is being written.
+    /// Hides a record whose write is in flight, so that gets no longer find the record.
     pub fn forget(&mut self, key: Key) {
         self.records.remove(&key);
     }
@@ -31,7 +33,7 @@ impl InFlight {
         self.batches.is_empty()
     }
 
-    /// Bytes of the records in flight.
+    /// Returns the bytes of the records in flight.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -40,7 +42,7 @@ impl InFlight {
         self.batches.contains(&segment)
     }
 
-    /// The oldest segment of a log that a batch in flight writes to.
+    /// Returns the oldest segment of a log that a batch in flight writes to.
     pub fn first(&self, log: LogName) -> Option<Sequence> {
         let of_log = self.batches.iter().filter(|segment| segment.log == log);
         of_log.map(|segment| segment.sequence).min()
@@ -50,20 +52,20 @@ impl InFlight {
         self.batches.len() < MAX_BATCHES
     }
 
-    /// A buffer of `length` bytes. Its content is arbitrary.
+    /// Returns a buffer of `length` bytes. Its content is arbitrary, because the buffer may be
+    /// reused.
     pub fn buffer(&mut self, length: usize) -> IoBuffer {
         let spare = self.spare.pop().and_then(|spare| spare.resized(length));
         spare.unwrap_or_else(|| IoBuffer::zeroed(length))
     }
 
-    /// Notes that a batch was submitted.
     pub fn begin(&mut self, io: IoId, segment: Segment, records: Vec<(Key, Record)>, bytes: usize) {
         self.batches.push(segment);
         self.bytes += bytes;
         self.records.extend(records.into_iter().map(|(key, record)| (key, (io, record))));
     }
 
-    /// Notes that a batch was written or failed.
+    /// Notes that the write of a batch has succeeded or failed. Keeps the buffer for reuse.
     pub fn end(&mut self, io: IoId, batch: &Batch, buffer: Option<IoBuffer>) {
         if let Some(place) = self.batches.iter().position(|&segment| segment == batch.segment) {
             self.batches.swap_remove(place);

@@ -1,5 +1,5 @@
-//! One of the two logs: the range of segments with records, the open segment, and the records
-//! waiting to be written.
+//! One of the two logs: its range of segments, the open segment, and the records that wait to be
+//! written.
 
 use crate::webcosm::format::geometry::{self, Geometry, LogName, Segment, Sequence, SlotMap};
 use crate::webcosm::format::summary::Listed;
@@ -7,40 +7,40 @@ use crate::webcosm::index::Tag;
 use crate::webcosm::write::write_buffer::WriteBuffer;
 use std::collections::{BTreeSet, VecDeque};
 
-/// The segment that is being written.
+/// The segment that currently receives records.
 #[derive(Debug)]
 pub struct OpenSegment {
     pub segment: Segment,
-    /// The first free page.
+    /// The first page without records.
     pub page: u32,
-    /// The records, in writing order.
+    /// The records written so far, in writing order.
     pub records: Vec<Listed>,
 }
 
-/// The index entries of a segment that is discarded.
+/// The index entries of a segment that will be discarded.
 #[derive(Debug)]
 pub enum LeavingRecords {
-    /// The tags and places of the segment's records.
+    /// The segment's records, each as tag and place.
     Listed(Vec<(Tag, u64)>),
-    /// Unknown: the whole index must be searched, starting at this partition.
+    /// The records are unknown. The whole index must be searched, starting at this partition.
     Unknown(usize),
     /// The segment has no index entries.
     Nothing,
 }
 
-/// Tracks which segments are complete. A segment is complete once its summary is written, or a
+/// Tracks which segments are complete. A segment is complete if its summary is written, or if a
 /// tombstone marks it as void.
 #[derive(Debug, Default)]
 pub struct Seals {
     /// Every segment with a smaller number is complete.
     pub end: Sequence,
-    /// Every segment with a smaller number has a durable summary.
+    /// Every segment with a smaller number is complete on disk, even after a power failure.
     pub durable_end: Sequence,
     early: BTreeSet<Sequence>,
 }
 
 impl Seals {
-    /// The state after all segments before `end` became durable.
+    /// Returns the state in which all segments before `end` are durable.
     pub const fn all_before(end: Sequence) -> Self {
         Self { end, durable_end: end, early: BTreeSet::new() }
     }
@@ -53,17 +53,17 @@ impl Seals {
     }
 }
 
-/// A log: a ring of segments.
+/// A log of records: a ring of segments.
 #[derive(Debug)]
 pub struct Log {
     name: LogName,
-    /// Number of slots. It is the limit once the segments from before the slot map's base are
-    /// discarded.
+    /// Number of slots for the log's segments. A resize may limit the log further (see
+    /// [`SlotMap`]).
     slots: u32,
     slot_map: SlotMap,
-    /// The oldest segment with records.
+    /// The oldest segment whose slot is not free.
     pub tail: Sequence,
-    /// The number of the next new segment.
+    /// The number of the next segment to start.
     pub next: Sequence,
     pub open: Option<OpenSegment>,
     pub seals: Seals,
@@ -71,8 +71,8 @@ pub struct Log {
     /// The journal durably states that segments before this number are discarded. Segments from the
     /// tail up to this number still have records in the index.
     pub given_up: Sequence,
-    /// The oldest segments: they wait for the journal, or for the removal of their records from the
-    /// index.
+    /// The oldest segments of the log, which will be discarded. Each segment waits for the journal,
+    /// then for the removal of its records from the index.
     pub leaving: VecDeque<LeavingRecords>,
 }
 
@@ -94,20 +94,20 @@ impl Log {
         log
     }
 
-    /// Adopts the layout of another store size.
+    /// Changes to the layout of another store size.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.slots = geometry.segments(self.name);
         self.slot_map =
             if self.name == LogName::Main { geometry.slot_map } else { SlotMap::default() };
     }
 
-    /// How many segments the log can have now.
+    /// Returns how many segments the log can have now.
     pub const fn segments(&self) -> u32 {
         self.slot_map.segments(self.slots, self.tail)
     }
 
-    /// Whether the log's ends are possible: no more segments than slots, and enough sequence
-    /// numbers left. The ends come from disk and may be wrong.
+    /// Returns whether the ends of the log are possible: no more segments than slots, and enough
+    /// unused sequence numbers. The ends were read from disk and may be wrong.
     pub fn is_possible(&self) -> bool {
         let used = self.next.checked_sub(self.tail);
         used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
@@ -117,44 +117,44 @@ impl Log {
         Segment { log: self.name, sequence }
     }
 
-    /// The oldest segment after all waiting segments are discarded.
+    /// Returns the oldest segment that remains after all leaving segments are discarded.
     pub fn next_tail(&self) -> Sequence {
         self.tail + u32::try_from(self.leaving.len()).expect("there are fewer segments")
     }
 
-    /// The oldest segment that is not discarded. The journal must state it, because records of
-    /// earlier segments may be missing in the index.
+    /// Returns the oldest segment that is not discarded. The journal must state this number,
+    /// because the index may lack records of earlier segments.
     pub fn kept_from(&self) -> Sequence {
         self.tail.max(self.given_up)
     }
 
-    /// Number of discarded segments with records in the index.
+    /// Returns the number of discarded segments that still have records in the index.
     pub const fn given_up_segments(&self) -> u32 {
         self.given_up.saturating_sub(self.tail)
     }
 
-    /// Number of segments waiting for the journal.
+    /// Returns the number of leaving segments that the journal does not yet state as discarded.
     pub fn waiting(&self) -> u32 {
         self.next_tail() - self.tail - self.given_up_segments()
     }
 
-    /// Whether a segment can be written.
+    /// Returns whether records can be written: a segment is open, or a slot is free.
     pub const fn has_room(&self) -> bool {
         self.open.is_some() || self.next - self.tail < self.segments()
     }
 
-    /// Number of segments that are clean now or after the next commit.
+    /// Returns the number of free slots after all leaving segments are discarded.
     pub fn clean(&self) -> u32 {
         let tail = self.next_tail();
         self.slot_map.segments(self.slots, tail) - (self.next - tail)
     }
 
-    /// How many segments are synced, and discarded, together.
+    /// Returns how many segments the log syncs together, and also discards together.
     pub fn group_size(&self) -> u32 {
         geometry::group_size(self.segments())
     }
 
-    /// Number of summaries that may not be durable yet.
+    /// Returns the number of complete segments whose summaries may not be durable yet.
     pub const fn unsynced_summaries(&self) -> u32 {
         self.seals.end - self.seals.durable_end
     }

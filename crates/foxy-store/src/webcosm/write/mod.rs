@@ -1,4 +1,4 @@
-//! Writes records: the two logs, and the records in memory on their way to them.
+//! Writes records to the two logs, and keeps each record in memory until it is written.
 
 mod admission;
 mod bad_slots;
@@ -31,7 +31,7 @@ pub struct Writer {
     logs: [Log; 2],
     in_flight: InFlight,
     deferred: Option<Deferred>,
-    /// Records recently discarded from the probation log.
+    /// Remembers records that were recently discarded from the probation log.
     ghost: Ghost,
     bad_slots: BadSlots,
 }
@@ -47,13 +47,13 @@ impl Writer {
         }
     }
 
-    /// Empties both logs.
+    /// Resets both logs to empty logs of the given layout.
     pub fn begin_anew(&mut self, geometry: &Geometry) {
         self.logs = LogName::ALL.map(|log| Log::new(log, geometry));
         self.ghost = Ghost::new(geometry);
     }
 
-    /// Adopts the layout of another store size.
+    /// Changes to the layout of another store size. The segments in the logs stay.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.logs.iter_mut().for_each(|log| log.divide(geometry));
         self.ghost = Ghost::new(geometry);
@@ -71,7 +71,7 @@ impl Writer {
         &mut self.logs[name as usize]
     }
 
-    /// For each log, the earliest possible position of the next record.
+    /// Returns, for each log, the earliest possible position of the next record.
     pub fn next_positions(&self) -> [Position; 2] {
         self.logs.each_ref().map(|log| match &log.open {
             Some(open) => Position::new(open.segment, open.page),
@@ -79,31 +79,33 @@ impl Writer {
         })
     }
 
-    /// For each log, the oldest segment after all waiting segments are discarded.
+    /// Returns, for each log, the oldest segment that remains after all leaving segments are
+    /// discarded.
     pub fn next_tails(&self) -> [Sequence; 2] {
         self.logs.each_ref().map(Log::next_tail)
     }
 
-    /// For each log, the oldest segment that is not discarded.
+    /// Returns, for each log, the oldest segment that is not discarded.
     pub fn kept_from(&self) -> [Sequence; 2] {
         self.logs.each_ref().map(Log::kept_from)
     }
 
-    /// The first entry of a journal block. It names the ends of both logs.
+    /// Creates the first entry of a journal block. The entry names the oldest and the newest
+    /// durable segment of both logs.
     pub fn mark(&self, tails: [Sequence; 2]) -> Tombstone {
         let ends = self.logs.each_ref().map(|log| log.seals.durable_end);
         Tombstone::mark([(tails[0], ends[0]), (tails[1], ends[1])])
     }
 
-    /// Notes that the journal durably states the new tails. Records of segments before the tails
-    /// can now leave the index.
+    /// Notes that the journal durably states the new tails, the oldest segments of the logs. The
+    /// records of all earlier segments can now leave the index.
     pub fn give_up_to(&mut self, tails: [Sequence; 2]) {
         for (log, tail) in self.logs.iter_mut().zip(tails) {
             log.given_up = tail;
         }
     }
 
-    /// Mean bytes on disk per record.
+    /// Returns the mean number of bytes on disk per record.
     pub fn mean_record_bytes(&self, cx: &Context) -> u64 {
         self.used_bytes(&cx.geometry) / cx.index.len().max(1)
     }
@@ -113,12 +115,12 @@ impl Writer {
         u64::from(segments) * geometry.segment_bytes()
     }
 
-    /// Number of records that are indexed or buffered.
+    /// Returns the number of records that are in the index or in a write buffer.
     fn records(&self, cx: &Context) -> u64 {
         cx.index.len() + self.logs.iter().map(|log| log.buffer.len() as u64).sum::<u64>()
     }
 
-    /// Whether the store has reached its limit of records.
+    /// Returns whether the store has reached its limit of records.
     pub fn is_crowded(&self, cx: &Context) -> bool {
         self.records(cx) >= u64::from(cx.settings.record_limit)
     }
@@ -128,12 +130,13 @@ impl Writer {
         self.in_flight.is_idle() && !has_work
     }
 
-    /// Whether a batch is being written to a segment. Its slot must not be reused before that ends.
+    /// Returns whether a batch is being written to a segment. The segment's slot must not be reused
+    /// until the write has ended.
     pub fn writes_to(&self, segment: Segment) -> bool {
         self.in_flight.writes_to(segment)
     }
 
-    /// Returns a record that is still in memory, and counts a use.
+    /// Returns a record that is still in memory. Also counts one use of the record.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let [main, probation] = &mut self.logs;
         let buffered = main.buffer.get(key).or_else(|| probation.buffer.get(key));
@@ -143,13 +146,13 @@ impl Writer {
             .or_else(|| self.in_flight.get(key))
     }
 
-    /// Whether a record is only in memory.
+    /// Returns whether a record waits in memory and no write of it has started.
     pub fn is_buffered(&self, key: Key) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| deferred.contains(key))
             || self.logs.iter().any(|log| log.buffer.contains(key))
     }
 
-    /// Drops a record that is only in memory.
+    /// Drops a record that waits in memory.
     pub fn unbuffer(&mut self, cx: &Context, key: Key) {
         let mut was_buffered = false;
         for log in &mut self.logs {
@@ -163,7 +166,7 @@ impl Writer {
         }
     }
 
-    /// Forgets the records of a key that a durable tombstone covers.
+    /// Drops all records of a key that a durable tombstone covers, from memory and from the index.
     pub fn forget(&mut self, cx: &Context, key: Key, tombstone: Tombstone) {
         self.in_flight.forget(key);
         self.unbuffer(cx, key);
@@ -174,14 +177,14 @@ impl Writer {
         }
     }
 
-    /// Notes that a record left the index with its segment.
+    /// Notes that a record left the index because its segment was discarded.
     pub fn evicted(&mut self, log: LogName, tag: Tag) {
         if log == LogName::Probation {
             self.ghost.add(tag);
         }
     }
 
-    /// When the next write buffer must be written.
+    /// Returns the time at which the next write buffer must be written.
     pub fn deadline(&self, cx: &Context) -> Option<Instant> {
         let writable = self.logs.iter().filter(|log| log.has_room() && self.in_flight.has_room());
         let oldest = writable.filter_map(|log| log.buffer.oldest()).min();

@@ -1,5 +1,5 @@
-//! Plans the layout of a batch: large records in sequence, small records together in pages. This
-//! module moves no bytes.
+//! Plans the layout of a batch: large records follow each other, and small records share pages.
+//! This module copies no bytes.
 
 use crate::layout::PAGE;
 use crate::record::HEADER;
@@ -7,14 +7,14 @@ use crate::webcosm::format::packed::ROOM;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// A page with fewer used bytes may wait for later records.
+/// A shared page with fewer used bytes may wait for later records, instead of being written now.
 const FULL_BYTES: usize = ROOM / 10 * 9;
 
-/// At most one of this many pages in a batch is extra. Extra pages prevent a record smaller than a
-/// page from spanning two pages.
+/// At most one of this many pages in a batch is extra. The plan uses extra pages to keep a record
+/// smaller than a page within one page.
 const MAX_EXTRA_PAGES_SHARE: usize = 8;
 
-/// The measures of a record to be laid out.
+/// The sizes of a record for the layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// Bytes of head and body.
@@ -26,13 +26,13 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Bytes that the record needs alone, in whole granules.
+    /// Returns the bytes that the record needs outside a shared page, in whole granules.
     const fn alone(&self, granule: usize) -> usize {
         (HEADER + self.length).next_multiple_of(granule)
     }
 }
 
-/// How many of the first records fit `room` bytes in sequence.
+/// Returns how many of the first records fit in `room` bytes if they follow each other.
 pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     let taken = records.iter().scan(0, |end, record| {
         *end += record.alone(granule);
@@ -41,16 +41,16 @@ pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     taken.take_while(|&end| end <= room).count()
 }
 
-/// The layout of a batch. Each record is named by its index in the batch.
+/// The layout of a batch. A number names a record by its index in the batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Records outside shared pages, each with the offset of its first byte in the batch.
+    /// Records outside shared pages: the number of the record and its byte offset in the batch.
     pub runs: Vec<(usize, usize)>,
-    /// Number of pages at the start of the batch for the runs.
+    /// Number of pages for the records in `runs`, at the start of the batch.
     pub run_pages: u32,
-    /// The shared pages after the runs, each with its records.
+    /// The shared pages, which follow the run pages. Each element lists the records of one page.
     pub packed: Vec<Vec<usize>>,
-    /// Records left for the next batch, in order.
+    /// Records left for the next batch, in their original order.
     pub left: Vec<usize>,
 }
 
@@ -72,17 +72,18 @@ impl Plan {
     }
 }
 
-/// Used bytes of a shared page.
+/// Returns the number of used bytes in a shared page.
 fn used(records: &[Measured], page: &[usize]) -> usize {
     page.iter().map(|&number| records[number].cost).sum()
 }
 
-/// Plans a batch. Records that fit in a page share pages. The emptiest pages are left for the next
-/// batch, up to `patience` bytes.
+/// Plans the layout of a batch. Records that fit in a page share pages. The emptiest pages are left
+/// for the next batch, up to `patience` bytes in total.
 ///
-/// A record may end up alone in a page and leave more than a fifth of it unused. If that costs few
-/// pages, it keeps the page, so that one page is enough to read it. Otherwise it joins the run. The
-/// last records of the run are also left for the next batch if this wastes less of the last page.
+/// A record alone in its page may leave more than a fifth of the page unused. If few records do,
+/// each keeps its page, so that a get reads only one page. Otherwise these records join the run of
+/// large records. The last records of the run are left for the next batch if this leaves less
+/// unused space in the last page.
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);
@@ -119,8 +120,9 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     }
 }
 
-/// How many of the first records of a run to keep, and where they end. The choice wastes the
-/// smallest share of the run's pages. The other records may wait and have at most `patience` bytes.
+/// Returns how many of the first records of a run to keep, and the offset where they end. The
+/// choice leaves the smallest unused share of the run's pages. The dropped records may all wait,
+/// and have at most `patience` bytes.
 fn cut(
     records: &[Measured],
     runs: &[(usize, usize)],
@@ -162,7 +164,8 @@ fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     pages
 }
 
-/// Removes the emptiest pages whose records may all wait, up to `patience` bytes.
+/// Removes the emptiest pages, up to `patience` bytes. Removes a page only if all of its records
+/// may wait.
 fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> Vec<usize> {
     if patience == 0 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Completes segments: writes their summaries, or marks them as void.
+//! Completes segments: writes the summary of a segment, or marks the segment as void.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -11,8 +11,8 @@ use crate::webcosm::write::log::OpenSegment;
 use foxy_device::{IoBuffer, IoError};
 
 impl Writer {
-    /// For each log, the segments before this number would be durable after a sync that starts now.
-    /// The number does not rise while the journal lacks tombstones.
+    /// Returns, for each log, the end of the durable segments after a sync that starts now. The
+    /// number does not rise while the journal lacks tombstones.
     pub fn ends_if_synced(&self, tombstones: &Tombstones) -> [Sequence; 2] {
         LogName::ALL.map(|log| {
             let seals = &self.log(log).seals;
@@ -25,7 +25,7 @@ impl Writer {
         })
     }
 
-    /// Starts a segment if none is open. Returns whether a segment is open.
+    /// Starts a segment if no segment is open. Returns whether a segment is now open.
     pub fn ensure_open(&mut self, cx: &Context, tombstones: &mut Tombstones, log: LogName) -> bool {
         self.skip_retired(cx, tombstones, log);
         let log = self.log_mut(log);
@@ -39,7 +39,7 @@ impl Writer {
         true
     }
 
-    /// Completes the open segment of a log.
+    /// Completes the open segment of a log: writes its summary at the end of the segment.
     pub fn seal(&mut self, cx: &mut Context, tombstones: &mut Tombstones, log: LogName) {
         let Some(open) = self.log_mut(log).open.take() else { return };
         let OpenSegment { segment, page, records } = open;
@@ -49,7 +49,7 @@ impl Writer {
         cx.write(offset, buffer, Pending::Summary(segment));
     }
 
-    /// Completes segments, so that tombstones are written into summaries.
+    /// Completes the open segments, because their summaries take tombstones out of the journal.
     pub fn seal_tombstones(&mut self, cx: &mut Context, tombstones: &mut Tombstones) {
         for log in LogName::ALL {
             if tombstones.unsealed(log) > 0 && self.ensure_open(cx, tombstones, log) {
@@ -58,13 +58,13 @@ impl Writer {
         }
     }
 
-    /// Whether a log has tombstones for a summary but no segment to write it to.
+    /// Returns whether a log has tombstones for a summary, but no segment for the summary.
     pub fn cannot_seal(&self, tombstones: &Tombstones) -> bool {
         LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
     }
 
-    /// Processes the result of writing a summary. Without its summary, a segment's records are
-    /// served, but the next opening does not find them.
+    /// Processes the result of writing a summary. If the write failed, gets still find the
+    /// segment's records, but the next opening does not.
     pub fn summary_done(
         &mut self,
         cx: &Context,
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// Marks a segment as void: it will never have a summary.
+    /// Marks a segment as void, which means that it has no valid summary and never will.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
         let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));
@@ -96,7 +96,7 @@ impl Writer {
     }
 }
 
-/// Encodes the summary of a segment. Also returns its byte offset in the file.
+/// Encodes the summary of a segment. Returns the summary and its byte offset in the file.
 pub fn summary_of(
     cx: &Context,
     segment: Segment,

@@ -1,5 +1,6 @@
-//! The write budget: a number of bytes a day. Unused bytes accumulate up to one day's bytes. Writes
-//! that cannot wait may overdraw the budget by at most one day's bytes. The budget delays no write.
+//! Counts written bytes against the write budget, a number of bytes per day. Unused bytes
+//! accumulate up to the bytes of one day. Necessary writes may overdraw the budget by at most the
+//! bytes of one day. The budget delays no write.
 
 use foxy_base::Instant;
 
@@ -9,12 +10,12 @@ const NANOSECONDS_PER_DAY: u128 = 86_400_000_000_000;
 pub struct BudgetMeter {
     bytes_per_day: i64,
     left: i64,
-    /// Bytes are credited up to this time.
+    /// The time up to which bytes were credited.
     since: Instant,
 }
 
 impl BudgetMeter {
-    /// Starts with the bytes of one day.
+    /// Creates a meter with the unused bytes of one day.
     pub fn new(bytes_per_day: u64) -> Self {
         let bytes_per_day = i64::try_from(bytes_per_day).unwrap_or(i64::MAX);
         Self { bytes_per_day, left: bytes_per_day, since: Instant::ZERO }
@@ -25,12 +26,13 @@ impl BudgetMeter {
         self.left = self.left.saturating_sub(bytes).max(-self.bytes_per_day);
     }
 
-    /// Whether all bytes credited until now are spent.
+    /// Credits the bytes earned until `now`. Returns whether no bytes are left.
     pub fn is_spent(&mut self, now: Instant) -> bool {
         let per_day = u128::from(self.bytes_per_day.unsigned_abs());
         let earned = now.since(self.since).as_nanos() * per_day / NANOSECONDS_PER_DAY;
         if earned > 0 {
-            // The remaining fraction of a byte counts next time.
+            // Time is advanced by whole bytes only, so that a remaining fraction of a byte counts
+            // next time.
             let took = u64::try_from(earned * NANOSECONDS_PER_DAY / per_day).unwrap_or(u64::MAX);
             self.since = Instant(self.since.0.saturating_add(took));
             let earned = i64::try_from(earned).unwrap_or(i64::MAX);

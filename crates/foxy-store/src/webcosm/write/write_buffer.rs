@@ -1,13 +1,13 @@
-//! Records waiting in memory to be written, in order of arrival. Gets can find them here. A record
-//! that is replaced or removed while it waits never reaches the disk.
+//! The write buffer of a log: records that wait in memory to be written, in order of arrival. Gets
+//! can find these records. A record that is replaced or removed while it waits is never written.
 
 use crate::contract::{Key, Record};
 use crate::worth::MAX_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// Most entries of the order list in addition to two per record. Above this, outdated entries are
-/// removed.
+/// The order list may contain two entries per record, and this many more. A longer list is cleaned
+/// of entries whose record was replaced or removed.
 const MAX_OUTDATED_TURNS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl WriteBuffer {
         self.records.is_empty()
     }
 
-    /// When the first record arrived.
+    /// Returns the arrival time of the record that has waited longest.
     pub fn oldest(&self) -> Option<Instant> {
         self.order.front().map(|turn| turn.since)
     }
@@ -66,21 +66,21 @@ impl WriteBuffer {
         self.records.get(&key).map(|waiting| waiting.record.len())
     }
 
-    /// Returns a record and counts a use.
+    /// Returns a record and counts one use of it.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let waiting = self.records.get_mut(&key)?;
         waiting.uses = (waiting.uses + 1).min(MAX_USES);
         Some(&waiting.record)
     }
 
-    /// Adds a record at the end. An earlier record of the same key is dropped and loses its turn.
+    /// Adds a record at the end of the queue. An earlier record of the same key is dropped.
     pub fn insert(&mut self, record: BufferedRecord, now: Instant) {
         self.remove(record.key);
         let turn = self.add(record, now);
         self.order.push_back(turn);
     }
 
-    /// Puts a removed record back in front of all others.
+    /// Puts a record that was taken back in front of all others.
     pub fn give_back(&mut self, record: BufferedRecord, since: Instant) {
         let turn = self.add(record, since);
         self.order.push_front(turn);
@@ -94,12 +94,12 @@ impl WriteBuffer {
         Turn { number: self.turns, key, since }
     }
 
-    /// Removes a record. Returns whether it was present.
+    /// Removes a record. Returns whether the buffer contained it.
     pub fn remove(&mut self, key: Key) -> bool {
         self.take_one(key).is_some()
     }
 
-    /// Removes a record before its turn.
+    /// Removes a record, although other records may have waited longer.
     pub fn take_one(&mut self, key: Key) -> Option<BufferedRecord> {
         let Waiting { record, uses, .. } = self.records.remove(&key)?;
         self.bytes -= record.len();
@@ -107,8 +107,8 @@ impl WriteBuffer {
         Some(BufferedRecord { key, record, uses })
     }
 
-    /// Removes the next records until they have at least `bytes` bytes. Each comes with its time of
-    /// arrival.
+    /// Removes the records that have waited longest, until they have at least `bytes` bytes.
+    /// Returns each record with its arrival time.
     pub fn take(&mut self, bytes: usize) -> Vec<(BufferedRecord, Instant)> {
         let (mut taken, mut sum) = (Vec::new(), 0);
         while sum < bytes {
