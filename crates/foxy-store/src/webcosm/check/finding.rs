@@ -1,16 +1,16 @@
-//! The findings of a check and their consequences for the cache.
+//! The findings of a check, with the consequence of each finding for the cache.
 
 use foxy_device::IoError;
 use std::fmt;
 
-/// How serious a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Normal after a killed process or a power failure. The next opening repairs it.
+    /// Normal after a killed process or a power failure. The next opening repairs the store.
     Normal,
-    /// Bytes that were durable have changed.
+    /// Bytes changed after they were durably written.
     Damage,
-    /// The device could not read the bytes.
+    /// The device could not read the bytes, so they were not checked.
     Unread,
 }
 
@@ -18,37 +18,37 @@ pub enum Level {
 pub enum Reason {
     /// One copy of the superblock is damaged.
     SuperblockDamaged,
-    /// One copy of the superblock is older, because the writing stopped between the two copies.
+    /// One copy of the superblock is older, because a crash prevented the write of that copy.
     SuperblockOlder,
     /// One copy of a journal block is damaged.
     JournalCopyDamaged,
-    /// The writing of the last journal block was interrupted.
+    /// The write of the last journal block was interrupted.
     JournalTorn,
-    /// A journal block is damaged although its write was finished.
+    /// A journal block is damaged, although its write was finished.
     JournalDamaged,
-    /// The journal names segments that do not fit the size of the store.
+    /// The journal names segments that a store of this size cannot have.
     MarksImpossible,
-    /// The summary of a segment is lost.
+    /// The summary of a complete segment is missing or damaged.
     SummaryLost,
-    /// A segment has no summary yet, and needs none: it was still being written.
+    /// A segment has no summary, because it was still being written. This is no damage.
     Unsealed,
-    /// A summary lists a record at an impossible place.
+    /// A summary lists a record at a place where no record can be.
     EntryImpossible,
-    /// The listed place contains no record with this position and incarnation.
+    /// The listed place contains no record of this place and incarnation.
     RecordNotThere,
     /// The header of a record is damaged.
     HeaderDamaged,
-    /// Head and body of a record do not match their checksum.
+    /// The head and body of a record do not match their checksum.
     ContentDamaged,
     /// A page of small records is damaged.
     PageDamaged,
-    /// The listed place contains another record.
+    /// The listed place contains another record than the summary says.
     OtherRecord,
     Unreadable(IoError),
 }
 
 impl Reason {
-    /// The name of the reason in machine-readable output.
+    /// Returns the name of the reason in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SuperblockDamaged => "superblock-damaged",
@@ -69,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// The consequence for the cache if `misses` live records are affected.
+    /// Describes the consequence for the cache if `misses` live records are affected.
     pub fn meaning(self, misses: u64) -> String {
         match self {
             Self::SuperblockDamaged | Self::SuperblockOlder => {
@@ -121,19 +121,20 @@ impl fmt::Display for Reason {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Byte offset in the file.
+    /// Byte offset of the affected bytes in the file.
     pub at: u64,
-    /// Length in bytes.
+    /// Number of affected bytes.
     pub length: u64,
-    /// The slot of the affected segment.
+    /// The slot of the affected segment. `None` if the bytes are in no segment.
     pub slot: Option<u32>,
     pub reason: Reason,
     pub level: Level,
-    /// Number of live records that are lost.
+    /// Number of live records that a get will not find because of the finding.
     pub misses: u64,
 }
 
-/// The first findings. Later findings are only counted.
+/// The findings of a check. Only the first [`MAX_KEPT`] findings are stored, the others are
+/// counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub kept: Vec<Finding>,

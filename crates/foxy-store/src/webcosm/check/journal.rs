@@ -1,4 +1,4 @@
-//! Checks the superblocks and the active half of the forget journal.
+//! Checks both copies of the superblock and the active half of the journal.
 
 use super::finding::{Level, Reason};
 use super::report::JournalReport;
@@ -12,7 +12,7 @@ use crate::webcosm::format::summary::Tombstone;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JournalCopy {
     Sound,
-    /// Blank, or a block of an earlier generation.
+    /// The copy is blank, or belongs to an earlier use of this journal half.
     Stale,
     Damaged,
 }
@@ -26,7 +26,8 @@ impl Walk<'_> {
                     self.find(at, PAGE, Reason::SuperblockOlder, Level::Normal);
                 }
                 CopyState::Sound(_) => {}
-                // A new store writes the second copy only after the first copy is durable.
+                // A new store writes the second copy only after the first copy is durable, so a
+                // blank second copy is normal.
                 CopyState::Blank if number == 1 => {
                     self.find(at, PAGE, Reason::SuperblockOlder, Level::Normal);
                 }
@@ -36,7 +37,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the active half and keeps its tombstones.
+    /// Checks the active half of the journal and collects its tombstones.
     pub(super) fn journal(&mut self) -> JournalReport {
         let half = self.geometry.journal[self.superblock.journal_half as usize];
         let mut report =
@@ -80,9 +81,9 @@ impl Walk<'_> {
         if whole || blank { JournalCopy::Stale } else { JournalCopy::Damaged }
     }
 
-    /// Judges both copies of a block. The last block, or the block after it, may be torn. All
-    /// earlier blocks must be whole. The first block must also be whole, because a store writes it
-    /// before any record.
+    /// Judges both copies of a block. A crash can tear the last block or the block after it. All
+    /// earlier blocks must be whole. The first block must always be whole, because a store writes
+    /// it before any record.
     fn judge_block(&mut self, at: u64, pair: [JournalCopy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&JournalCopy::Sound) {
@@ -123,8 +124,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the journal is reliable. If not, an opening empties the store, so no segment is
-    /// valid.
+    /// Returns whether the journal is reliable. If not, an opening empties the store, so the check
+    /// reads no segment.
     pub(super) fn known_tails(&mut self, journal: &JournalReport) -> bool {
         let lost = |reason| matches!(reason, Reason::JournalDamaged | Reason::Unreadable(_));
         if self.findings.kept.iter().any(|finding| lost(finding.reason)) {

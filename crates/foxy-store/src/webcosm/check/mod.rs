@@ -1,10 +1,10 @@
-//! Checks a store without opening it: reports its content and verifies every checksum. The check
+//! Checks a store without opening it: verifies every checksum and reports the content. The check
 //! reads through a function, writes nothing and trusts no byte.
 //!
-//! The check shares only the decoding of pages, stamps and summaries with an opening. It follows
-//! docs/store-format.md to find the ends of the logs, the content of unsealed segments and the live
-//! records. So it is an independent second opinion: an opening serves exactly the records that the
-//! check calls live.
+//! The check shares only the decoding of pages, stamps and summaries with an opening. It implements
+//! docs/store-format.md a second time: to find the ends of the logs, the content of unsealed
+//! segments, and the live records. An opening must serve exactly the records that the check calls
+//! live.
 
 mod finding;
 mod journal;
@@ -35,25 +35,25 @@ use reader::Reader;
 use std::fmt;
 use walk::Walk;
 
-/// What to check.
+/// The parts of a store to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckScope {
-    /// Whether to read every record, or only the data that an opening reads.
+    /// Whether to read every record. If not, the check reads only the data that an opening reads.
     pub records: bool,
-    /// The slot whose records to list.
+    /// The slot whose records the report lists.
     pub listed: Option<u32>,
 }
 
-/// Why a store cannot be checked.
+/// The reason why a store cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// An opening would also refuse the store.
+    /// The store is unusable: an opening would also refuse it.
     Unusable(OpenStoreError),
     Blank,
-    /// The file is blank, but other files in the folder show that a store was created there. The
-    /// caller detects this.
+    /// The file is blank, but other files in its directory show that a store was created there.
+    /// Only the caller can detect this.
     ContentLost,
-    /// Both superblocks are damaged. An opening would empty the store.
+    /// Both copies of the superblock are damaged. An opening would empty the store.
     BothDamaged,
     NoSuchSegment {
         slot: u32,
@@ -83,7 +83,8 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Both copies of the superblock, and the valid copy. Works for a file or device of any scheme.
+/// Reads both copies of the superblock and returns the valid copy. Works for the file or device of
+/// any scheme.
 pub fn superblocks(
     medium: Medium,
     size: u64,
@@ -105,7 +106,8 @@ pub fn superblocks(
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// Whether the whole file, or both ends of the device, is blank.
+/// Returns [`Refused::Blank`] if the rest of the file or device is blank, and another error if not.
+/// Of a device, only the two ends are read.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {
@@ -119,7 +121,7 @@ fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     Refused::Blank
 }
 
-/// Checks a store of `size` bytes.
+/// Checks a store of `size` bytes, and returns a report.
 pub fn check(
     medium: Medium,
     size: u64,

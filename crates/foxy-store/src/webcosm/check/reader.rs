@@ -1,9 +1,9 @@
-//! Reads pieces of the file through a function.
+//! Reads bytes of the checked file through a function that the caller provides.
 
 use foxy_device::IoError;
 
-/// Reads from a byte offset into a buffer and returns the number of bytes read. Fewer bytes mean
-/// the end of the file.
+/// A function that reads from a byte offset into a buffer. Returns the number of bytes read, which
+/// is smaller at the end of the file.
 pub type ReadBytes<'a> = dyn FnMut(u64, &mut [u8]) -> Result<usize, IoError> + 'a;
 
 pub struct Reader<'a> {
@@ -15,7 +15,7 @@ impl<'a> Reader<'a> {
         Self { read }
     }
 
-    /// Reads exactly `length` bytes. Fails with [`IoError::Device`] if the file ends too early.
+    /// Reads exactly `length` bytes. Fails with [`IoError::Device`] if the file ends earlier.
     pub fn exactly(&mut self, offset: u64, length: usize) -> Result<Vec<u8>, IoError> {
         let mut bytes = vec![0; length];
         let count = (self.read)(offset, &mut bytes)?;

@@ -1,5 +1,5 @@
-//! Checks the records of a segment: whether a get would find them, their disk space, and whether
-//! their bytes are valid.
+//! Checks the records of a segment: whether a get would find each record, how much disk space it
+//! uses, and whether its bytes are valid.
 
 use super::finding::{Finding, Level, Reason};
 use super::report::{RecordReport, SegmentReport, Standing};
@@ -11,7 +11,7 @@ use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, IndexEntry};
 use std::collections::BTreeMap;
 
-/// A record listed in a summary, and whether it is live.
+/// A record listed in a summary, and whether a get would find it.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedRecord {
     listed: Listed,
@@ -25,8 +25,8 @@ impl JudgedRecord {
 }
 
 impl Walk<'_> {
-    /// Indexes the records of a segment, from the newest to the oldest. Returns them in writing
-    /// order.
+    /// Adds the records of a segment to the check's index, from the newest to the oldest. Returns
+    /// all records in writing order.
     pub(super) fn learn(
         &mut self,
         visited: &VisitedSegment,
@@ -109,8 +109,9 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of disk space for each record, by the record's step. A record's space ends at the next
-/// record or with its last page. Records in one page share their space.
+/// Returns the disk space of each record in bytes, by the start of the record. The space ends at
+/// the next record, or with the record's last page. Records in a shared page divide its space
+/// equally.
 fn space(records: &[Listed], content_pages: u32) -> BTreeMap<u32, u64> {
     let mut starts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for listed in records {

@@ -1,4 +1,4 @@
-//! The report of a check: plain values.
+//! The report that a check returns.
 
 use super::finding::Findings;
 use crate::contract::Key;
@@ -8,15 +8,15 @@ pub use crate::webcosm::format::geometry::{Geometry, LogName};
 #[derive(Clone, Debug)]
 pub struct Report {
     pub copies: [CopyState; 2],
-    /// The valid copy.
+    /// The valid copy of the superblock.
     pub superblock: Superblock,
     pub geometry: Geometry,
     pub journal: JournalReport,
-    /// All slots, in file order.
+    /// The segments in all slots, in the order of the file.
     pub segments: Vec<SegmentReport>,
-    /// Number of live records in each class of extent.
+    /// Number and bytes of live records in each class, a code for the record's number of pages.
     pub classes: [ClassCount; 64],
-    /// The records of the requested segment, in writing order.
+    /// The records of the segment that the caller asked for, in writing order.
     pub listed: Vec<RecordReport>,
     pub findings: Findings,
     pub verified_bytes: u64,
@@ -35,17 +35,17 @@ impl Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassCount {
     pub records: u64,
-    /// Bytes of disk space.
+    /// Disk space of the records, in bytes.
     pub bytes: u64,
 }
 
-/// The active journal half.
+/// The content of the active half of the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalReport {
     pub blocks: u64,
     pub room: u64,
     pub tombstones: u64,
-    /// For each log, the first valid segment.
+    /// For each log, the first segment that is not discarded.
     pub tails: [u32; 2],
     /// For each log, the first segment whose summary may not be durable.
     pub durable_ends: [u32; 2],
@@ -53,17 +53,17 @@ pub struct JournalReport {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SegmentState {
-    /// Never written, or discarded.
+    /// The slot was never written, or its segment is discarded.
     #[default]
     Free,
     Sealed,
-    /// The writing of the segment was interrupted.
+    /// The segment has no summary, because a crash interrupted its writing.
     Unsealed,
-    /// The segment has no summary, because the summary's write failed or nothing was written.
+    /// The segment has no summary, because its write failed or no record was written.
     Void,
-    /// The summary is unreadable.
+    /// The summary of the segment is unreadable.
     Lost,
-    /// Discarded because a newer segment of its log is lost.
+    /// The segment is discarded, because the summary of a newer segment of its log is lost.
     GivenUp,
 }
 
@@ -83,17 +83,17 @@ impl SegmentState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentReport {
     pub slot: u32,
-    /// Byte offset in the file.
+    /// Byte offset of the segment in the file.
     pub at: u64,
     pub log: LogName,
-    /// The valid segment in the slot, if any.
+    /// The number of the valid segment in the slot. `None` if there is no valid segment.
     pub sequence: Option<u32>,
     pub state: SegmentState,
     /// The incarnation that wrote the segment.
     pub incarnation: u64,
     pub summary_pages: u32,
     pub records: u64,
-    /// Bytes of disk space.
+    /// Disk space of all records in the segment, in bytes.
     pub bytes: u64,
     /// Number of records that a get would find.
     pub live_records: u64,
@@ -124,10 +124,10 @@ impl Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordReport {
     pub tag: u64,
-    /// Byte offset in the file. For a packed record, the offset of its page.
+    /// Byte offset of the record in the file. For a packed record, the offset of its page.
     pub at: u64,
     pub class: u8,
     pub standing: Standing,
-    /// The key and the lengths of head and body, if the record is valid.
+    /// The key and the lengths of head and body. `None` if the record is invalid.
     pub found: Option<(Key, u64, u64)>,
 }

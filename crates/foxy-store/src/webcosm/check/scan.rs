@@ -1,5 +1,5 @@
-//! Finds records in the bytes of a segment: a record at a known place, or all records of an
-//! unsealed segment. Bytes without a correct checksum are not trusted.
+//! Finds records in the bytes of a segment: one record at a listed place, or all records of a
+//! segment without a summary. Bytes without a correct checksum are ignored.
 
 use super::finding::Reason;
 use crate::contract::Key;
@@ -27,7 +27,8 @@ impl Scan<'_> {
             .stamp(self.incarnation)
     }
 
-    /// The record that a summary lists, read from the content of its segment.
+    /// Verifies a record that a summary lists, in the content of its segment. Returns the record,
+    /// or the reason why it is invalid.
     pub fn listed(
         &self,
         content: &[u8],
@@ -85,8 +86,8 @@ impl Scan<'_> {
         Ok(((header.key, head as u64, body as u64), extent))
     }
 
-    /// All valid records of a segment without a summary, in writing order. The next opening would
-    /// list the same records.
+    /// Returns all valid records of a segment without a summary, in writing order. The next opening
+    /// must find the same records.
     pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
         let tag_of = |key: Key| index.tag(key.hash(salt));
         let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);

@@ -1,5 +1,5 @@
-//! Finds the newest segments of a log, starting at the first segment whose summary may not be
-//! durable.
+//! Finds the newest segments of a log for the check. The search starts at the first segment whose
+//! summary may not be durable.
 
 use super::report::JournalReport;
 use super::walk::Walk;
@@ -10,20 +10,20 @@ use crate::webcosm::format::summary::{self, Summary, Trailer};
 use foxy_device::IoError;
 use std::collections::BTreeSet;
 
-/// The end of a log.
+/// The end of a log: its newest segments.
 pub struct Tail {
     pub next: u32,
-    /// Empty segments before `next`.
+    /// Segments before `next` without content.
     pub gaps: BTreeSet<u32>,
-    /// Segments without a summary, with the incarnation that wrote them.
+    /// Segments without a summary, each with the incarnation that wrote it.
     pub unsealed: Vec<(u32, u64)>,
 }
 
-/// A summary, with the incarnation that wrote it.
+/// The incarnation that wrote a summary, its trailer, and the summary.
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {
-    /// Reads the summary of a segment; `None` if it is invalid.
+    /// Reads the summary of a segment. Returns `None` if the summary is invalid.
     pub(super) fn summary_of(&mut self, segment: Segment) -> Result<Option<Sealed>, IoError> {
         let (slot, pages) = (self.geometry.slot(segment), self.geometry.segment_pages);
         let last = Position::new(segment, pages - 1);
@@ -55,8 +55,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Searches for the newest segments, starting at the first whose summary may not be durable.
-    /// One sync covers at most one group of segments, so no valid segment follows a longer gap.
+    /// Searches for the newest segments of a log, starting at the first segment whose summary may
+    /// not be durable. One sync covers at most one group of segments. So the search ends after a
+    /// longer series of empty segments.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
         let segments = self.geometry.segments_from(Segment { log, sequence: oldest });

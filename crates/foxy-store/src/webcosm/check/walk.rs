@@ -1,5 +1,6 @@
-//! Walks through a store: superblocks, journal, then each log from the newest segment to the
-//! oldest. As in an opening, the first record found for a tag is the valid record.
+//! Reads a whole store for the check: superblocks, journal, then each log from the newest segment
+//! to the oldest. The first record found for a tag is valid, because older records of the tag were
+//! replaced.
 
 use super::CheckScope;
 use super::finding::{Finding, Findings, Level, Reason};
@@ -31,15 +32,15 @@ pub struct Walk<'a> {
     segments: Vec<SegmentReport>,
 }
 
-/// A segment visited by the walk.
+/// A segment that the check has read.
 pub struct VisitedSegment {
     pub segment: Segment,
     pub incarnation: u64,
-    /// Number of pages before the summary.
+    /// Number of pages before the summary. They contain the records.
     pub content_pages: u32,
-    /// The summary. For a segment without a summary, the summary that it would have.
+    /// The summary of the segment. If there is none, the summary that an opening would write.
     pub summary: Summary,
-    /// Whether the segment's content may not be durable.
+    /// Whether the segment may not be durable, so that damage in it is normal after a crash.
     pub in_tail: bool,
 }
 
@@ -64,7 +65,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds a finding that loses no record.
+    /// Adds a finding that affects no live record.
     pub(super) fn find(&mut self, at: u64, length: usize, reason: Reason, level: Level) {
         let slot =
             at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
@@ -72,7 +73,7 @@ impl<'a> Walk<'a> {
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
 
-    /// Applies a tombstone to all records found from now on.
+    /// Applies a tombstone to all records that the check finds from now on.
     pub(super) fn forget(&mut self, tombstone: Tombstone) {
         match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),
@@ -83,7 +84,7 @@ impl<'a> Walk<'a> {
     pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
         let tail = self.tail(log, journal);
         let mut doubted = false;
-        // The journal may be wrong: a log never has more segments than slots.
+        // The journal may be wrong, but a log never has more segments than slots.
         let oldest =
             tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
         for sequence in (oldest..tail.next).rev() {
@@ -152,13 +153,13 @@ impl<'a> Walk<'a> {
         SegmentState::Unsealed
     }
 
-    /// Byte offset and length of a segment.
+    /// Returns the byte offset and the length of a segment.
     fn whole(&self, segment: Segment) -> (u64, usize) {
         let length = usize::try_from(self.geometry.segment_bytes()).expect("segments are small");
         (self.geometry.offset(self.geometry.slot(segment), 0), length)
     }
 
-    /// Indexes the records of a segment, and verifies each record if this was requested.
+    /// Processes the records of a segment. Also verifies each record if the caller asked for it.
     fn visit(&mut self, visited: &VisitedSegment, bytes: Option<Vec<u8>>) {
         visited.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
         let slot = self.geometry.slot(visited.segment);

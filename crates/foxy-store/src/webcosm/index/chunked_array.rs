@@ -1,10 +1,10 @@
-//! Arrays of words that grow by chunks of equal size from a shared pool. Many arrays that grow
-//! together would fragment an ordinary allocator. Chunks of equal size avoid this.
+//! Arrays of words, built from chunks of equal size from a shared pool. Ordinary arrays would
+//! fragment the memory, because many of them grow at the same time.
 
 /// Number of words in a chunk.
 const CHUNK: usize = 16;
 
-/// Number of chunks that the pool allocates together: 64 KiB.
+/// Number of chunks that the pool allocates at once: 64 KiB of memory.
 const SLAB: usize = 512;
 
 type Chunk = [u64; CHUNK];
@@ -13,7 +13,7 @@ type Chunk = [u64; CHUNK];
 pub struct Pool {
     slabs: Vec<Box<[Chunk]>>,
     free: Vec<u32>,
-    /// Bytes used by the chunk lists of all arrays.
+    /// Bytes used by the lists of chunks of all arrays.
     lists: usize,
 }
 
@@ -36,19 +36,19 @@ impl Pool {
         &mut self.slabs[name as usize / SLAB][name as usize % SLAB]
     }
 
-    /// Updates the total size of the chunk lists.
+    /// Notes that a list of chunks changed its size from `was` to `is` bytes.
     pub const fn count_list(&mut self, was: usize, is: usize) {
         self.lists = self.lists + is - was;
     }
 
-    /// Bytes of memory, including the chunk lists of the arrays.
+    /// Returns the memory used in bytes, including the lists of chunks.
     pub const fn memory(&self) -> u64 {
         let chunks = self.slabs.len() * SLAB * size_of::<Chunk>();
         (chunks + self.free.capacity() * size_of::<u32>() + self.lists) as u64
     }
 }
 
-/// An array of words. Its chunks belong to the pool, so every call must pass the same pool.
+/// An array of words. Its chunks belong to a pool, so all calls must pass the same pool.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkedArray {
     chunks: Vec<u32>,
@@ -72,8 +72,9 @@ impl ChunkedArray {
         pool.chunk_mut(self.chunks[at / CHUNK])[at % CHUNK] = word;
     }
 
-    /// In a sorted array, the first index whose word is not `below`. The search walks from `guess`
-    /// in either direction, because each chunk visited costs a cache miss.
+    /// Returns the first index of a sorted array whose word is not `below`. The search walks from
+    /// chunk to chunk, starting at the index `guess`. A binary search would visit more chunks, and
+    /// each visit costs a cache miss.
     pub fn seek(&self, pool: &Pool, guess: usize, below: impl Fn(u64) -> bool) -> usize {
         let Some(last) = self.chunks.len().checked_sub(1) else { return 0 };
         let mut at = last.min(guess / CHUNK);
@@ -120,7 +121,7 @@ impl ChunkedArray {
         self.truncate(pool, self.len() - 1);
     }
 
-    /// Removes the words for which `keep` returns false. The order stays the same.
+    /// Removes all words for which `keep` returns false. Keeps the order of the other words.
     pub fn retain(&mut self, pool: &mut Pool, keep: impl Fn(u64) -> bool) {
         let mut kept = 0;
         for at in 0..self.len() {

@@ -1,7 +1,6 @@
-//! The index: the place of each record, in eight bytes per record. It stores no keys, only the
-//! partition and 22 more bits of their hash, so every read must verify the key. Of two records with
-//! the same tag, it knows only the newer. Each partition is a few sorted arrays of chunks, so it
-//! never becomes too full.
+//! The index in memory: the place of each record on disk, in eight bytes per record. The index
+//! stores no keys, only tags: 22 bits of the key's hash and the partition number. So every read
+//! must verify the key. If two records have the same tag, the index knows only the newer record.
 
 pub(crate) mod chunked_array;
 pub(crate) mod partition;
@@ -12,15 +11,15 @@ use crate::webcosm::index::chunked_array::Pool;
 use crate::webcosm::index::partition::Place;
 use crate::worth::MAX_USES;
 
-/// Bits of a tag in addition to the partition.
+/// Number of bits in a tag, in addition to the bits of the partition number.
 pub const FINGERPRINT_BITS: u32 = 22;
 
-/// A shortened key in the index: the bits of the partition, then the fingerprint.
+/// A shortened key: the partition number, then a fingerprint of 22 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u64);
 
 impl Tag {
-    /// The tag of a hash, in an index with 2^`bits` partitions.
+    /// Returns the tag of a hash, in an index with 2^`bits` partitions.
     pub const fn of(hash: u64, bits: u32) -> Self {
         Self(hash >> (64 - bits - FINGERPRINT_BITS))
     }
@@ -29,22 +28,22 @@ impl Tag {
 const CLASS_BITS: u32 = 6;
 const USE_BITS: u32 = 2;
 
-/// Page counts up to this number are exact. Larger counts are rounded up in steps of
+/// Page counts up to this number are stored exactly. Larger counts are rounded up in steps of
 /// [`CLASS_STEP`].
 const EXACT_CLASSES: u32 = 32;
 const CLASS_STEP: u32 = 8;
 
-/// How a record is stored.
+/// How a record is stored: in a shared page, or in pages of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// In a page shared with other records. A read searches the page for the key.
+    /// The record is in a page shared with other records. A read searches the page for the key.
     Packed,
-    /// Alone, in this many pages or slightly fewer.
+    /// The record has this many pages, or up to seven pages less because the number was rounded up.
     Pages(u32),
 }
 
 impl Extent {
-    /// Number of pages to read.
+    /// Returns the number of pages to read for the record.
     pub const fn pages(self) -> u32 {
         match self {
             Self::Packed => 1,
@@ -52,7 +51,7 @@ impl Extent {
         }
     }
 
-    /// The extent as a six-bit class.
+    /// Returns the extent as a class, a code of six bits.
     pub const fn class(self) -> u8 {
         match self {
             Self::Packed => 0,
@@ -72,7 +71,7 @@ impl Extent {
     }
 }
 
-/// Number of pages of the largest record.
+/// Number of pages of the largest possible record.
 pub const MAX_RECORD_PAGES: u32 =
     EXACT_CLASSES + ((1 << CLASS_BITS) - 1 - EXACT_CLASSES) * CLASS_STEP;
 
@@ -81,7 +80,7 @@ pub struct IndexEntry {
     /// The granule where the record starts. For a packed record, the granule where its page starts.
     pub place: u64,
     pub extent: Extent,
-    /// Number of gets since the record was written, at most [`MAX_USES`].
+    /// Number of gets since the record was written, but at most [`MAX_USES`].
     pub uses: u8,
 }
 
@@ -127,27 +126,28 @@ impl Index {
         }
     }
 
-    /// The tag of a key with this hash.
+    /// Returns the tag of a key with this hash.
     pub const fn tag(&self, hash: u64) -> Tag {
         Tag::of(hash, self.bits)
     }
 
-    /// Whether keys of this index can have the tag. A tag from disk may be wrong.
+    /// Returns whether a key of this index can have the tag. A tag read from disk may be wrong.
     pub const fn can_have(&self, tag: Tag) -> bool {
         tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
     }
 
-    /// Number of records in the index.
+    /// Returns the number of records in the index.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Bytes of memory used.
+    /// Returns the size of the index in bytes of memory.
     pub const fn memory(&self) -> u64 {
         self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
     }
 
-    /// The partition of a tag, the tag's place in the partition, and its entry if present.
+    /// Returns the partition of a tag, the tag's place in the partition, and its entry if there is
+    /// one.
     fn seek(&self, tag: Tag) -> (usize, Place, Option<IndexEntry>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
@@ -175,8 +175,8 @@ impl Index {
         }
     }
 
-    /// Visits tags with at least `least` uses, starting at `tag`. Stops when `take` returns false
-    /// or after about `most` entries. Returns the tag where the next call must continue.
+    /// Visits all tags with at least `least` uses, starting at `tag`. Stops when `take` returns
+    /// false, or after about `most` entries. Returns the tag at which the next call must continue.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -202,7 +202,7 @@ impl Index {
         None
     }
 
-    /// Adds an entry, or replaces the entry of the tag.
+    /// Adds an entry. Replaces an existing entry of the tag.
     pub fn insert(&mut self, tag: Tag, entry: IndexEntry) {
         let (partition, place, found) = self.seek(tag);
         let partition = &mut self.partitions[partition];
@@ -213,7 +213,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes the entry of a tag if it refers to the record at place `at`. Returns whether the
+    /// Removes the entry of a tag if the entry names the record at place `at`. Returns whether the
     /// entry was removed.
     pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
         let (partition, place, found) = self.seek(tag);
@@ -225,8 +225,8 @@ impl Index {
         is_that
     }
 
-    /// Removes every record in a range of places, starting at partition `from`. Checks about `most`
-    /// entries. Returns the partition where the next call must continue.
+    /// Removes all records in a range of places, starting at partition `from`. Checks about `most`
+    /// entries and counts them down. Returns the partition at which the next call must continue.
     pub fn remove_range(
         &mut self,
         places: &std::ops::Range<u64>,

@@ -1,26 +1,26 @@
-//! A partition of the index: sorted words. A large partition is split into several arrays by the
-//! first bits of the word, so that an insert moves few words. The split exists only in memory.
+//! A partition of the index: a sorted list of words. A large partition is split into several arrays
+//! by the first bits of the words, so that an insert moves few words.
 
 use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 
-/// If arrays have more words than this on average, the partition doubles their number.
+/// If the arrays have more words on average, the partition doubles the number of arrays.
 const MAX_MEAN_WORDS: usize = 512;
-/// If arrays have fewer words than this on average, the partition halves their number.
+/// If the arrays have fewer words on average, the partition halves the number of arrays.
 const MIN_MEAN_WORDS: usize = 64;
 
-/// The position of a word in a partition.
+/// The position of a word: the array and the index in the array.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     array: usize,
     at: usize,
 }
 
-/// A partition. The highest `KEY_BITS` bits of a word are its key.
+/// A partition of the index. The highest `KEY_BITS` bits of a word are its key.
 #[derive(Clone, Debug)]
 pub enum Partition<const KEY_BITS: u32> {
     /// All words are in one array.
     Whole(ChunkedArray),
-    /// The words are split into a power of two of arrays.
+    /// The words are split into arrays by their first bits. The number of arrays is a power of two.
     Split(Box<[ChunkedArray]>),
 }
 
@@ -53,13 +53,13 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.arrays().iter().flat_map(|words| (0..words.len()).map(|at| words.get(pool, at)))
     }
 
-    /// The place of a key, and its word if present.
+    /// Returns the place of a key, and its word if there is one.
     pub fn seek(&self, pool: &Pool, key: u64) -> (Place, Option<u64>) {
         let arrays = self.arrays();
         let bits = KEY_BITS - arrays.len().ilog2();
         let (array, rest) = ((key >> bits) as usize, key & ((1 << bits) - 1));
         let words = &arrays[array];
-        // Keys are spread evenly, so a key's value predicts its place.
+        // Keys are hashes and thus spread evenly, so the value of a key predicts its place.
         let guess = (rest * words.len() as u64) >> bits;
         let at = words.seek(pool, guess as usize, |word| Self::key(word) < key);
         let word = (at < words.len()).then(|| words.get(pool, at));
@@ -70,7 +70,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         word >> (u64::BITS - KEY_BITS)
     }
 
-    /// Replaces the word at a place by a word with the same key.
+    /// Replaces the word at a place. The new word must have the same key.
     pub fn set(&self, pool: &mut Pool, place: Place, word: u64) {
         self.arrays()[place.array].set(pool, place.at, word);
     }
@@ -90,7 +90,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.join_if_few(pool);
     }
 
-    /// Removes the words for which `keep` returns false. The order stays the same.
+    /// Removes all words for which `keep` returns false. Keeps the order of the other words.
     pub fn retain(&mut self, pool: &mut Pool, keep: impl Fn(u64) -> bool) {
         for words in self.arrays_mut() {
             words.retain(pool, &keep);
@@ -105,7 +105,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         }
     }
 
-    /// Distributes the words over `count` arrays.
+    /// Distributes the words over `count` arrays, where `count` is a power of two.
     fn rearrange(&mut self, pool: &mut Pool, count: usize) {
         let mut arrays = vec![ChunkedArray::default(); count];
         for words in self.arrays_mut() {

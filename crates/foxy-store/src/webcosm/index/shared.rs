@@ -1,10 +1,10 @@
-//! The index, shared between the store's thread and lookups on other threads. Each call locks it
-//! briefly. A lookup can report that a key has no record, or read a small record that is in the
-//! page cache. All other cases go to the store's thread.
+//! Shares the index between the store's thread and lookups on other threads. Each call locks the
+//! index briefly. A lookup can answer that a key has no record, or read a small record from the
+//! page cache. The store's thread handles all other cases.
 //!
-//! Why a lookup never returns a wrong record: it verifies the bytes like the store's thread, and
-//! after the read the index must still refer to the same record. The store's thread changes the
-//! index before it answers a replacement or removal.
+//! A lookup never returns a wrong record. It verifies the bytes like the store's thread. After the
+//! read, the index must still name the same record. The store's thread changes the index before it
+//! answers a replacement or removal.
 
 use crate::contract::{Key, Look, Lookup, ReadNow};
 use crate::record::Secret;
@@ -16,10 +16,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Largest read of a lookup in bytes. A longer copy would delay the caller's other work.
+/// Largest read of a lookup, in bytes. A longer copy would delay the other work of the caller's
+/// thread.
 const MAX_LOOKUP_BYTES: usize = 64 << 10;
 
-/// The values needed to read a record.
+/// The values that a lookup needs to read a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable {
     pub salt: u64,
@@ -36,15 +37,16 @@ struct SharedState(Mutex<Content>);
 
 struct Content {
     index: Index,
-    /// Tags of records that are in memory but have no index entry yet.
+    /// Tags of records that wait in memory and have no index entry yet.
     buffered: HashSet<Tag>,
     slots: Slots,
-    /// Set while every record has an entry or is buffered. Otherwise lookups cannot prove that a
-    /// record is absent.
+    /// Set if every record has an index entry or a tag in `buffered`. Otherwise lookups cannot know
+    /// that a record is absent.
     complete: Option<Readable>,
-    /// Whether the store's thread knows that uses were counted and will write them.
+    /// Whether lookups may count uses. If true, the store's thread will write the counters to disk.
     lookups_count: bool,
-    /// Bytes of records that lookups found since the last call of [`SharedIndex::take_found`].
+    /// Total bytes of records that lookups found since the last call of
+    /// [`SharedIndex::take_found`].
     found: u64,
 }
 
@@ -67,13 +69,14 @@ impl SharedIndex {
         Self { bits: geometry.partition_bits, state: Arc::new(SharedState(content)) }
     }
 
-    /// Empties the index and changes its geometry. Existing lookups stay usable.
+    /// Replaces the index by an empty index of the given geometry. Existing lookups stay usable.
     pub fn begin_anew(&mut self, geometry: Geometry) {
         self.bits = geometry.partition_bits;
         *self.lock() = Content::new(geometry);
     }
 
-    /// Adopts the geometry of another store size. The contents of its slots are not known yet.
+    /// Changes to the geometry of another store size. The caller must then set the contents of the
+    /// slots.
     pub fn divide(&self, geometry: Geometry) {
         self.lock().slots = Slots::new(geometry);
     }
@@ -94,29 +97,29 @@ impl SharedIndex {
         Arc::clone(&self.state) as Arc<dyn Lookup>
     }
 
-    /// States that every record has an entry or is buffered, and how to read it. With `None`,
-    /// lookups leave every get to the store's thread.
+    /// Allows lookups to answer gets, because every record now has an entry or is buffered. With
+    /// `None`, lookups leave every get to the store's thread.
     pub fn set_complete(&self, readable: Option<Readable>) {
         self.lock().complete = readable;
     }
 
-    /// Whether lookups may count uses. If not, they return no records, so that the next get reaches
-    /// the store's thread.
+    /// Sets whether lookups may count uses. If not, lookups return no records, so that the next get
+    /// reaches the store's thread.
     pub fn let_lookups_count(&self, count: bool) {
         self.lock().lookups_count = count;
     }
 
-    /// Bytes of records that lookups found since the last call.
+    /// Returns the total bytes of records that lookups found since the last call.
     pub fn take_found(&self) -> u64 {
         std::mem::take(&mut self.lock().found)
     }
 
-    /// Notes that memory contains a record of this tag.
+    /// Notes that a record of this tag waits in memory.
     pub fn buffer(&self, tag: Tag) {
         self.lock().buffered.insert(tag);
     }
 
-    /// Notes that the buffered record of this tag will not be written.
+    /// Notes that the waiting record of this tag will not be written.
     pub fn unbuffer(&self, tag: Tag) {
         self.lock().buffered.remove(&tag);
     }
@@ -134,7 +137,7 @@ impl SharedIndex {
         self.lock().index.len()
     }
 
-    /// Bytes of memory used.
+    /// Returns the size of the index in bytes of memory.
     pub fn memory(&self) -> u64 {
         self.lock().index.memory()
     }
@@ -151,7 +154,8 @@ impl SharedIndex {
         self.lock().index.add_uses(tag, uses);
     }
 
-    /// See [`Index::used_from`]. `take` must not use the index, because the index is locked.
+    /// See [`Index::used_from`]. `take` must not call methods of this index, because they would
+    /// deadlock.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -162,7 +166,7 @@ impl SharedIndex {
         self.lock().index.used_from(tag, least, most, take)
     }
 
-    /// Adds an entry. The record of this tag is then no longer buffered.
+    /// Adds an entry for a record. The record then counts as written and no longer as buffered.
     pub fn insert(&self, tag: Tag, entry: IndexEntry) {
         let mut content = self.lock();
         content.index.insert(tag, entry);
@@ -190,12 +194,14 @@ impl SharedIndex {
 }
 
 impl SharedState {
-    /// Locks the content, unless another thread has locked it: lookups do not wait.
+    /// Locks the content. Returns `None` if another thread has the lock, because lookups do not
+    /// wait.
     fn try_lock(&self) -> Option<MutexGuard<'_, Content>> {
         self.0.try_lock().ok()
     }
 
-    /// Where to read the record of a key, or the answer if no read is needed.
+    /// Returns where to read the record of a key. Returns `Err` with the answer if no read is
+    /// needed.
     fn find(&self, key: Key) -> Result<(Readable, Tag, IndexEntry, Location), Look> {
         let content = self.try_lock().ok_or(Look::Unsure)?;
         let readable = content.complete.ok_or(Look::Unsure)?;
@@ -213,7 +219,7 @@ impl SharedState {
         }
     }
 
-    /// Whether the index still refers to the record that was read. If so, counts a use.
+    /// Returns whether the index still names the record that was read. If so, counts a use.
     fn is_current(&self, tag: Tag, place: u64, length: usize) -> bool {
         let Some(mut content) = self.try_lock() else { return false };
         let is_same = content.index.get(tag).is_some_and(|entry| entry.place == place);
@@ -232,8 +238,8 @@ impl Lookup for SharedState {
             Ok(found) => found,
             Err(look) => return look,
         };
-        // If the read fails or a check fails, the store's thread must decide: the record may still
-        // be on its way to disk.
+        // If the read or a check fails, the store's thread must decide: the write of the record may
+        // still be in flight.
         let record = read(file, location.offset, location.length)
             .and_then(|buffer| location.record(key, buffer, &secret).ok())
             .filter(|record| self.is_current(tag, entry.place, record.len()));

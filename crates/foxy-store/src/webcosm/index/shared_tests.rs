@@ -1,4 +1,4 @@
-//! The results of lookups while records are added, replaced and removed.
+//! Tests the results of lookups while records are added, replaced and removed.
 
 use super::*;
 use crate::contract::Record;
@@ -9,7 +9,7 @@ use foxy_device::IoBuffer;
 const KEY: Key = Key([3; 16]);
 const LIFE: u64 = 4;
 
-/// An index in use, the tag of the test key, and the index entry of its record.
+/// Returns an index in use, the tag of the test key, and the index entry of its record.
 fn index() -> (SharedIndex, Tag, IndexEntry) {
     let geometry = Geometry::of(32 << 20);
     let mut index = SharedIndex::new(geometry);
@@ -34,7 +34,7 @@ fn record() -> Record {
     Record { head: vec![1; 20].into(), body: vec![2; 300].into() }
 }
 
-/// The page with the record, as stored on disk.
+/// Returns the page that contains the record, as stored on disk.
 fn page(index: &SharedIndex, known: IndexEntry) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(PAGE);
     let stamp = index.location(known).position.stamp(LIFE);

@@ -1,4 +1,4 @@
-//! Compares the index with a plain map: its entries, its counts and its memory.
+//! Compares the index with a plain map: entries, counts and memory.
 
 use super::*;
 use foxy_base::Random;

@@ -1,5 +1,5 @@
-//! Copies records in use forward: reads them from a segment that will be discarded and writes them
-//! again with the next batch.
+//! Copies records that are in use: reads them from a segment that will be discarded, and writes
+//! them again with the next batch.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -12,27 +12,27 @@ use foxy_device::{IoBuffer, IoError};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// For each discarded segment, at least one of this many bytes may be copied forward.
+/// For each discarded segment, one of this many bytes may be copied without further condition.
 const BASE_SHARE: i64 = 32;
 
-/// Each time gets find this many bytes on disk, one more byte may be copied forward.
+/// Each time gets have found this many bytes on disk, one more byte may be copied.
 const FOUND_BYTES_PER_COPIED: u64 = 4;
 
-/// Estimated bytes of a packed record, because the index entry does not give its length.
+/// Estimated bytes of a packed record, because its index entry does not contain the length.
 const PACKED_BYTES: u64 = 512;
 
 const MAX_READS: usize = 4;
 
-/// A record to write again.
+/// A record that was read and waits to be written again.
 #[derive(Debug)]
 pub struct RecordCopy {
     pub record: BufferedRecord,
     pub tag: Tag,
-    /// The current place of the record.
+    /// The place of the record before the copy.
     pub place: u64,
 }
 
-/// A record that is worth copying.
+/// A record that is worth copying, and its rank among the candidates.
 #[derive(Debug)]
 pub struct Candidate {
     uses_per_mebibyte: u64,
@@ -40,7 +40,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Creates a candidate; `None` if the record is not worth copying.
+    /// Creates a candidate. Returns `None` if the record is not worth copying.
     pub fn new(entry: IndexEntry, mean_bytes: u64) -> Option<Self> {
         uses_left(entry, mean_bytes)?;
         let uses_per_mebibyte = (u64::from(entry.uses) << 20) / bytes_of(entry.extent);
@@ -48,12 +48,13 @@ impl Candidate {
     }
 }
 
-/// The uses that a record has left after a copy; `None` if it is not worth copying.
+/// Returns the use count of a record after a copy. Returns `None` if the record is not worth
+/// copying.
 fn uses_left(entry: IndexEntry, mean_bytes: u64) -> Option<u8> {
     Distance::between(bytes_of(entry.extent), mean_bytes).uses_after_copy(entry.uses)
 }
 
-/// Estimated bytes of a record.
+/// Returns the estimated bytes of a record with this extent.
 const fn bytes_of(extent: Extent) -> u64 {
     match extent {
         Extent::Packed => PACKED_BYTES,
@@ -67,31 +68,31 @@ pub struct Copies {
     reading: usize,
     queue: VecDeque<RecordCopy>,
     bytes: usize,
-    /// Bytes that gets found since the last discarded segment.
+    /// Number of bytes that gets found since the last segment was discarded.
     found: u64,
-    /// Bytes that may be copied. The value is negative after a large record.
+    /// Number of bytes that may be copied. A large record can make the number negative.
     budget: i64,
 }
 
 impl Copies {
-    /// Notes that a get found `found` bytes on disk. This raises the budget for copies.
+    /// Notes that a get found `found` bytes on disk, which allow more copies.
     pub const fn earn(&mut self, found: u64) {
         self.found = self.found.saturating_add(found);
     }
 
-    /// Raises the budget because a segment of `segment` bytes is discarded.
+    /// Raises the budget because a segment of `segment` bytes will be discarded.
     fn grant(&mut self, segment: i64) {
         let earned = i64::try_from(self.found / FOUND_BYTES_PER_COPIED).unwrap_or(i64::MAX);
         self.found %= FOUND_BYTES_PER_COPIED;
         self.budget = (self.budget + segment / BASE_SHARE).saturating_add(earned).min(segment);
     }
 
-    /// Bytes waiting to be written.
+    /// Returns the bytes of all copies that wait to be written.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether all copies of a segment are read and wait to be written.
+    /// Returns whether all copies of a segment were read and some wait to be written.
     pub fn are_ready(&self) -> bool {
         !self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
     }
@@ -113,13 +114,13 @@ impl Copies {
         Some(copy)
     }
 
-    /// Puts a copy back at the front of the queue, because the batch had no space.
+    /// Puts a copy back at the front of the queue, because the batch had no space for it.
     pub fn give_back(&mut self, copy: RecordCopy) {
         self.bytes += copy.record.record.len();
         self.queue.push_front(copy);
     }
 
-    /// Starts to copy records of a segment. Records with the most uses for their size come first,
+    /// Starts to copy records of a segment. Copies the records with the most uses per byte first,
     /// until the budget is spent.
     pub fn begin(&mut self, cx: &Context, mut candidates: Vec<Candidate>) {
         let segment = i64::try_from(cx.geometry.segment_bytes()).expect("segments are small");
@@ -149,7 +150,7 @@ impl Copies {
         }
     }
 
-    /// Queues the records read from a place. Unreadable records are not copied.
+    /// Queues the records that were read from a place. Unreadable records are not copied.
     pub fn read_done(
         &mut self,
         cx: &Context,

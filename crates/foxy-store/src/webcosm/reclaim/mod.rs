@@ -1,6 +1,9 @@
-//! Discards the oldest segments to free space. First, records in use are copied forward. Then the
-//! journal durably states that the segments are discarded. Then their records leave the index, and
-//! only then their slots are reused.
+//! Discards the oldest segments to free space, in this order:
+//!
+//! - Records in use are copied to a new segment.
+//! - The journal durably states that the segments are discarded.
+//! - Their records leave the index.
+//! - Their slots can be used again.
 
 pub(crate) mod copies;
 pub(crate) mod uses;
@@ -17,11 +20,11 @@ use crate::webcosm::write::Writer;
 use crate::webcosm::write::log::LeavingRecords;
 use copies::{Candidate, Copies};
 
-/// Records that one step examines or removes from the index, between two requests. A step lasts a
-/// few milliseconds at most.
+/// Most records that one step examines or removes. The limit keeps a step below a few milliseconds,
+/// so that requests do not wait long.
 const RECORDS_AT_ONCE: usize = 512;
 
-/// A segment whose records are examined to find those worth copying.
+/// A segment whose records are being examined. The records worth copying become candidates.
 #[derive(Debug)]
 struct Weighing {
     segment: Segment,
@@ -40,7 +43,7 @@ pub struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// Starts to discard a segment if few segments are clean, and continues earlier work.
+    /// Starts to discard a segment if too few segments are clean. Also continues earlier work.
     pub fn pump(
         &mut self,
         cx: &mut Context,
@@ -95,7 +98,8 @@ impl Reclaimer {
         }
     }
 
-    /// Processes the summary of the segment; `None` if it was unreadable.
+    /// Processes the summary of a segment that will be discarded. `None` means that the summary is
+    /// unreadable.
     pub fn summary_read(
         &mut self,
         cx: &Context,
@@ -113,7 +117,8 @@ impl Reclaimer {
         self.weigh(cx, writer, tombstones, 0);
     }
 
-    /// Examines up to `most` records. After the last record, the copies start.
+    /// Examines up to `most` records of the segment. After the last record, starts to copy the
+    /// candidates.
     fn weigh(&mut self, cx: &Context, writer: &Writer, tombstones: &Tombstones, most: usize) {
         let Some(mut weighing) = self.weighing.take() else { return };
         let slot = cx.geometry.slot(weighing.segment);
@@ -136,7 +141,7 @@ impl Reclaimer {
         self.copying = Some((weighing.segment.log, LeavingRecords::Listed(records)));
     }
 
-    /// Whether there is work that needs no IO.
+    /// Returns whether there is work that needs no IO.
     pub fn has_more(&self, writer: &Writer) -> bool {
         self.weighing.is_some() || writer.logs().iter().any(|log| log.given_up_segments() > 0)
     }
@@ -148,7 +153,8 @@ impl Reclaimer {
     }
 }
 
-/// Whether few segments are clean, or the index is full and this log is the longer log.
+/// Returns whether a log must discard a segment: too few segments are clean, or the index is full
+/// and this log is the longest.
 fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     let log = writer.log(name);
     let segments = log.segments();
@@ -158,8 +164,8 @@ fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     log.clean() < ahead || writer.is_crowded(cx) && log.leaving.is_empty() && is_longest
 }
 
-/// Removes up to `budget` records of discarded segments from the index. A segment's slot is free
-/// once all of its records are removed.
+/// Removes up to `budget` records of discarded segments from the index. Once all records of a
+/// segment are removed, its slot is free.
 pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
     let before = cx.index.len();
     for name in LogName::ALL {
@@ -176,7 +182,7 @@ pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
     cx.statistics().evicted.add(before - cx.index.len());
 }
 
-/// Removes records of a segment from the index, and returns the remaining records.
+/// Removes records of a segment from the index. Returns the records that remain.
 fn leave(
     cx: &Context,
     writer: &mut Writer,

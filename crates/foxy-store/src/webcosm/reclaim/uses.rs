@@ -1,6 +1,6 @@
-//! The use counters of records, stored on disk after the segments. While the store serves, they are
-//! written in rounds of small steps. After an opening they are read. They are only a hint: a torn,
-//! old or lost page is ignored, and the writes need no order.
+//! Stores the use counters of records on disk, after the segments. A serving store writes the
+//! counters in rounds of small steps, and an opening reads them. The counters are only a hint. A
+//! torn, old or lost page is ignored, so the writes need no order.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -12,21 +12,21 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use std::time::Duration;
 
-/// Pages that one step reads or writes.
+/// Most pages that one step reads or writes.
 const PAGES_AT_ONCE: u32 = 64;
 
-/// Index entries that one step visits, in a fraction of a millisecond.
+/// Most index entries that one step visits. A visit of so many takes a fraction of a millisecond.
 const ENTRIES_AT_ONCE: usize = 64 << 10;
 
-/// Time between two steps of a round.
+/// Pause between two steps of a round.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UsesStage {
-    /// The counters are not read yet, so they must not be overwritten.
+    /// The counters on disk are not read yet, so they must not be overwritten.
     Unread,
     Idle,
-    /// A round will continue at this tag and this page.
+    /// A round is in progress. It continues at this tag and this page.
     Round(Tag, u32),
 }
 
@@ -34,9 +34,9 @@ enum UsesStage {
 pub struct Uses {
     stage: UsesStage,
     is_moving: bool,
-    /// Whether uses were counted since the last round started.
+    /// Whether gets counted uses since the last round started.
     has_changed: bool,
-    /// Records with fewer uses are not written, so that the others fit.
+    /// Counters below this number are not written, so that the larger counters fit.
     least: u8,
     next: Instant,
 }
@@ -66,7 +66,7 @@ impl Uses {
         (self.wants_round() && !self.is_moving).then_some(self.next)
     }
 
-    /// Whether a closing store still has counters to write.
+    /// Returns whether a closing store still has counters to write.
     pub const fn is_busy(&self) -> bool {
         self.is_moving || self.wants_round()
     }
@@ -77,21 +77,21 @@ impl Uses {
         cx.index.let_lookups_count(true);
     }
 
-    /// Stops reading. Counters that were not read are not overwritten.
+    /// Stops reading. The counters that were not read stay on disk.
     pub const fn stop_reading(&mut self) {
         if matches!(self.stage, UsesStage::Unread) {
             self.is_moving = false;
         }
     }
 
-    /// Starts the regular rounds, after all counters are read. The next round starts after the
+    /// Starts the regular rounds, after all counters were read. The first round starts after the
     /// checkpoint interval.
     pub fn begin(&mut self, cx: &Context) {
         self.stage = UsesStage::Idle;
         self.next = cx.now + cx.settings.checkpoint_interval;
     }
 
-    /// Continues to read at page `page` of the region.
+    /// Continues to read the counters at page `page` of their region.
     pub fn read(&mut self, cx: &mut Context, page: u32) {
         let region = cx.geometry.uses();
         let count = region.pages.saturating_sub(page).min(PAGES_AT_ONCE);
@@ -166,8 +166,8 @@ impl Uses {
         }
     }
 
-    /// After a failed write, all counters are written in the next round. A closing store does not
-    /// retry.
+    /// Processes the result of a write. After a failed write, a new round writes all counters
+    /// again, except in a closing store.
     pub fn written(&mut self, cx: &Context, result: Result<(), IoError>) {
         self.is_moving = false;
         if result.is_err() {
@@ -177,8 +177,8 @@ impl Uses {
     }
 }
 
-/// The least number of uses to write in the next round. It rises if some counters did not fit, and
-/// falls if much space was left.
+/// Returns the smallest counter that the next round writes. The number rises if some counters did
+/// not fit, and falls if much space was left.
 fn least_after(least: u8, is_full: bool, written: u32, pages: u32) -> u8 {
     if is_full {
         (least + 1).min(crate::worth::MAX_USES)

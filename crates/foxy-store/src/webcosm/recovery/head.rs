@@ -1,5 +1,6 @@
-//! Finds the newest segments. The search starts at the first segment that the journal does not name
-//! as durable. A segment without a summary is read completely. A segment without content is a gap.
+//! Finds the newest segments of each log when a store is opened. The search starts after the
+//! segments that the journal states as durable. A segment without a summary is read completely. A
+//! slot without valid content is a gap.
 
 use crate::layout::PAGE;
 use crate::record::{HEADER, Header};
@@ -15,15 +16,15 @@ use crate::webcosm::recovery::{Parts, StoreRecovery, summaries};
 use foxy_device::{IoBuffer, IoError};
 
 impl StoreRecovery {
-    /// Searches a log, starting at its segment `next`.
+    /// Starts the search in a log, at the first segment after the durable segments.
     pub fn find_head(&mut self, on: &mut Parts<'_>, log: LogName) {
         self.gaps_in_a_row.clear();
         let log = on.writer.log(log);
         self.look_at(on, log.segment(log.next));
     }
 
-    /// Reads a segment, or ends the search after a long gap. One sync covers at most one group of
-    /// segments, so no valid segment follows a longer gap.
+    /// Reads the end of a segment, or ends the search after too many gaps. One sync covers at most
+    /// one group of segments, so no valid segment follows a longer series of gaps.
     fn look_at(&mut self, on: &mut Parts<'_>, segment: Segment) {
         let log = on.writer.log(segment.log);
         let is_far = self.gaps_in_a_row.len() > log.group_size() as usize + 1;
@@ -112,7 +113,7 @@ fn incarnation_at_start(cx: &Context, bytes: &[u8], segment: Segment) -> Option<
     begun_in(bytes.get(..PAGE)?, segment, cx.secret())
 }
 
-/// Finds the records of a segment by reading all of it. Bytes with a wrong checksum are skipped.
+/// Finds the records of a segment by reading all of its pages. Skips bytes with a wrong checksum.
 struct SegmentScan<'a> {
     cx: &'a Context,
     segment: Segment,
@@ -140,9 +141,11 @@ impl SegmentScan<'_> {
         records
     }
 
-    /// Adds consecutive records, starting at byte `start`. Returns the last byte of a record, or
-    /// `start`. A record with truncated content is skipped. This is safe: the record that it would
-    /// have replaced is durably forgotten.
+    /// Adds records that follow each other, starting at byte `start`. Returns the last byte of the
+    /// last record, or `start` if there is no record.
+    ///
+    /// A record with truncated content is skipped. This is safe, because a durable tombstone covers
+    /// the record that it would have replaced.
     fn run(&self, start: usize, bytes: &[u8], records: &mut Vec<Listed>) -> usize {
         let secret = self.cx.secret();
         let granule = usize::try_from(self.cx.geometry.granule).expect("granules are small");

@@ -1,4 +1,4 @@
-//! Opens a store and finds its records after a stop or a crash.
+//! Opens a store and finds its records again, also after a crash.
 
 mod head;
 mod open;
@@ -17,16 +17,16 @@ use std::collections::BTreeSet;
 
 #[derive(Default)]
 pub struct StoreRecovery {
-    /// The new size of the store, if it changes.
+    /// The new size of the store in bytes, if the opening changes the size.
     resizing: Option<u64>,
     journal_reads: u32,
-    /// Empty segments that lie before segments with content.
+    /// Void segments: segments without content that are followed by segments with content.
     gaps: BTreeSet<Segment>,
     gaps_in_a_row: BTreeSet<Segment>,
     pub rebuild: Rebuild,
 }
 
-/// The parts of the engine that an opening fills.
+/// The parts of the engine that an opening changes.
 pub struct Parts<'a> {
     pub cx: &'a mut Context,
     pub writer: &'a mut Writer,

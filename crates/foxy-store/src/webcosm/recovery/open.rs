@@ -1,5 +1,4 @@
-//! The first steps of an opening: read the superblock and the forget journal, or create an empty
-//! store.
+//! The first steps of an opening: read the superblock and the journal, or create an empty store.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
@@ -46,7 +45,7 @@ impl StoreRecovery {
         self.read_journal(on);
     }
 
-    /// Empties the store, because it cannot change its size and keep its content.
+    /// Empties the store, because it cannot keep its content at the requested size.
     pub fn begin_with_other_size(&mut self, on: &mut Parts<'_>) {
         let reason = AnewReason::other_size(on.cx.file.superblock(), &on.cx.settings);
         self.begin_anew(on, reason);
@@ -65,8 +64,8 @@ impl StoreRecovery {
         on.cx.read(half.offset(), half.bytes(), Pending::Journal);
     }
 
-    /// Processes the forget journal. If the journal is unreadable, any record may have been
-    /// forgotten, so the store is emptied.
+    /// Adopts the content of the journal. If the journal is unreadable, any record may have been
+    /// removed, so the store is emptied.
     pub fn journal_read(&mut self, on: &mut Parts<'_>, result: Result<IoBuffer, IoError>) {
         let superblock = on.cx.file.superblock();
         let length = on.cx.journal_half(superblock).bytes();
@@ -93,10 +92,9 @@ impl StoreRecovery {
     }
 }
 
-/// Creates an empty store in the file. A new secret makes all earlier content unreadable. The file
-/// is synced before the superblock is written, so every foxy file is empty, blank or has a
-/// superblock. The journal's first block is written at once, because a journal without a block
-/// counts as lost.
+/// Creates an empty store in the file. A new secret makes all earlier content unreadable. A sync
+/// comes before the superblock, so a foxy file is always empty, blank, or has a superblock. The
+/// first journal block is written at once, because a journal without a block counts as lost.
 fn format(on: &mut Parts<'_>, size: u64) {
     on.cx.enter(Phase::Formatting);
     let settings = &on.cx.settings;
@@ -109,8 +107,8 @@ fn format(on: &mut Parts<'_>, size: u64) {
     on.tombstones.run(on.cx, on.writer, steps, After::Formatted(superblock));
 }
 
-/// Writes the first block of the journal. If the file contained a store before, the rest of both
-/// halves is zeroed. Otherwise old bytes could look like a torn block.
+/// Returns the steps that write the first block of the journal. If the file contained a store
+/// before, the rest of both halves is zeroed. Otherwise old bytes could look like a torn block.
 fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
     let mark = Tombstone::mark([(0, 0); 2]).to_forget();
@@ -127,7 +125,7 @@ fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     vec![IoStep::Write(other.offset(), blank), IoStep::Write(half.offset(), first)]
 }
 
-/// Serves requests, because the new store is durable.
+/// Starts to serve requests, because the empty store is durable.
 pub fn formatted(on: &mut Parts<'_>, superblock: Superblock) {
     adopt(on, superblock);
     *on.tombstones = Tombstones::default();

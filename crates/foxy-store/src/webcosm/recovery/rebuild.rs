@@ -1,7 +1,7 @@
 //! Rebuilds the index from summaries while requests are served. Each log is read from its newest
-//! segment to its oldest. The first record found for a tag is valid; older records of the tag were
-//! replaced. A lost summary may have contained any tombstone, so all older segments of that log are
-//! discarded.
+//! segment to its oldest. The first record found for a tag is valid, because older records of the
+//! tag were replaced. If a summary is lost, all older segments of its log are discarded, because
+//! the summary may have contained tombstones for them.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -15,21 +15,21 @@ use crate::webcosm::tombstones::Tombstones;
 use crate::webcosm::write::Writer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Summaries read at the same time in each log.
+/// Most summaries of a log that are read at the same time.
 const MAX_READS: usize = 16;
 
-/// Attempts to read a summary before it counts as lost.
+/// Attempts to read a summary before the summary counts as lost.
 const MAX_TRIES: u32 = 3;
 
-/// Records added to the index between requests. This takes about a millisecond.
+/// Most records added to the index between two requests. Adding them takes about a millisecond.
 pub const RECORDS_AT_ONCE: usize = 4096;
 
 /// The progress of the rebuild in one log.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The summaries of segments from this number on were requested.
+    /// Summaries were requested for all segments from this number on.
     asked: Sequence,
-    /// The records of segments from this number on are in the index.
+    /// The index contains the records of all segments from this number on.
     known: Sequence,
     reading: usize,
     summaries: BTreeMap<Sequence, Option<Summary>>,
@@ -37,7 +37,7 @@ struct Progress {
     doubted_end: Sequence,
 }
 
-/// A segment without a summary.
+/// The content of a segment that has no summary.
 #[derive(Debug)]
 pub struct Unsealed {
     pub incarnation: u64,
@@ -64,13 +64,13 @@ impl Rebuild {
         tombstones.needed().into_iter().for_each(|tombstone| self.forget(tombstone));
     }
 
-    /// The segments of a log before this number are discarded, because a lost tombstone may cover
-    /// them.
+    /// Returns the end of the doubtful segments of a log. They are discarded, because a lost
+    /// tombstone may cover their records.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }
 
-    /// Applies a tombstone to all records found from now on.
+    /// Applies a tombstone to all records that the rebuild finds from now on.
     pub fn forget(&mut self, tombstone: Tombstone) {
         if let Some(segment) = tombstone.void_segment() {
             self.void.insert(segment);
@@ -82,8 +82,8 @@ impl Rebuild {
         }
     }
 
-    /// Requests summaries and adds up to `budget` records to the index. Returns true once: when all
-    /// records are known and the store serves.
+    /// Requests summaries and adds up to `budget` records to the index. Returns true only once:
+    /// when the index is complete and the store starts to serve normally.
     pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer, mut budget: usize) -> bool {
         let mut is_known = true;
         for log in LogName::ALL {
@@ -99,12 +99,12 @@ impl Rebuild {
         is_complete
     }
 
-    /// The first segment of a log whose records are needed.
+    /// Returns the oldest segment of a log whose records belong in the index.
     fn wanted_from(&self, writer: &Writer, log: LogName) -> Sequence {
         writer.log(log).kept_from().max(self.doubted_end(log))
     }
 
-    /// Whether a summary is ready to be added to the index.
+    /// Returns whether a summary was read whose records can be added to the index.
     pub fn is_due(&self, cx: &Context, writer: &Writer) -> bool {
         cx.phase().rebuilds()
             && LogName::ALL.iter().any(|&log| {
@@ -113,8 +113,8 @@ impl Rebuild {
             })
     }
 
-    /// Returns whether all records of a log are known and its doubtful segments are durably
-    /// discarded. Stops after `budget` records.
+    /// Adds records of a log to the index, at most `budget`. Returns whether all records are known
+    /// and the doubtful segments are durably discarded.
     fn pump_log(
         &mut self,
         cx: &mut Context,
@@ -205,7 +205,8 @@ impl Rebuild {
         self.summary_known(segment, found.map(|(_, summary)| summary));
     }
 
-    /// Applies all tombstones of a segment, then adds up to `budget` records from its end.
+    /// Applies all tombstones of a segment. Then adds its newest records to the index, at most
+    /// `budget`.
     fn learn(&mut self, cx: &Context, segment: Segment, summary: &mut Summary, budget: &mut usize) {
         for tombstone in summary.tombstones.drain(..) {
             self.forget(tombstone);

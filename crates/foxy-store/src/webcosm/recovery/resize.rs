@@ -1,10 +1,14 @@
 //! Changes the size of a store while it is opened. Segments that still fit stay in place.
 //!
-//! A larger store receives more slots after its current slots. As before, the next segment replaces
-//! the oldest segment, until the log reaches the new slots. A smaller store keeps the segments
-//! written since the first slot was last written, if they fit. All older segments are discarded,
-//! because a tombstone in a newer segment must not be missed. The probation log follows the main
-//! log in the file and is emptied. The superblock of this opening makes all changes valid at once.
+//! A larger store receives more slots after the current slots. Each new segment replaces the oldest
+//! segment until the log reaches the new slots.
+//!
+//! A smaller store keeps the segments written since the log last used its first slot, if they fit.
+//! All older segments are discarded, because a discarded newer segment could contain tombstones for
+//! their records.
+//!
+//! The probation log follows the main log in the file, so it moves and is emptied. The superblock
+//! of this opening makes all changes valid at once.
 
 use crate::layout::PAGE;
 use crate::one_file::io_sequence::IoStep;
@@ -17,7 +21,7 @@ use crate::webcosm::pending::Pending;
 use crate::webcosm::recovery::{Parts, StoreRecovery};
 use foxy_device::{IoBuffer, IoOp};
 
-/// The new size for the superblock; `None` if the size stays the same.
+/// The new size for the superblock. Contains `None` if the size stays.
 #[derive(Clone, Copy, Default)]
 pub struct Resized(Option<NewSize>);
 
@@ -40,19 +44,20 @@ impl Resized {
     }
 }
 
-/// The size that a store of `wanted` bytes would have; `None` if the content cannot stay.
+/// Returns the size in bytes of a store for which `wanted` bytes were requested. Returns `None` if
+/// the content cannot stay.
 pub fn wanted(superblock: &Superblock, wanted: u64) -> Option<u64> {
     let size = wanted / PAGE as u64 * PAGE as u64;
     Geometry::in_file(superblock).resized(origin(superblock), size).map(|_| size)
 }
 
-/// The size of the store at creation.
+/// Returns the size of the store at its creation.
 const fn origin(superblock: &Superblock) -> u64 {
     if superblock.origin == 0 { superblock.size } else { superblock.origin }
 }
 
-/// The slot map of the main log with `slots` slots, and the oldest segment that stays. `None` if
-/// the newest segments do not fit.
+/// Returns the slot map of the main log with `slots` slots, and the oldest segment that stays.
+/// Returns `None` if the newest segments do not fit.
 fn remapped(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(SlotMap, u32)> {
     let before = geometry.segments(LogName::Main);
     let sequence = next.saturating_sub(1).max(geometry.slot_map.base);
@@ -80,13 +85,13 @@ impl StoreRecovery {
         Some(Resized(Some(NewSize { slot_map, size, requested, origin })))
     }
 
-    /// Makes the file longer by a write at its new end.
+    /// Returns a step that makes the file longer, by a write at its new end.
     pub fn extension(&self, file: &StoreFile<Pending>) -> Option<IoStep<Segment>> {
         let size = self.resizing.filter(|&size| size > file.opening().size())?;
         Some(IoStep::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))
     }
 
-    /// Adopts the new size, which is now durable in the superblock.
+    /// Changes to the new size, which is now durable in the superblock.
     pub fn adopt_size(&mut self, on: &mut Parts<'_>) {
         let Some(size) = self.resizing.take() else { return };
         let cx = &mut *on.cx;

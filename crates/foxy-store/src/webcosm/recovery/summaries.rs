@@ -1,4 +1,4 @@
-//! Reads summaries. The first read covers the end of a segment, which mostly contains the whole
+//! Reads summaries. The first read covers the end of a segment, which usually contains the whole
 //! summary. A longer summary needs a second read.
 
 use crate::layout::PAGE;
@@ -9,13 +9,13 @@ use crate::webcosm::format::summary::{self, Summary, Trailer};
 use crate::webcosm::pending::{LongSummary, Pending, SummaryPurpose};
 use foxy_device::{IoBuffer, IoError};
 
-/// Number of pages in the first read, at the end of a segment.
+/// Number of pages at the end of a segment that the first read covers.
 const END_PAGES: u32 = 8;
 
-/// A summary and the incarnation that wrote it.
+/// A summary and the incarnation that wrote it. `None` if there is no valid summary.
 pub type FoundSummary = Option<(u64, Summary)>;
 
-/// Byte offset and length of the end of a segment.
+/// Returns the byte offset and the length of the end of a segment.
 pub fn end_of(geometry: &Geometry, segment: Segment) -> (u64, usize) {
     last_pages(geometry, segment, END_PAGES.min(geometry.segment_pages))
 }
@@ -29,15 +29,16 @@ fn last_position(cx: &Context, segment: Segment) -> Position {
     Position::new(segment, cx.geometry.segment_pages - 1)
 }
 
-/// The incarnation named by the last page of a segment, if this incarnation may have written the
-/// segment.
+/// Returns the incarnation in the last page of a segment. Returns `None` if this incarnation cannot
+/// have written the segment.
 pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Option<u64> {
     let stamp = number(&bytes[bytes.len().checked_sub(PAGE)?..], 8)?;
     let incarnation = last_position(cx, segment).incarnation_in(stamp)?;
     fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
 }
 
-/// The trailer in the last pages of a segment, and the summary if these pages contain all of it.
+/// Returns the trailer in the last pages of a segment. Also returns the summary if these pages
+/// contain all of it.
 pub fn judge_end(
     cx: &Context,
     bytes: &[u8],
@@ -60,7 +61,7 @@ pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     cx.read(offset, length, Pending::SummaryEnd(purpose, segment));
 }
 
-/// Processes the end of a segment. Returns `None` if the rest of the summary must be read.
+/// Processes the end of a segment. Returns `None` if the rest of the summary must still be read.
 pub fn end_read(
     cx: &mut Context,
     purpose: SummaryPurpose,
@@ -96,7 +97,7 @@ pub fn long_read(
     possible(cx, summary.map(|summary| (incarnation, summary)))
 }
 
-/// Drops a summary with impossible tags. A correct checksum does not rule them out, because the
+/// Drops a summary that contains impossible tags. A correct checksum is no protection, because the
 /// secret is in the same file.
 fn possible(cx: &Context, found: FoundSummary) -> FoundSummary {
     found.filter(|(_, summary)| summary.records.iter().all(|listed| cx.index.can_have(listed.tag)))

@@ -1,5 +1,6 @@
-//! Makes an opening durable before the log is written: a sync, missing summaries, the other half of
-//! the journal, then a superblock with the new incarnation. Gets are answered meanwhile.
+//! Makes an opening durable before the store writes new records. The steps are a sync, missing
+//! summaries, the other half of the journal, and a superblock with the new incarnation. Gets are
+//! answered during these steps.
 
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
 use crate::one_file::superblock::Superblock;
@@ -15,8 +16,10 @@ use foxy_device::IoError;
 
 impl StoreRecovery {
     /// Continues after the newest segments were found. Segments without a summary receive a
-    /// summary; gaps become void. The sync comes first: data from a killed process may be readable
-    /// and yet be lost in a power failure.
+    /// summary, and gaps become void.
+    ///
+    /// The sync comes first. Data from a killed process may be readable now, but a power failure
+    /// could still lose the data.
     pub fn heads_found(&mut self, on: &mut Parts<'_>) {
         let resizes = self.resizing.is_some();
         on.cx.enter(if resizes { Phase::Switching } else { Phase::Reading });
@@ -24,8 +27,8 @@ impl StoreRecovery {
         for name in LogName::ALL {
             let first = first_of_incarnation(on.cx.file.superblock(), name);
             let log = on.writer.log_mut(name);
-            // The number comes from the disk and may be wrong: a log has no more segments than
-            // slots.
+            // The first segment of the incarnation was read from disk and may be wrong. A log has
+            // no more segments than slots.
             let first = first.min(log.tail + log.segments());
             void.extend((log.next..first).map(|sequence| log.segment(sequence)));
             log.next = log.next.max(first);
@@ -47,8 +50,9 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Resealed);
     }
 
-    /// Writes the old superblock again before the journal changes. The old superblock may not be
-    /// durable. The next step overwrites the journal half that it does not name.
+    /// Prepares the journal and the superblock of this opening. The old superblock is written again
+    /// first, because it may not be durable. The next step overwrites the journal half that the old
+    /// superblock does not name.
     pub fn resealed(&mut self, on: &mut Parts<'_>, result: Result<(), IoError>) {
         if let Err(error) = result {
             return on.cx.fail(OpenStoreError::Device(error));
@@ -76,7 +80,7 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks));
     }
 
-    /// Continues after the opening is durable.
+    /// Continues after the opening is durable, or fails if it could not be made durable.
     pub fn switched(
         &mut self,
         on: &mut Parts<'_>,

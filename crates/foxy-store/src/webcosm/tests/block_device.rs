@@ -1,5 +1,5 @@
-//! Tests the scheme on a block device instead of a file: which devices it accepts, which it leaves
-//! untouched, and the size of its store.
+//! Tests a store on a block device instead of a file: which devices a store accepts or leaves
+//! untouched, and how large the store is.
 
 use super::{SIZE, length, settings};
 use crate::contract::Answer;
@@ -12,16 +12,16 @@ use crate::webcosm::check::{CheckScope, Refused, check, superblocks};
 use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 
-/// End of the bytes at the start of a device that foxy checks for foreign data.
+/// End of the range at the start of a device that an opening checks for foreign data.
 const LOOKED_AT: u64 = 16 << 20;
-/// Start of the bytes at the end of a 32 MiB device that foxy checks.
+/// Start of the range at the end of a 32 MiB device that an opening checks for foreign data.
 const LOOKED_AT_AGAIN: u64 = 31 << 20;
 
 fn path() -> StorePath {
     StorePath::new(FILE_NAME)
 }
 
-/// A device of `size` bytes with the given bytes at some offsets.
+/// Creates a device of `size` bytes, with the given bytes at the given offsets.
 fn device(size: u64, written: &[(u64, &[u8])]) -> Memory {
     let (mut device, file) = (Memory::volatile(), FileId(77));
     device.add_block_device(path(), size);
@@ -212,7 +212,7 @@ fn the_check_judges_a_device_as_an_opening_does() {
 fn a_closed_store_of_any_earlier_size_is_not_taken_for_killed() {
     let (mut on, mut anew) = (device(16 * SIZE, &[]), 0);
     // Some sizes are too small for the store's content, or too far from its size at creation. The
-    // store is then emptied and stays in place.
+    // opening then empties the store and writes the empty store to the same device.
     let sizes = [SIZE, 2 * SIZE, SIZE / 2, 4 * SIZE, 16 * SIZE, 16 * SIZE, 8 * SIZE, 16 * SIZE];
     for (turn, size) in sizes.into_iter().enumerate() {
         let (mut store, status) = open(&StoreSettings { size, ..settings() }, on);

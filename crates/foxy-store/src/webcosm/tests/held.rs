@@ -1,5 +1,5 @@
-//! Tests deferred records of a store over its write budget. Gets find such a record, the next
-//! request writes it, and the record that it replaced never returns.
+//! Tests records that are deferred because the store is over its write budget. Gets find such a
+//! record, and its next request writes it. The record that it replaced never returns.
 
 use super::{SIZE, open, settings};
 use crate::contract::Answer;
@@ -10,13 +10,13 @@ use foxy_device::Memory;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Bytes of a record that is large compared with the others.
+/// Body bytes of a record that is much larger than the other records.
 const HEAVY: usize = 20_000;
-/// Bytes of the other records.
+/// Body bytes of an ordinary record.
 const LIGHT: usize = 1_000;
-/// Number of light records that fill a store more than once.
+/// Number of ordinary records that fill a store twice.
 const FULL: u64 = 2 * SIZE / LIGHT as u64;
-/// Bytes of memory for two heavy records, but not for three.
+/// Bytes of memory for deferred records: enough for two heavy records, but not for three.
 const MEMORY: usize = 50_000;
 
 fn spent(newcomers: Newcomers) -> StoreSettings {
@@ -24,7 +24,7 @@ fn spent(newcomers: Newcomers) -> StoreSettings {
     StoreSettings { write_budget: Some(budget), ..settings() }
 }
 
-/// A store that was full of light records, and whose write budget is spent.
+/// Creates a store that was full of light records, and whose write budget is spent.
 fn full() -> Store {
     let mut store = open(&spent(Newcomers::Heavy), Memory::default());
     for key in 0..FULL {

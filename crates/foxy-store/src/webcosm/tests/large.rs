@@ -1,5 +1,4 @@
-//! Stores objects in parts in a store that is full of small records. All parts of a new object must
-//! be present.
+//! Stores an object in parts in a store that is full of small records. A get must find all parts.
 
 use super::{open, settings};
 use crate::contract::{Answer, PlacementHint, RefusedReason};
@@ -12,7 +11,7 @@ const SIZE: u64 = 64 << 20;
 const SMALL: usize = 40_000;
 const PART: usize = RECORD_BODY_LIMIT;
 
-/// A store that has already discarded small records.
+/// Creates a store that is full and has already discarded small records.
 fn full() -> Store {
     let settings = StoreSettings { page_buffer: 256 << 10, ..StoreSettings::with_size(SIZE) };
     let mut store = open(&StoreSettings { seed: 99, ..settings }, Memory::default());
@@ -24,7 +23,7 @@ fn full() -> Store {
     store
 }
 
-/// Stores an object of `parts` parts and returns how many of them a get then finds.
+/// Stores an object of `parts` parts. Returns the number of parts that a get finds afterwards.
 fn stored(store: &mut Store, object: u64, parts: u64) -> u64 {
     let hint = PlacementHint { size: parts * PART as u64, ..PlacementHint::default() };
     let keys = (0..parts).map(|part| (1 << 32) + (object << 16) + part);

@@ -1,4 +1,4 @@
-//! A slot with failing writes is skipped after two attempts, and stays skipped after an opening.
+//! Tests that a store skips a slot after two failed writes, also after a restart.
 
 use super::{length, settings};
 use crate::contract::Answer;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Fails writes to the bytes in `bad` and counts them in `failed`.
+/// Creates a device whose writes to the bytes in `bad` fail. Counts the failed writes in `failed`.
 fn scratched(
     bad: Range<u64>,
     failed: Arc<AtomicU32>,
@@ -24,7 +24,7 @@ fn scratched(
     }
 }
 
-/// Puts records of the given keys.
+/// Puts a record for each key.
 fn turn<D: Device>(store: &mut Store<D>, keys: Range<u64>) {
     for key in keys {
         assert!(

@@ -1,4 +1,4 @@
-//! Tests that each call of the scheme does little work, so that other requests wait only briefly.
+//! Tests that each call of the scheme does little work, because other requests wait during a call.
 
 use super::settings;
 use crate::contract::{Outbox, PlacementHint, Scheme, StoreRequest};
@@ -12,7 +12,7 @@ use foxy_device::{IoDone, Memory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A scheme, and the most records that one of its calls evicted.
+/// A scheme, and the largest number of records that one of its calls evicted.
 struct Counted {
     scheme: Box<dyn Scheme + Send>,
     observer: Observer,

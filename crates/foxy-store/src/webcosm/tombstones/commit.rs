@@ -1,5 +1,5 @@
-//! Group commit: one journal block and one sync make the tombstones of all waiting changes durable,
-//! and discard segments.
+//! Commits waiting changes together: one journal block and one sync make all their tombstones
+//! durable. The same block states which segments are discarded.
 
 use crate::contract::{Answer, RefusedReason};
 use crate::layout::Region;
@@ -17,13 +17,14 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
 impl Tombstones {
-    /// When the next commit without a waiting request is due.
+    /// Returns when the next commit is due that no request waits for. Such a commit discards
+    /// segments or makes summaries durable.
     pub fn deadline(&self, cx: &Context, writer: &Writer) -> Option<Instant> {
         (self.wants_commit(cx, writer) && self.sequence.is_idle()).then_some(self.retry_at)
     }
 
-    /// Whether a commit is needed although no request waits: to discard segments or to make
-    /// summaries durable.
+    /// Returns whether a commit is needed although no request waits for it: to discard segments or
+    /// to make summaries durable.
     fn wants_commit(&self, cx: &Context, writer: &Writer) -> bool {
         if self.broken.is_some() {
             return false;
@@ -42,7 +43,7 @@ impl Tombstones {
         })
     }
 
-    /// Commits all waiting changes, unless an IO sequence is running.
+    /// Starts to commit the waiting changes, unless another IO sequence is running.
     pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer) {
         let is_due = self.wants_commit(cx, writer) && self.retry_at <= cx.now;
         if !self.sequence.is_idle() || self.queue.is_empty() && !is_due {
@@ -68,9 +69,10 @@ impl Tombstones {
         self.run(cx, writer, steps, After::Committed(commit));
     }
 
-    /// The last steps of a close. The journal states that everything is durable, in one more block
-    /// or in its other half. The next opening then need not search for newer segments, and can
-    /// recognise later damage. Empty if the journal is unreliable.
+    /// Returns the last steps of a close: a journal entry which states that everything is durable.
+    /// The entry is written to the next block, or to the other half of the journal. It saves the
+    /// next opening a search for newer segments, and lets a check tell damage from a crash. Returns
+    /// no steps if the journal is unreliable.
     pub fn final_steps(&self, cx: &Context, writer: &Writer) -> Steps {
         if self.broken.is_some() || !self.sync_failures.is_intact() {
             return Vec::new();
@@ -91,7 +93,7 @@ impl Tombstones {
         steps
     }
 
-    /// Writes the next block of the journal.
+    /// Returns the steps that write the next block of the journal.
     fn block_steps(&self, cx: &Context, writer: &Writer, commit: &Commit) -> Steps {
         let half = cx.journal_half(cx.file.superblock());
         let new =
@@ -105,8 +107,8 @@ impl Tombstones {
         vec![IoStep::Write(offset, buffer), IoStep::Sync]
     }
 
-    /// Finishes a successful commit. Only success moves on to the next block: after a failure, the
-    /// next commit writes the same block again.
+    /// Finishes a successful commit and answers its changes. After a failed commit, the next commit
+    /// writes the same block again.
     pub fn committed(
         &mut self,
         cx: &mut Context,
@@ -142,9 +144,9 @@ impl Tombstones {
         self.refuse(cx, commit.changes, RefusedReason::DeviceFailed(error));
     }
 
-    /// Writes the needed tombstones to the other journal half. If they would fill much of it,
-    /// changes wait until summaries with these tombstones are durable. If that is impossible, the
-    /// changes are refused.
+    /// Moves the journal to its other half and writes all needed tombstones there. If they would
+    /// fill more than half of it, changes wait until the tombstones are durable in summaries. If no
+    /// summary can be written, the changes are refused.
     fn rotate(&mut self, cx: &mut Context, writer: &mut Writer) {
         if let Some(error) = self.broken {
             return self.refuse_all(cx, RefusedReason::DeviceFailed(error));
@@ -169,8 +171,8 @@ impl Tombstones {
         }
         self.is_crowded &= is_crowded;
         let superblock = cx.file.next_superblock();
-        // Waiting segments are discarded, too. Otherwise a full log could not write summaries with
-        // tombstones, and the journal would stay full.
+        // The move also discards the leaving segments. Otherwise a full log could not write
+        // summaries with tombstones, and the journal would stay full.
         let tails = writer.next_tails();
         let (mut steps, blocks) = self.compaction_steps(cx, writer, &superblock, &needed, tails);
         steps.extend(superblock_steps(&superblock));
@@ -178,8 +180,8 @@ impl Tombstones {
         self.run(cx, writer, steps, After::Rotated(rotation));
     }
 
-    /// Writes tombstones to the journal half that `superblock` names. Also returns the number of
-    /// blocks.
+    /// Returns the steps that write tombstones to the journal half that `superblock` names. Also
+    /// returns the number of blocks written.
     pub fn compaction_steps(
         &self,
         cx: &Context,
@@ -195,8 +197,8 @@ impl Tombstones {
         (vec![IoStep::Write(half.offset(), buffer), IoStep::Sync], journal::blocks_for(all.len()))
     }
 
-    /// Finishes a move to the other half. After a failed move, the superblock on disk may name
-    /// either half, so the journal is no longer written.
+    /// Finishes a move to the other journal half. After a failed move, the superblock on disk may
+    /// name either half, so no more blocks are written.
     pub fn rotated(
         &mut self,
         cx: &mut Context,
@@ -219,7 +221,7 @@ impl Tombstones {
         }
     }
 
-    /// Notes that the opening is durable: `blocks` blocks of the journal half contain all
+    /// Notes that the opening is durable, and that `blocks` blocks of the journal half contain all
     /// tombstones.
     pub fn switched(&mut self, half: Region, blocks: u32) {
         self.unwritten.clear();
@@ -239,7 +241,8 @@ impl Tombstones {
     }
 }
 
-/// Encodes tombstones as journal blocks for the half that `superblock` names.
+/// Encodes tombstones as journal blocks for the half that `superblock` names. Numbers the blocks
+/// from `first_block` on.
 fn encode(
     cx: &Context,
     superblock: &Superblock,

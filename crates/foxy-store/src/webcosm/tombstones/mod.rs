@@ -1,9 +1,9 @@
-//! Tombstones in memory, and the removals and replacements that wait for them. A tombstone marks
-//! records as forgotten.
+//! Tracks tombstones, and the removals and replacements that wait for them. A tombstone marks all
+//! older records of a tag as deleted.
 //!
-//! A tombstone is written to the journal, then to a summary in each log. Once those summaries are
-//! durable, the journal no longer needs it. Each log discards its segments in writing order. So a
-//! summary stays longer than all records that its tombstones cover in that log.
+//! A tombstone is written to the journal, then to a summary in each log. Once both summaries are
+//! durable, the journal no longer needs the tombstone. A log discards its segments in writing
+//! order, so a summary stays longer than the records that its tombstones cover.
 
 mod commit;
 mod sequence;
@@ -21,22 +21,24 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The tag of a tombstone for a void segment, a segment without a summary. No key has this tag.
+/// The tag of a tombstone that marks a segment as void, which means without a summary. No key has
+/// this tag.
 const VOID: Tag = Tag(u64::MAX);
 
-/// The tag of the marks in a journal block. No key has this tag.
+/// The tag of the entry in a journal block that states the ends of both logs. No key has this tag.
 const MARK: Tag = Tag(u64::MAX - 1);
 
-/// Most removals and puts that may wait for the journal.
+/// Most puts that may wait for the journal. Removals have a higher limit.
 const QUEUE_LIMIT: usize = 4096;
 
 impl Tombstone {
-    /// States that the segment has no summary.
+    /// Creates a tombstone which states that the segment has no summary.
     pub fn void(segment: Segment) -> Self {
         Self::void_at(segment, 0)
     }
 
-    /// States that the segment has no summary, because its slot is retired.
+    /// Creates a tombstone which states that the segment has no summary because its slot is
+    /// retired.
     pub fn retired(segment: Segment) -> Self {
         Self::void_at(segment, 1)
     }
@@ -57,8 +59,8 @@ impl Tombstone {
         (self.tag == VOID).then(|| self.up_to[log as usize].segment())
     }
 
-    /// For each log, the first valid segment, and the first segment whose summary may not be
-    /// durable.
+    /// Creates a journal entry which states two segments of each log: the first valid segment, and
+    /// the first segment whose summary may not be durable.
     pub fn mark(marks: [(Sequence, Sequence); 2]) -> Self {
         let pack = |(tail, durable_end)| Position(u64::from(tail) << 32 | u64::from(durable_end));
         Self { tag: MARK, up_to: marks.map(pack) }
@@ -69,7 +71,7 @@ impl Tombstone {
             .then(|| self.up_to.map(|packed| ((packed.0 >> 32) as Sequence, packed.0 as Sequence)))
     }
 
-    /// The tombstone as a journal entry.
+    /// Converts the tombstone to a journal entry.
     pub fn to_forget(self) -> Forget {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.tag.0.to_le_bytes());
@@ -90,17 +92,17 @@ impl Tombstone {
 #[derive(Debug)]
 pub struct Put {
     pub record: Record,
-    /// Bytes of the whole object that the record belongs to.
+    /// Bytes of the whole object. The record may be only a part of the object.
     pub object_bytes: u64,
 }
 
-/// A removal or replacement that waits for a durable tombstone.
+/// A removal or replacement that waits for its tombstone to be durable.
 #[derive(Debug)]
 pub struct Change {
     pub ticket: Ticket,
     pub key: Key,
     pub tag: Tag,
-    /// The new record; `None` for a removal.
+    /// The new record. `None` for a removal.
     pub put: Option<Put>,
 }
 
@@ -110,78 +112,79 @@ impl Change {
     }
 }
 
-/// A journal block that is being written.
+/// A commit in progress: the content of the journal block that is being written.
 pub struct Commit {
     changes: Vec<Change>,
-    /// Earlier tombstones that the journal lacks.
+    /// Tombstones of earlier changes that are not in the journal yet.
     unwritten: Vec<Tombstone>,
     up_to: [Position; 2],
     tails: [Sequence; 2],
 }
 
-/// A move of the journal to its other half, in progress.
+/// A move of the journal to its other half that is in progress.
 pub struct Rotation {
     superblock: Superblock,
     blocks: u32,
-    /// Number of unwritten tombstones that the new half contains.
+    /// Number of tombstones in the new half that were in no journal block before.
     unwritten: usize,
     tails: [Sequence; 2],
 }
 
-/// Steps of the IO sequence. If a summary cannot be written, its segment becomes void and the
+/// Steps of an IO sequence. If a step cannot write a summary, its segment becomes void and the
 /// sequence continues.
 pub type Steps = Vec<IoStep<Segment>>;
 
-/// What to do after the IO sequence.
+/// The action after an IO sequence has ended.
 pub enum After {
-    /// The new store is ready.
+    /// The empty store is on disk.
     Formatted(Superblock),
-    /// The missing summaries are written.
+    /// Segments without a summary have received their summaries.
     Resealed,
-    /// This opening is durable; the journal half has this many blocks.
+    /// The opening is durable. The journal half contains this many blocks.
     Switched(Superblock, u32),
     Committed(Commit),
     Rotated(Rotation),
-    /// Summaries are durable.
+    /// Written summaries are durable.
     Synced,
-    /// All buffered records are durable.
+    /// All records are durable, and the store is closing.
     CloseSynced,
-    /// The journal states that everything is durable.
+    /// The journal states that everything is durable, and the store is closing.
     CloseMarked,
 }
 
 #[derive(Default)]
 pub struct Tombstones {
     queue: VecDeque<Change>,
-    /// Number of waiting changes of each tag.
+    /// Number of waiting changes per tag.
     waiting: HashMap<Tag, u32>,
     waiting_bytes: usize,
-    /// For each log, tombstones that are not in a summary yet.
+    /// For each log, tombstones that are in no summary yet.
     unsealed: [Vec<Tombstone>; 2],
-    /// Tombstones that are not in the journal yet.
+    /// Tombstones that are in no journal block yet.
     unwritten: Vec<Tombstone>,
-    /// For each log, tombstones in summaries that may not be durable yet.
+    /// For each log, tombstones in summaries that may not be durable yet, by the segment of the
+    /// summary.
     sealed: [VecDeque<(Sequence, Vec<Tombstone>)>; 2],
     half: Option<Region>,
     next_block: u32,
-    /// Why the journal can no longer be written.
+    /// The error that made further journal writes impossible.
     broken: Option<IoError>,
-    /// Whether the journal is full until summaries are durable.
+    /// Whether the journal has no space until more summaries are durable.
     is_crowded: bool,
     sequence: IoSequence<After, Segment>,
     sync_failures: SyncFailures,
-    /// After a failure, work without a waiting request is not retried before this time.
+    /// The earliest time to retry failed work that no request waits for.
     retry_at: Instant,
 }
 
 impl Tombstones {
-    /// Selects the journal half for new blocks. They follow the blocks already in it.
+    /// Selects the journal half for new blocks. The first new block has the number `next_block`.
     pub const fn begin_half(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
     }
 
-    /// Number of blocks in a journal half.
+    /// Returns the number of blocks in a journal half.
     fn blocks(&self) -> u32 {
         self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
     }
@@ -201,7 +204,7 @@ impl Tombstones {
         Ok(())
     }
 
-    /// Notes that a change no longer waits.
+    /// Notes that a change no longer waits, because it was committed or refused.
     fn finish(&mut self, change: &Change) {
         self.waiting_bytes -= change.len();
         if let Some(count) = self.waiting.get_mut(&change.tag) {
@@ -212,22 +215,22 @@ impl Tombstones {
         }
     }
 
-    /// Whether a change of this tag is waiting.
+    /// Returns whether a change of this tag is waiting.
     pub fn awaits(&self, tag: Tag) -> bool {
         self.waiting.contains_key(&tag)
     }
 
-    /// Bytes of the waiting records.
+    /// Returns the bytes of all records that wait for a tombstone.
     pub const fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Whether no change waits and no sequence runs.
+    /// Returns whether no change is waiting and no IO sequence is running.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.sequence.is_idle()
     }
 
-    /// Drops all waiting changes and returns their tickets.
+    /// Drops all waiting changes and returns their tickets, because the store closes.
     pub fn abandon(&mut self) -> Vec<Ticket> {
         let committing = match self.sequence.abandon() {
             Some(After::Committed(commit)) => commit.changes,
@@ -242,28 +245,28 @@ impl Tombstones {
         self.is_crowded
     }
 
-    /// Whether tombstones are missing in the journal. Some of them may mark void segments.
+    /// Returns whether some tombstones are in no journal block yet. They may mark void segments.
     pub fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Keeps a tombstone until a summary in each log contains it.
+    /// Keeps a tombstone until durable summaries in both logs contain it.
     pub fn add(&mut self, tombstone: Tombstone) {
         self.unsealed.iter_mut().for_each(|unsealed| unsealed.push(tombstone));
     }
 
-    /// Keeps a tombstone that is not in the journal.
+    /// Keeps a tombstone that is in no journal block yet.
     pub fn add_unwritten(&mut self, tombstone: Tombstone) {
         self.add(tombstone);
         self.unwritten.push(tombstone);
     }
 
-    /// Number of tombstones that are in no summary of this log yet.
+    /// Returns the number of tombstones that are in no summary of this log yet.
     pub const fn unsealed(&self, log: LogName) -> usize {
         self.unsealed[log as usize].len()
     }
 
-    /// Removes up to `most` tombstones, for the summary of a segment.
+    /// Takes up to `most` tombstones for the summary of a segment.
     pub fn seal(&mut self, Segment { log, sequence }: Segment, most: usize) -> Vec<Tombstone> {
         let unsealed = &mut self.unsealed[log as usize];
         let taken: Vec<_> = unsealed.drain(..most.min(unsealed.len())).collect();
@@ -271,7 +274,8 @@ impl Tombstones {
         taken
     }
 
-    /// Notes that a summary could not be written. Its tombstones must go into another summary.
+    /// Notes that the summary of a segment could not be written. Its tombstones wait for another
+    /// summary.
     pub fn unseal(&mut self, Segment { log, sequence }: Segment) {
         let sealed = &mut self.sealed[log as usize];
         if let Some(place) = sealed.iter().position(|(other, _)| *other == sequence) {
@@ -280,12 +284,12 @@ impl Tombstones {
         }
     }
 
-    /// Notes that the summaries of a log's segments before `end` are durable.
+    /// Drops the tombstones of summaries that are durable: the summaries of segments before `end`.
     fn release(&mut self, log: LogName, end: Sequence) {
         self.sealed[log as usize].retain(|(sequence, _)| *sequence >= end);
     }
 
-    /// All tombstones that the journal must still contain.
+    /// Returns all tombstones that the journal must still contain.
     pub fn needed(&self) -> Vec<Tombstone> {
         let sealed = self.sealed.iter().flatten().flat_map(|(_, tombstones)| tombstones);
         let all: BTreeSet<_> = sealed.chain(self.unsealed.iter().flatten()).copied().collect();

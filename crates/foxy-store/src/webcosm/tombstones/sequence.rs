@@ -1,4 +1,5 @@
-//! Runs the IO sequence of the engine; only one sequence runs at a time.
+//! Runs IO sequences, which are lists of writes and syncs in a fixed order. Only one sequence runs
+//! at a time.
 
 use crate::one_file::io_sequence::{Advance, FailuresBefore, IoStep};
 use crate::webcosm::context::Context;
@@ -10,11 +11,11 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::time::Duration;
 
-/// Delay after a failure before work without a waiting request is retried.
+/// Delay before failed work is retried that no request waits for.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 impl Tombstones {
-    /// Starts a sequence of at least one step. No other sequence may be running.
+    /// Starts a sequence of at least one step. The caller makes sure that no sequence is running.
     pub fn run(&mut self, cx: &mut Context, writer: &Writer, steps: Steps, after: After) {
         self.sequence.start(steps, after);
         let ended = self.next_step(cx, writer, Ok(()));
@@ -46,8 +47,8 @@ impl Tombstones {
         None
     }
 
-    /// Processes the result of a step. At the end of the sequence, returns the next action and the
-    /// result.
+    /// Processes the result of a step and starts the next step. At the end of the sequence, returns
+    /// the action to take next and the last result.
     pub fn step_done(
         &mut self,
         cx: &mut Context,
@@ -68,7 +69,8 @@ impl Tombstones {
         self.next_step(cx, writer, result).map(|after| (after, result))
     }
 
-    /// Processes a sync. After one failed sync, no later sync proves that summaries are durable.
+    /// Processes the result of a sync. After one failed sync, a later successful sync does not
+    /// prove that summaries are durable.
     fn sync_done(
         &mut self,
         writer: &mut Writer,

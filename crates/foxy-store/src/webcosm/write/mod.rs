@@ -90,8 +90,8 @@ impl Writer {
         self.logs.each_ref().map(Log::kept_from)
     }
 
-    /// Creates the first entry of a journal block. The entry names the oldest and the newest
-    /// durable segment of both logs.
+    /// Creates the first entry of a journal block. The entry states the oldest
+    /// segment and the end of the durable segments of both logs.
     pub fn mark(&self, tails: [Sequence; 2]) -> Tombstone {
         let ends = self.logs.each_ref().map(|log| log.seals.durable_end);
         Tombstone::mark([(tails[0], ends[0]), (tails[1], ends[1])])

@@ -1,10 +1,10 @@
-//! A journal without any readable block.
+//! Tests the check with a journal that has no readable block.
 
 use super::*;
 
 #[test]
 fn a_journal_without_a_whole_block_is_damage_and_forgets_everything() {
-    // The journal after an opening and a kill, and the journal of a new store.
+    // Tests the journal after an opening and a kill, then the journal of a new store.
     for lives in [1, 0] {
         let mut device = settled(3, 150);
         for _ in 0..lives {
