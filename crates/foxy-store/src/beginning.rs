@@ -1,5 +1,4 @@
-//! How a store was opened: new, with its old content, or emptied. The scheme decides this before it
-//! answers requests.
+//! The outcome of opening a store: a new store, a store with its old content, or an emptied store.
 
 use crate::one_file::superblock::Superblock;
 use crate::settings::StoreSettings;
@@ -7,18 +6,18 @@ use foxy_base::ByteSize;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// How a store was opened.
+/// The outcome of opening a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// There was no store file, or the file was blank.
     New,
     /// The store continues with its content.
     Kept,
-    /// The file is shorter than before. The store continues with the records that are left.
+    /// The file is shorter than before. The store continues with the remaining records.
     Cut {
-        /// Bytes that the file has.
+        /// Actual length of the file in bytes.
         found: u64,
-        /// Bytes that the store should have.
+        /// Expected length of the file in bytes.
         expected: u64,
     },
     /// The store was emptied, for the reason given.
@@ -26,31 +25,31 @@ pub enum Beginning {
 }
 
 impl Beginning {
-    /// How a store in a blank file was opened.
+    /// Returns the outcome for a store in a blank file.
     pub const fn of_blank(settings: &StoreSettings) -> Self {
         if settings.begun_before { Self::Anew(AnewReason::ContentLost) } else { Self::New }
     }
 
-    /// Whether records from earlier runs may be in the store.
+    /// Returns whether the store may contain records from earlier runs.
     pub const fn may_hold_something(self) -> bool {
         matches!(self, Self::Kept | Self::Cut { .. })
     }
 }
 
-/// Why the content of a store was discarded.
+/// The reason why the content of a store was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnewReason {
     /// Both copies of the superblock are damaged.
     SuperblocksDamaged,
-    /// The forget journal is unreadable. Without this journal, removed records could return.
+    /// The journal of removed records is unreadable, so removed records could return.
     JournalLost,
-    /// The index is missing or damaged. Only a clean stop writes it.
+    /// The index is missing or damaged. Only a clean stop writes the index.
     IndexLost,
-    /// The scheme cannot change the size and keep the content.
+    /// The requested size has changed, and the scheme cannot keep the content at the new size.
     OtherSize {
-        /// Bytes in the earlier settings.
+        /// Size in bytes in the earlier settings.
         before: u64,
-        /// Bytes in the current settings.
+        /// Size in bytes in the current settings.
         now: u64,
     },
     /// The setting `recovery` has changed.
@@ -60,7 +59,7 @@ pub enum AnewReason {
 }
 
 impl AnewReason {
-    /// The reason for a store whose size differs from the settings.
+    /// Returns the reason for a store whose size differs from the settings.
     pub const fn other_size(superblock: &Superblock, settings: &StoreSettings) -> Self {
         Self::OtherSize { before: superblock.requested, now: settings.size }
     }
@@ -87,12 +86,13 @@ impl fmt::Display for AnewReason {
     }
 }
 
-/// How the store was opened, shared between threads; `None` until this is decided.
+/// The outcome of opening a store, shared between threads. Contains `None` until the outcome is
+/// known.
 #[derive(Debug, Default)]
 pub struct BeginningCell(Mutex<Option<Beginning>>);
 
 impl BeginningCell {
-    /// The latest decision.
+    /// Returns the outcome, or `None` if it is not known yet.
     pub fn get(&self) -> Option<Beginning> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

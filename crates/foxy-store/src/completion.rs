@@ -1,8 +1,8 @@
-//! Reads the results of finished disk operations.
+//! Converts finished disk operations to results.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoOutput};
 
-/// The bytes that a read returned, without the unused end of the buffer.
+/// Returns the bytes that a read returned. Cuts off the unused end of the buffer.
 pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(mut buffer)) if count <= buffer.len() => {
@@ -13,7 +13,7 @@ pub fn read(done: IoDone) -> Result<IoBuffer, IoError> {
     }
 }
 
-/// Returns an error if a write did not write all of its bytes.
+/// Returns an error if the write failed or did not write all of its bytes.
 pub fn written(done: &IoDone) -> Result<(), IoError> {
     match (&done.result, &done.buffer) {
         (Err(error), _) => Err(*error),

@@ -1,16 +1,16 @@
 //! The contract between the store and its users, and the interface that every scheme implements.
 //!
-//! 1. A `Get` returns `Absent`, or exactly the record of the last finished `Put` of that key, byte
-//!    for byte. This holds after a crash at any point, even with torn, lost or corrupted writes: a
-//!    record that fails a check is a miss.
-//! 2. A `Put` that is refused, fails or is overtaken leaves the key absent or as it was, never
-//!    anything else. If a failing device refused the write, the new record may still appear after a
-//!    crash: no software can undo what a broken disk stored.
+//! 1. A `Get` returns `Absent`, or exactly the record of the last finished `Put` of that key. This
+//!    holds after a crash at any point, even with torn, lost or corrupted writes. A record that
+//!    fails a check counts as absent.
+//! 2. A `Put` that is refused, fails or is overtaken leaves the key without a record or with its
+//!    earlier record. There is one exception: after a failed write, the new record may appear after
+//!    a crash, because a broken disk may have stored it.
 //! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never returns,
-//!    even after a crash. The store makes only this change durable before the answer. A put of a
-//!    new key needs no sync.
+//!    even after a crash. The store makes this change durable before it answers. A put of a new key
+//!    needs no sync.
 //! 4. Every request receives exactly one answer. A refusal names its reason.
-//! 5. Memory and disk use stay within the limits that the scheme was created with.
+//! 5. Memory and disk use stay within the limits of the scheme's settings.
 //!
 //! This module uses no clock, IO or threads. The loop that drives a scheme is in `shard`.
 
@@ -28,13 +28,14 @@ use xxhash_rust::xxh3::xxh3_128;
 pub struct Key(pub [u8; 16]);
 
 impl Key {
-    /// The key of a name: its XXH3 hash. An attacker can choose two names with one hash. So if
-    /// strangers choose names, store the name in the record's head and compare it after a get.
+    /// Computes the key of a name: its XXH3 hash. An attacker can find two names with the same
+    /// hash. If strangers choose the names, store the name in the record's head and compare it
+    /// after a get.
     pub fn of(name: &[u8]) -> Self {
         Self(xxh3_128(name).to_le_bytes())
     }
 
-    /// A well-mixed hash that is unpredictable without the secret `mix`.
+    /// Returns a hash of the key that nobody can predict without the secret `mix`.
     pub fn hash(self, mix: u64) -> u64 {
         let (mut low, mut high) = ([0; 8], [0; 8]);
         low.copy_from_slice(&self.0[..8]);
@@ -43,7 +44,7 @@ impl Key {
     }
 }
 
-/// Matches an answer to its request. The caller chooses the number.
+/// Matches an answer to its request. The caller chooses the number, and the answer repeats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
@@ -51,7 +52,7 @@ pub struct Ticket(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u64);
 
-/// How long a record is likely to stay useful.
+/// The expected time for which a record stays useful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lifetime {
     /// The lifetime is unknown.
@@ -63,19 +64,19 @@ pub enum Lifetime {
     Long,
 }
 
-/// All that the store knows about the web object behind a record.
+/// The store's only knowledge of the web object behind a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacementHint {
-    /// The origin server.
+    /// The origin server of the object.
     pub site: Site,
     /// Size in bytes of the whole object that the record belongs to.
     pub size: u64,
-    /// How long the record is likely to stay useful.
+    /// The expected time for which the record stays useful.
     pub lifetime: Lifetime,
 }
 
-/// A stored record: two byte strings that the store does not interpret. The caller describes `body`
-/// in `head`.
+/// A stored record: two byte strings that the store does not interpret. The caller usually
+/// describes `body` in `head`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The caller's metadata.
@@ -85,17 +86,17 @@ pub struct Record {
 }
 
 impl Record {
-    /// Bytes of head and body together.
+    /// Returns the number of bytes of head and body together.
     pub fn len(&self) -> usize {
         self.head.len() + self.body.len()
     }
 
-    /// Whether head and body are within the limits of the store.
+    /// Returns whether head and body are within the size limits of the store.
     pub fn is_within_limits(&self) -> bool {
         self.head.len() <= RECORD_HEAD_LIMIT && self.body.len() <= RECORD_BODY_LIMIT
     }
 
-    /// Whether both are empty.
+    /// Returns whether head and body are both empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -104,32 +105,34 @@ impl Record {
 /// A request to a scheme.
 #[derive(Debug)]
 pub enum StoreRequest {
-    /// Reads a record: `Found` or `Absent`.
+    /// Reads a record. The answer is `Found` or `Absent`.
     Get {
         /// Matches the answer to this request.
         ticket: Ticket,
         /// The key of the record.
         key: Key,
     },
-    /// Stores or replaces a record: `Stored` or `Refused`.
+    /// Stores or replaces a record. The answer is `Stored` or `Refused`.
     Put {
         /// Matches the answer to this request.
         ticket: Ticket,
         /// The key of the record.
         key: Key,
-        /// The record.
+        /// The record to store.
         record: Record,
-        /// Helps the scheme to choose a place.
+        /// Helps the scheme to choose a place on the disk.
         hint: PlacementHint,
     },
-    /// Removes a record durably: `Removed`, or `Refused` if the record may still exist.
+    /// Removes a record durably. The answer is `Removed`, or `Refused` if the record may still
+    /// exist.
     Remove {
         /// Matches the answer to this request.
         ticket: Ticket,
         /// The key of the record.
         key: Key,
     },
-    /// Writes buffered records and a checkpoint, then answers `Closed`. Later requests are refused.
+    /// Closes the store: writes buffered records and a checkpoint, then answers `Closed`. Later
+    /// requests are refused.
     Close {
         /// Matches the answer to this request.
         ticket: Ticket,
@@ -137,7 +140,7 @@ pub enum StoreRequest {
 }
 
 impl StoreRequest {
-    /// The ticket for the answer.
+    /// Returns the ticket that the answer will carry.
     pub const fn ticket(&self) -> Ticket {
         match self {
             Self::Get { ticket, .. }
@@ -148,16 +151,16 @@ impl StoreRequest {
     }
 }
 
-/// Why a get found no record.
+/// The reason why a get found no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AbsentReason {
     /// The index has no entry for the key.
     NotIndexed,
-    /// The place named by the index contains another key or an older record.
+    /// The place in the index contains the record of another key, or an older record.
     KeyMismatch,
     /// The bytes on disk do not match their checksum.
     ChecksumMismatch,
-    /// The device failed or returned too few bytes.
+    /// The device failed, or a read returned too few bytes.
     DeviceFailed(IoError),
     /// Too many requests are waiting.
     Busy,
@@ -167,10 +170,10 @@ pub enum AbsentReason {
     Closed,
 }
 
-/// Why a record was not stored or removed.
+/// The reason why a record was not stored or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusedReason {
-    /// The record exceeds the size limit (LRU-TH), or the scheme cannot store records of this size.
+    /// The record exceeds the size limit in the settings, or is too large for the scheme.
     TooLarge,
     /// Too many requests or bytes are waiting.
     Busy,
@@ -178,7 +181,7 @@ pub enum RefusedReason {
     NoSpace,
     /// The device failed.
     DeviceFailed(IoError),
-    /// The scheme stores nothing.
+    /// The scheme never stores records.
     StoresNothing,
     /// The store is still rebuilding its index.
     Recovering,
@@ -206,17 +209,17 @@ impl std::error::Error for RefusedReason {}
 /// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The record; its checksums are correct.
+    /// The record that the get asked for. Its checksums are correct.
     Found(Record),
     /// There is no record, for the reason given.
     Absent(AbsentReason),
-    /// The put is finished: every later get finds the record.
+    /// The put is finished. Every later get finds the record.
     Stored,
-    /// The store did not put or remove the record.
+    /// The store did not store or remove the record.
     Refused(RefusedReason),
     /// The record is removed and never returns.
     Removed,
-    /// Everything is written. The scheme accepts no more requests.
+    /// The store is closed: everything is written, and later requests are refused.
     Closed,
 }
 
@@ -229,7 +232,7 @@ pub struct StoreReply {
     pub answer: Answer,
 }
 
-/// Operations for the device and answers for the callers, both in order.
+/// Operations for the device and answers for the callers, both in the order to process them.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Disk operations to submit.
@@ -257,8 +260,8 @@ impl Outbox {
     }
 }
 
-/// Reads bytes of an open file if the system has them in memory, otherwise returns `None`.
-/// Arguments: file, byte offset, length.
+/// A function that reads bytes of an open file if the operating system has them in memory. Returns
+/// `None` if not. Its arguments are the file, the byte offset and the length in bytes.
 pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 
 /// The result of a lookup.
@@ -266,38 +269,37 @@ pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 pub enum Look {
     /// No record is stored under the key.
     Absent,
-    /// The record; its checksums are correct.
+    /// The record of the key. Its checksums are correct.
     Found(Record),
-    /// The lookup cannot decide: send the request to the scheme.
+    /// The lookup cannot decide. The caller must send the request to the scheme.
     Unsure,
 }
 
-/// Answers gets on any thread, without the scheme's thread and without waiting for a disk.
+/// Answers gets on any thread. A lookup needs no help of the scheme's thread and waits for no disk.
 pub trait Lookup: Send + Sync {
-    /// Looks up a key and reads its record with `read`. Finds every put that the scheme has
-    /// accepted.
+    /// Looks up a key and reads its record with `read`. Finds the records of all puts that the
+    /// scheme has accepted.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 }
 
-/// A storage scheme: a state machine without IO. The shard, the simulator or a test drives it.
+/// A storage scheme: a state machine without IO. A shard, a simulator or a test runs the scheme.
 pub trait Scheme {
-    /// Starts recovery. Called once, before any other method.
+    /// Starts the recovery of the store. The caller must call this method once, before the others.
     fn start(&mut self, now: Instant, out: &mut Outbox);
-    /// Processes a request. The answer appears in `out`, in this call or a later one.
+    /// Processes a request. The answer is added to `out`, in this call or in a later call.
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox);
     /// Processes a finished disk operation.
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox);
-    /// When the scheme next needs a call of [`Scheme::on_deadline`].
+    /// Returns the time of the next necessary call of [`Scheme::on_deadline`].
     fn deadline(&self) -> Option<Instant>;
-    /// Called once the deadline has passed.
+    /// Does the work that is due. Called after the deadline has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// The runs of free slots, each as first slot and length, to measure fragmentation (R31, R32).
-    /// Empty for schemes without slots in one file.
+    /// Returns all runs of free slots, each as first slot and length, to measure fragmentation
+    /// (R31, R32). Schemes without slots return nothing.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
-    /// A lookup for other threads, if the scheme has such a lookup. Called before
-    /// [`Scheme::start`].
+    /// Returns a lookup for other threads, if the scheme has one. Called before [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
         None
     }

@@ -1,5 +1,5 @@
-//! The store as a library: open a folder, then put, get and remove records. [`Store`] chooses the
-//! default scheme (webcosm) and the fastest device, and hides tickets, shards and mailboxes.
+//! The store as a library: open a directory, then put, get and remove records. [`Store`] uses the
+//! default scheme (webcosm) and the fastest device that the system offers.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, RefusedReason};
 use crate::observe::Observer;
@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::thread;
 use std::time::Duration;
 
-/// A store in a folder. Dropping the store closes it and waits until all records are on disk.
+/// A store in a directory. Dropping the store closes it and waits until all records are on disk.
 ///
 /// A store may evict a record to free space. It never returns a record that was replaced or
 /// removed. A crash may lose the puts of about the last second.
@@ -37,17 +37,17 @@ use std::time::Duration;
 /// ```
 pub struct Store {
     shard: Shard,
-    /// Locks the folder against other processes until the shard has ended.
+    /// Locks the directory against other processes until the shard has ended.
     _root: Root,
 }
 
 impl Store {
-    /// Opens the store in the folder `path`, and creates the folder if it is missing. The store
-    /// uses `size` bytes of disk space. An existing store keeps its records. If `size` differs from
-    /// before, the store keeps the records that fit.
+    /// Opens the store in the directory `path`, or creates a store there. The store uses `size`
+    /// bytes of disk space. An existing store keeps its records. If the size has changed, the store
+    /// keeps the records that fit.
     ///
     /// # Errors
-    /// [`OpenError`]; the folder is then unchanged.
+    /// Returns [`OpenError`]. The content of the directory is then unchanged.
     pub fn open(path: impl AsRef<Path>, size: u64) -> Result<Self, OpenError> {
         let root = Root::open(path.as_ref()).map_err(OpenError::Folder)?;
         let settings = StoreSettings { seed: random::entropy(), ..StoreSettings::with_size(size) };
@@ -71,7 +71,7 @@ impl Store {
         }
     }
 
-    /// Returns the record of `key`, or `None`.
+    /// Returns the record of `key`, or `None` if the store has no record of `key`.
     pub fn get(&self, key: Key) -> PendingAnswer<Option<Record>> {
         pending(
             |reply| self.shard.handle().get(key, reply),
@@ -82,8 +82,8 @@ impl Store {
         )
     }
 
-    /// Stores a record, or replaces the record of `key`. After an error, `key` has either no record
-    /// or its earlier record.
+    /// Stores a record, or replaces the record of `key`. After an error, `key` has no record or its
+    /// earlier record.
     pub fn put(&self, key: Key, record: Record) -> PendingAnswer<Result<(), RefusedReason>> {
         let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
         pending(|reply| self.shard.handle().put(key, record, hint, reply), done)
@@ -103,7 +103,7 @@ fn done(answer: Option<Answer>) -> Result<(), RefusedReason> {
     }
 }
 
-/// A request in progress. Dropping this value does not stop the request.
+/// A request in progress. Dropping this value does not cancel the request.
 #[must_use = "call `wait`, or await the answer"]
 pub struct PendingAnswer<T> {
     answer: oneshot::Receiver<Answer>,
@@ -133,16 +133,16 @@ impl<T: 'static> IntoFuture for PendingAnswer<T> {
     }
 }
 
-/// Why a store cannot be opened.
+/// The reason why a store cannot be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The folder cannot be created or locked, for instance because another process uses it.
+    /// The directory cannot be created or locked, for example because another process uses it.
     Folder(RootError),
     /// The size is not allowed.
     Size(SettingsError),
-    /// The operating system refused a thread or an io_uring.
+    /// The operating system refused to create a thread or an io_uring.
     System(std::io::Error),
-    /// The folder contains no store that this version can read, or the disk failed.
+    /// The directory contains data that is no store of this version, or the disk failed.
     Unusable(OpenStoreError),
     /// The store's thread ended before the store was open.
     Failed,

@@ -1,17 +1,17 @@
-//! Hash maps with [`Key`] as the key. Outsiders choose the names behind keys. So each map mixes
-//! keys with a secret, and outsiders cannot make keys collide.
+//! Hash maps with [`Key`] as the key. Each map hashes with its own secret, because outsiders choose
+//! the names behind the keys and could otherwise cause collisions.
 
 use crate::contract::Key;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A map by key.
+/// A hash map from [`Key`] to a value.
 pub type KeyMap<Value> = HashMap<Key, Value, Mixed>;
 
-/// A set of keys.
+/// A hash set of [`Key`]s.
 pub type KeySet = HashSet<Key, Mixed>;
 
-/// Creates the hashers of one map, with the secret of that map.
+/// Creates the hashers of a map. Contains the secret of that map.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixed([u64; 2]);
 
@@ -30,10 +30,10 @@ impl BuildHasher for Mixed {
     }
 }
 
-/// An odd number without a regular bit pattern.
+/// The multiplier of the hash: an odd number without a regular bit pattern.
 const STIR: u64 = 0xd6e8_feb8_6659_fd93;
 
-/// A hasher of keys.
+/// The hasher for [`Key`].
 #[derive(Debug)]
 pub struct Mixing {
     secret: [u64; 2],
@@ -55,8 +55,8 @@ impl Hasher for Mixing {
     /// Ignores the length, because all keys have the same length.
     fn write_usize(&mut self, _length: usize) {}
 
-    /// Multiplies twice. With some secrets, a single multiplication would cluster keys that differ
-    /// in few bits.
+    /// Multiplies twice, because a single multiplication would cluster similar keys with some
+    /// secrets.
     fn finish(&self) -> u64 {
         let stirred = |mixed: u64| (mixed ^ mixed >> 32).wrapping_mul(STIR);
         let mixed = stirred(stirred(self.mixed));

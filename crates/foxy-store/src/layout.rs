@@ -1,7 +1,8 @@
-//! The layout of a one-file store with slots: superblocks, two journal halves, two checkpoint areas
-//! and the pages of records.
+//! The layout of a one-file store with slots: superblocks, two journal halves, two checkpoint
+//! areas, and the pages of records.
 
-/// Bytes of a page, the unit of reads, writes and allocation.
+/// Bytes of a page, the unit of reads, writes and allocation. Disks write at least this much at
+/// once.
 pub const PAGE: usize = 4096;
 
 /// Bytes of a slot. Every record starts at the beginning of a slot (R22).
@@ -31,25 +32,25 @@ impl Region {
     }
 }
 
-/// The layout of a file, computed from the file size.
+/// The layout of a store file. The file's size determines the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The two halves of the forget journal.
+    /// The two halves of the journal of removed records.
     pub journal: [Region; 2],
-    /// The two checkpoint areas, written in turn.
+    /// The two checkpoint areas. Checkpoints of the index are written to them in turn.
     pub checkpoints: [Region; 2],
-    /// The pages of records.
+    /// The pages for records.
     pub data: Region,
 }
 
 const SUPERBLOCK_PAGES: u32 = 2;
 const MAX_PAGES: u64 = 1 << 29;
-/// Bytes of the largest store: above this size, slot numbers would overflow.
+/// Size in bytes of the largest store. Above this size, slot numbers would overflow.
 pub const MAX_STORE_BYTES: u64 = MAX_PAGES * PAGE as u64;
 
 impl Layout {
     /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, the rest for
-    /// records. A size above [`MAX_STORE_BYTES`] counts as that limit.
+    /// records. A size above [`MAX_STORE_BYTES`] is reduced to that limit.
     pub fn of(size: u64) -> Self {
         let total = u32::try_from((size / PAGE as u64).min(MAX_PAGES)).unwrap_or(u32::MAX);
         let half = (total / 256).clamp(4, 4096) & !1;
@@ -66,7 +67,7 @@ impl Layout {
         Self { journal, checkpoints, data }
     }
 
-    /// The byte offset of page `page` of the record area.
+    /// Returns the byte offset in the file of page `page` of the record area.
     pub const fn data_offset(&self, page: u32) -> u64 {
         (self.data.first as u64 + page as u64) * PAGE as u64
     }

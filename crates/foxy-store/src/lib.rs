@@ -1,6 +1,6 @@
-//! The store: its contract, the default engine webcosm, the parts that other schemes share, and the
-//! shard loop that runs a scheme. The store may lose a record but never returns a wrong record. The
-//! store contains no HTTP code, no async runtime and no clock. It knows the web only through
+//! A disk store for cached web objects: the contract, the default scheme webcosm, and the loop that
+//! runs a scheme on a thread. The store may lose a record, but never returns a wrong record. The
+//! store contains no HTTP code, no async runtime and no clock. Its only knowledge of the web is
 //! [`PlacementHint`].
 //!
 //! Start with [`Store`]. The hidden modules are for foxy's own schemes, tools and tests.

@@ -1,5 +1,5 @@
-//! What a scheme reports besides its answers: counters, status, how it was opened, and a device
-//! that hangs.
+//! The reports of a scheme besides its answers: counters, status, the outcome of the opening, and
+//! the age of the oldest disk operation.
 
 use crate::beginning::{Beginning, BeginningCell};
 use crate::statistics::StoreStatistics;
@@ -15,27 +15,27 @@ pub struct Observer {
     pub statistics: Arc<StoreStatistics>,
     /// Whether the store serves requests, and if not, why.
     pub status: Arc<StatusCell>,
-    /// How the store was opened.
+    /// The outcome of opening the store.
     pub beginning: Arc<BeginningCell>,
-    /// The time of the oldest disk operation without a result.
+    /// The submission time of the oldest disk operation in flight.
     pub owed: Arc<Owed>,
 }
 
 impl Observer {
-    /// Records how the store was opened.
+    /// Reports the outcome of opening the store.
     pub fn begins(&self, beginning: Beginning) {
         self.statistics.begun_anew.set(u64::from(matches!(beginning, Beginning::Anew(_))));
         self.beginning.set(beginning);
     }
 }
 
-/// The submission time of the oldest disk operation in flight. An old time shows that a disk hangs
-/// without an error. Only the store's thread writes this value; any thread may read it.
+/// The submission time of the oldest disk operation in flight. An old time means that the disk
+/// hangs without an error. Only the store's thread writes this value, but any thread can read it.
 #[derive(Debug, Default)]
 pub struct Owed(AtomicU64);
 
 impl Owed {
-    /// When the oldest operation in flight was submitted, in the store's own time.
+    /// Returns the submission time of the oldest operation in flight, on the store's clock.
     pub fn since(&self) -> Option<Instant> {
         self.0.load(Relaxed).checked_sub(1).map(Instant)
     }

@@ -1,6 +1,6 @@
-//! A record on disk: a 64-byte header, head and body, padded to whole slots (R39). Everything read
-//! from disk is checked. All checksums are seeded with the store's secret, so no stored body can
-//! pass for a record.
+//! The format of a record on disk: a header of 64 bytes, then head and body, padded to whole slots
+//! (R39). Every byte read from disk is verified. All checksums use the store's secret as their
+//! seed, so no stored body can look like a record.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::SLOT;
@@ -9,13 +9,13 @@ use bytes::Bytes;
 use foxy_device::{IoBuffer, IoError};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Bytes of a record's header.
+/// Size of a record's header in bytes.
 pub const HEADER: usize = 64;
 
-/// Version of the on-disk format of records and bookkeeping.
+/// Version of the disk format of records, superblocks and journals.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// The secret of a store. Without it, nobody can build bytes that pass for a record.
+/// The secret of a store. Without the secret, nobody can create bytes that look like a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secret {
     salt: u64,
@@ -27,17 +27,17 @@ impl Secret {
         Self { salt, mark: xxh3_64_with_seed(b"foxy record", salt) }
     }
 
-    /// The checksum of `bytes`, seeded with the secret.
+    /// Returns the checksum of `bytes`, seeded with the secret.
     pub fn checksum(&self, bytes: &[u8]) -> u64 {
         xxh3_64_with_seed(bytes, self.salt)
     }
 
-    /// The mark: the first 8 bytes of every header.
+    /// Returns the mark, the first 8 bytes of every record header.
     pub const fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// The salt from the superblock.
+    /// Returns the salt, the number in the superblock that the secret is derived from.
     pub const fn salt(&self) -> u64 {
         self.salt
     }
@@ -51,28 +51,28 @@ pub struct Header {
     pub sequence: u64,
     pub head_length: u32,
     pub body_length: u32,
-    /// Checksum of head and body.
+    /// The checksum of head and body together.
     pub content: u64,
 }
 
-/// Why bytes are not the expected record.
+/// The reason why bytes are not the expected record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordError {
-    /// The mark of a header is missing.
+    /// The bytes do not start with the mark of a header.
     NoMark,
-    /// The header is damaged: its checksum is wrong, or its mark is nearly right.
+    /// The header is damaged: its checksum is wrong, or its mark has a few wrong bits.
     HeaderDamaged,
     /// The header has another format version.
     OtherVersion,
-    /// The lengths exceed the limits or the bytes given.
+    /// The lengths in the header exceed the limits or the bytes that were read.
     Lengths,
     /// The header is valid but belongs to another record.
     OtherRecord,
-    /// Head and body do not match their checksum.
+    /// The head and body do not match their checksum.
     ContentDamaged,
 }
 
-/// A record that is longer than the bytes read counts as a short read.
+/// If the record is longer than the bytes read, the read counts as too short.
 impl From<RecordError> for AbsentReason {
     fn from(error: RecordError) -> Self {
         match error {
@@ -85,15 +85,15 @@ impl From<RecordError> for AbsentReason {
     }
 }
 
-/// Number of slots for a record with `content` bytes of head and body.
+/// Returns the number of slots for a record with `content` bytes of head and body.
 pub const fn slots_for(content: usize) -> u32 {
     (HEADER + content).div_ceil(SLOT) as u32
 }
 
-/// Number of slots for the largest record.
+/// Number of slots for the largest possible record.
 pub const SLOTS_LIMIT: u32 = slots_for(RECORD_BODY_LIMIT + RECORD_HEAD_LIMIT);
 
-/// A mark with at most this many wrong bits counts as a damaged header.
+/// A mark with at most this many wrong bits counts as a damaged header, not as other data.
 const MARK_DOUBT_BITS: u32 = 8;
 
 impl Header {
@@ -101,7 +101,7 @@ impl Header {
         slots_for(self.head_length as usize + self.body_length as usize)
     }
 
-    /// Reads a header from the start of a slot.
+    /// Decodes the header at the start of a slot.
     pub fn decode(slot: &[u8], secret: &Secret) -> Result<Self, RecordError> {
         let Some(bytes) = slot.first_chunk::<HEADER>() else { return Err(RecordError::Lengths) };
         let mark = number(bytes, 0);
@@ -158,10 +158,10 @@ fn number_32(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes(field)
 }
 
-/// Encodes a record at the start of `out`, whose slots contain zeros.
+/// Encodes a record at the start of `out`. The bytes of `out` must be zero.
 ///
 /// # Panics
-/// If `out` is too short or the record exceeds the limits; the caller checks both.
+/// If `out` is too short or the record exceeds the limits. The caller must check both.
 pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: &Secret) {
     let (head, body) = (&record.head, &record.body);
     let end = HEADER + head.len() + body.len();
@@ -177,15 +177,16 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
-/// Buffers of at least this length have memory pages of their own, so sharing them saves a copy.
+/// The smallest buffer that a record may share, in bytes. Such buffers have memory pages of their
+/// own, so sharing one saves a copy without wasting other memory.
 const MIN_SHARED_BYTES: usize = 256 << 10;
 
-/// A record may share a buffer if it leaves at most one part in this many unused.
+/// A record may share a buffer if it leaves at most one of this many parts of the buffer unused.
 const MAX_UNUSED_SHARE: usize = 16;
 
-/// Verifies the record of `key` and `sequence` at byte `skip` of the buffer. If the record nearly
-/// fills a large buffer, it shares this buffer. Otherwise the record is copied, so that it uses no
-/// more memory than its length.
+/// Verifies the record of `key` and `sequence` at byte `skip` of the buffer, and returns it. If the
+/// record nearly fills a large buffer, it shares the buffer's memory. Otherwise the record is
+/// copied, so that it uses no more memory than its length.
 pub fn decode(
     buffer: IoBuffer,
     skip: usize,

@@ -1,95 +1,99 @@
-//! Settings of the schemes: sizes, limits and times. The program sets them from its configuration.
+//! Settings of the storage schemes: sizes, limits and times. The program derives them from its
+//! configuration.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Bytes of the largest body of a record. Callers split larger objects.
+/// Largest body of a record, in bytes. Callers must split larger objects.
 pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 
-/// Bytes of the largest head of a record.
+/// Largest head of a record, in bytes.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
-/// Removals may wait in this many times larger numbers than other requests. A removal needs little
-/// memory, and after a refused removal the record may return.
+/// Removals may wait in numbers this many times larger than other requests. A waiting removal needs
+/// little memory. After a refused removal, the removed record could return.
 pub const REMOVAL_FACTOR: usize = 4;
 
-/// Which records survive a crash.
+/// The records that survive a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// All durable records. Each removal waits for a sync (R39).
+    /// All durable records survive. Each removal waits for a sync (R39).
     #[default]
     AfterCrash,
-    /// None: records survive only a clean stop. No operation waits for a sync, as in the schemes of
-    /// the papers.
+    /// No record survives a crash, only a clean stop. No operation waits for a sync, as in the
+    /// published schemes that foxy compares itself with.
     AfterCleanStop,
 }
 
-/// What to do if the disk lacks space for a preallocated store.
+/// The action if the disk lacks space for a preallocated store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeWish {
-    /// Create a smaller store: halve the size until it fits, down to [`MINIMUM_SIZE`].
+    /// Create a smaller store: halve the size until the store fits, down to [`MINIMUM_SIZE`].
     #[default]
     AtMost,
-    /// Fail to open the store.
+    /// Report an error instead of creating a smaller store.
     Exactly,
 }
 
-/// Which new records a store over its write budget defers until their next request.
+/// The new records that a store over its write budget defers. A deferred record stays in memory
+/// until its next request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
-    /// Records of at least twice the mean size. They cause most of the written bytes but few hits.
+    /// Defer records of at least twice the mean size. They cause most of the written bytes but few
+    /// hits.
     #[default]
     Heavy,
-    /// All new records.
+    /// Defer all new records.
     All,
 }
 
-/// A limit on written bytes. The store obeys the limit by deferring new records. All other writes
-/// continue.
+/// A limit on the bytes that the store writes per day. Over the limit, the store defers new
+/// records. All other writes continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBudget {
-    /// Bytes a day. Unused bytes accumulate, up to one day's bytes.
+    /// Bytes per day. Unused bytes accumulate, up to the bytes of one day.
     pub bytes_a_day: u64,
-    /// Bytes of memory for deferred records.
+    /// Memory for deferred records, in bytes.
     pub memory: usize,
-    /// Which new records are deferred.
+    /// The new records that the store defers over the limit.
     pub newcomers: Newcomers,
 }
 
 /// Settings shared by the schemes. A scheme ignores settings that do not concern it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Bytes of disk space, bookkeeping included.
+    /// Disk space for the store in bytes, including its bookkeeping.
     pub size: u64,
-    /// What to do if the disk has less space.
+    /// The action if the disk has less space.
     pub size_wish: SizeWish,
-    /// Objects larger than this are not stored (LRU-TH, R49). In bytes.
+    /// Size in bytes of the largest object that the store accepts (LRU-TH, R49).
     pub object_limit: u64,
     /// Time between two checkpoints of the index (R38).
     pub checkpoint_interval: Duration,
-    /// Bytes of records to collect before a write (R25); a multiple of 4096.
+    /// Bytes of records that the store collects before it writes them (R25). Must be a multiple of
+    /// 4096.
     pub page_buffer: usize,
-    /// A partly filled page buffer is written after this time at the latest.
+    /// Longest time that a record waits in memory before it is written.
     pub flush_after: Duration,
-    /// Bytes of puts that may wait for the disk. Further puts are refused as busy.
+    /// Bytes of puts that may wait for the disk. The store refuses further puts as busy.
     pub waiting_bytes: usize,
-    /// Reads in flight. Further reads are refused as busy.
+    /// Number of reads in flight. The store refuses further reads as busy.
     pub waiting_reads: usize,
-    /// Most records in the store. This bounds the memory of the index.
+    /// Largest number of records in the store. The number limits the memory of the index.
     pub record_limit: u32,
     /// The write budget of the scheme webcosm, if any.
     pub write_budget: Option<WriteBudget>,
-    /// Which records survive a crash. Schemes that always need a clean stop ignore this setting.
+    /// The records that survive a crash. Schemes that always need a clean stop ignore this setting.
     pub recovery: Recovery,
-    /// Whether other files in the folder show that a store was created here before.
+    /// Whether other files in the store's directory show that an earlier run created a store there.
     pub begun_before: bool,
-    /// A random secret for checksums, so that no body can pass for a record. In production, entropy
-    /// of the operating system.
+    /// A random secret for checksums. Without the secret, no stored body can look like a record.
+    /// The proxy takes the secret from the operating system.
     pub seed: u64,
 }
 
 impl StoreSettings {
-    /// Recommended settings for a store of `size` bytes.
+    /// Returns the recommended settings for a store of `size` bytes.
     pub fn with_size(size: u64) -> Self {
         Self {
             size,
@@ -108,10 +112,10 @@ impl StoreSettings {
         }
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first invalid value.
+    /// Returns an error that names the first invalid value.
     pub fn validate(&self) -> Result<(), SettingsError> {
         if self.size < MINIMUM_SIZE {
             return Err(SettingsError::SizeTooSmall(self.size));
@@ -123,10 +127,10 @@ impl StoreSettings {
     }
 }
 
-/// Bytes of the smallest store.
+/// Size in bytes of the smallest store.
 pub const MINIMUM_SIZE: u64 = 256 << 10;
 
-/// Why settings are invalid.
+/// The reason why settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsError {
     /// The size is below [`MINIMUM_SIZE`].

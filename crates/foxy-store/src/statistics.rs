@@ -1,12 +1,12 @@
-//! The store's counters and gauges, all declared in one table. The shard writes them; any thread
-//! may read them. They count requests and answers, disk operations and their results, and the
-//! actions of the scheme.
+//! The store's counters and gauges, declared in one table. They count requests and answers, disk
+//! operations and their results, and actions of the scheme. The shard's thread writes them, and any
+//! thread can read them.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason};
 use foxy_device::IoOp;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Whether a value can fall.
+/// Whether a value can only grow, or also fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureKind {
     /// The value only grows.
@@ -15,16 +15,16 @@ pub enum MeasureKind {
     Gauge,
 }
 
-/// One value with its description.
+/// A value with its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// Name in snake case.
+    /// The name of the value, in snake case.
     pub name: &'static str,
-    /// Help text: one sentence.
+    /// The help text, one sentence.
     pub help: &'static str,
-    /// Unit: `1` for plain counts, or `bytes`.
+    /// The unit: `1` for plain counts, or `bytes`.
     pub unit: &'static str,
-    /// Counter or gauge.
+    /// Whether the value is a counter or a gauge.
     pub kind: MeasureKind,
     /// The value at the time of the snapshot.
     pub value: u64,
@@ -32,15 +32,15 @@ pub struct Measure {
 
 macro_rules! statistics {
     ($($name:ident $kind:ident $unit:literal $help:literal,)*) => {
-        /// The current values. The shard is the only writer; any thread may read.
+        /// The current values. The shard's thread writes them, and any thread can read them.
         #[derive(Debug, Default)]
         pub struct StoreStatistics {
             $(#[doc = $help] pub $name: Cell,)*
         }
 
         impl StoreStatistics {
-            /// All values in the order of the table. The values may differ in age by a few
-            /// operations.
+            /// Returns all values in the order of the table. The values are read one by one, so
+            /// their times may differ slightly.
             pub fn snapshot(&self) -> Vec<Measure> {
                 vec![$(Measure {
                     name: stringify!($name),
@@ -117,7 +117,7 @@ statistics! {
     helper_restarts Counter "1" "Restarts of the helper process for disk operations after the process died.",
 }
 
-/// One value of the table, readable from any thread.
+/// A value of the table. Any thread can read it.
 #[derive(Debug, Default)]
 pub struct Cell(AtomicU64);
 
@@ -127,13 +127,13 @@ impl Cell {
         self.0.load(Relaxed)
     }
 
-    /// Adds `amount`. Only the shard's thread writes, so no atomic read-modify-write is needed.
+    /// Adds `amount`. Only one thread may call this method, because the addition is not atomic.
     pub fn add(&self, amount: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
-    /// Adds `amount` from any thread. Use either this method or [`Cell::add`] for a value, never
-    /// both: they would lose counts.
+    /// Adds `amount` from any thread. Do not use this method and [`Cell::add`] for the same value,
+    /// because counts would be lost.
     pub fn add_shared(&self, amount: u64) {
         self.0.fetch_add(amount, Relaxed);
     }
@@ -144,7 +144,7 @@ impl Cell {
     }
 }
 
-/// The kind of request that an answer belongs to. The answer alone does not show it.
+/// The kind of a request. The counters need the kind, because the answer does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// A request to read a record.
@@ -158,7 +158,7 @@ pub enum RequestKind {
 }
 
 impl StoreStatistics {
-    /// Counts an operation that is about to be submitted (R2).
+    /// Counts a disk operation that will be submitted now (R2).
     pub fn count_operation(&self, op: &IoOp) {
         match op {
             IoOp::Open { .. } | IoOp::OpenBlockDevice { .. } => self.opens.add(1),
@@ -179,8 +179,8 @@ impl StoreStatistics {
         }
     }
 
-    /// Counts an answer that is about to be delivered. Answers to gets may be counted on any
-    /// thread, all others only on the shard's thread.
+    /// Counts an answer that will be delivered now. Any thread may count answers to gets. Only the
+    /// shard's thread may count other answers.
     pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
         match kind {
             RequestKind::Get => self.gets.add_shared(1),
@@ -222,7 +222,8 @@ impl StoreStatistics {
         }
     }
 
-    /// Whether the outcomes add up to the requests: each answered request has exactly one outcome.
+    /// Returns whether the outcomes add up to the requests, because each answered request has
+    /// exactly one outcome.
     pub fn adds_up(&self) -> bool {
         let sum = |cells: &[&Cell]| cells.iter().map(|cell| cell.get()).sum::<u64>();
         let misses = sum(&[

@@ -1,19 +1,18 @@
-//! Whether a store serves requests, and if not, why. The scheme writes the status; any thread reads
-//! it.
+//! The status of a store: whether it serves requests, and if not, why. The scheme writes the
+//! status, and any thread can read it.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use foxy_device::IoError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// What a store can do now.
+/// The abilities of a store at this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreStatus {
     /// The store is being opened. No request succeeds yet.
     #[default]
     Opening,
-    /// The index is being rebuilt. The store serves records that it already knows and stores
-    /// nothing.
+    /// The index is being rebuilt. Gets find the records known so far, and puts are refused.
     Rebuilding,
     /// Gets, puts and removals are served.
     Serving,
@@ -25,19 +24,21 @@ pub enum StoreStatus {
     Panicked,
 }
 
-/// Why a store cannot be opened. The store never overwrites a file that it did not write.
+/// The reason why a store cannot be opened. A failed opening never overwrites a file that is no
+/// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenStoreError {
     /// The file is not a store.
     Foreign,
-    /// The start or end of the block device contains other data.
+    /// The start or the end of the block device contains data that is not from foxy.
     ForeignDevice {
-        /// Byte offset of the first such data.
+        /// Byte offset of the first byte of that data.
         at: u64,
     },
-    /// The path leads to a link, folder or pipe instead of a file.
+    /// The path leads to a link, directory or pipe instead of a file.
     NotAFile,
-    /// The folders of a store with one file per record exist, but its ledger is missing.
+    /// The directories of a store with one file per record exist, but the store's ledger is
+    /// missing.
     ForeignFolders,
     /// The store has another format version.
     OtherVersion {
@@ -46,13 +47,13 @@ pub enum OpenStoreError {
         /// The format version of this program.
         expected: u32,
     },
-    /// The superblock names a size in bytes that is impossible.
+    /// The superblock states a size in bytes that no store can have.
     ImpossibleSize(u64),
-    /// The file is shorter than its superblock says.
+    /// The file is shorter than its superblock states.
     Truncated {
-        /// Bytes that the file has.
+        /// Actual length of the file in bytes.
         found: u64,
-        /// Bytes that the store should have.
+        /// Length in bytes that the superblock states.
         expected: u64,
     },
     /// The disk has too little free space.
@@ -122,7 +123,7 @@ impl fmt::Display for OpenStoreError {
 impl std::error::Error for OpenStoreError {}
 
 impl OpenStoreError {
-    /// The error for a failed open of the file with the superblock.
+    /// Returns the error to report if the file with the superblock could not be opened.
     pub const fn opening(error: IoError) -> Self {
         match error {
             IoError::WrongKind => Self::NotAFile,
@@ -130,7 +131,7 @@ impl OpenStoreError {
         }
     }
 
-    /// Whether the error concerns the file with the superblock.
+    /// Returns whether the error is about the file with the superblock.
     pub const fn is_about_the_file(&self) -> bool {
         match self {
             Self::Foreign
@@ -145,7 +146,7 @@ impl OpenStoreError {
     }
 }
 
-/// Why a store serves no requests.
+/// The reason why a store serves no requests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unable {
@@ -155,7 +156,7 @@ pub enum Unable {
 }
 
 impl Unable {
-    /// The reason to give for a get, and the reason for a put or removal.
+    /// Returns the reason to give for a get, and the reason for a put or removal.
     pub const fn reasons(self) -> (AbsentReason, RefusedReason) {
         match self {
             Self::Recovering => (AbsentReason::Recovering, RefusedReason::Recovering),

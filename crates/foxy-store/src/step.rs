@@ -6,11 +6,11 @@ use crate::shard::engine::{Ask, Engine, Wake};
 use foxy_base::Instant;
 use foxy_device::Device;
 
-/// Identifies a request until its answer is fetched.
+/// Identifies a request until the caller fetches its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Call(pub u64);
 
-/// Runs a store in simulated time.
+/// Runs a store in simulated time, for the simulator and tests.
 pub struct StepDriver<D> {
     engine: Engine<D, Call>,
     now: Instant,
@@ -36,7 +36,7 @@ impl<D: Device> StepDriver<D> {
         driver
     }
 
-    /// Sends a request. The answer arrives at once or while the store runs.
+    /// Sends a request. The answer arrives at once, or later while the store runs.
     pub fn ask(&mut self, ask: Ask) -> Call {
         self.calls += 1;
         let call = Call(self.calls);
@@ -74,7 +74,7 @@ impl<D: Device> StepDriver<D> {
         self.now = self.now.max(limit);
     }
 
-    /// Runs until the device is idle. Deadlines that lie later are not reached.
+    /// Runs the store until the device is idle. Does not wait for later deadlines.
     pub fn run_until_idle(&mut self) {
         loop {
             while self.turn() {}
@@ -85,12 +85,12 @@ impl<D: Device> StepDriver<D> {
         }
     }
 
-    /// Removes and returns the answers so far, in order.
+    /// Removes and returns the answers that have arrived, in their order.
     pub fn take_answers(&mut self) -> Vec<(Call, Answer)> {
         std::mem::take(&mut self.answers)
     }
 
-    /// Sends a request and runs until its answer arrives.
+    /// Sends a request and runs the store until the answer arrives.
     ///
     /// # Panics
     /// If the store does not answer.
@@ -99,7 +99,7 @@ impl<D: Device> StepDriver<D> {
         self.wait_for(call)
     }
 
-    /// Closes the store and runs until it is closed.
+    /// Closes the store and runs it until it is closed.
     ///
     /// # Panics
     /// If the store does not answer.
@@ -129,22 +129,22 @@ impl<D: Device> StepDriver<D> {
         self.answer_to(Ask::Remove(key))
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// The scheme.
+    /// Returns the scheme that the driver runs.
     pub fn scheme(&self) -> &dyn Scheme {
         self.engine.scheme()
     }
 
-    /// The device.
+    /// Returns the device of the store.
     pub const fn device(&mut self) -> &mut D {
         self.engine.device()
     }
 
-    /// Stops the store as a crash would, and returns the device.
+    /// Stops the store without closing it, like a crash, and returns the device.
     pub fn into_device(self) -> D {
         self.engine.into_device()
     }

@@ -1,5 +1,5 @@
-//! Shared parts of scheme tests: a store on an in-memory device, and records that identify their
-//! key and version.
+//! Helpers for tests of schemes: a store on a device in memory, and records whose content
+//! identifies their key and version.
 
 use crate::contract::{AbsentReason, Answer, Key, PlacementHint, Record, Scheme};
 use crate::observe::Observer;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a test does with a disk operation.
+/// A test's decision about a disk operation.
 pub enum Intercept {
     Pass(IoOp),
     /// The operation never finishes.
@@ -22,7 +22,7 @@ pub enum Intercept {
     End(IoDone),
 }
 
-/// An in-memory device. A test can intercept its operations and count its wake-ups.
+/// A device in memory. A test can intercept its operations and count its wake-ups.
 pub struct Intercepted<F> {
     pub inner: Memory,
     pub wakes: Arc<AtomicU64>,
@@ -79,7 +79,7 @@ pub struct Store<D = Memory> {
 }
 
 impl<D: Device> Store<D> {
-    /// Opens a store and runs until it is idle.
+    /// Opens a store and runs it until the device is idle.
     pub fn open(make: impl FnOnce(Observer) -> Box<dyn Scheme + Send>, device: D) -> Self {
         let observer = Observer::default();
         let scheme = make(observer.clone());
@@ -93,12 +93,12 @@ impl<D: Device> Store<D> {
         Self::open(|observer| Webcosm::boxed(settings, observer), device)
     }
 
-    /// Stores [`content`].
+    /// Puts the record [`content`] under the key.
     pub fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
         self.driver.put(name(key), content(key, version, length), PlacementHint::default())
     }
 
-    /// Whether the store has [`content`] under the key. Panics on any other record.
+    /// Returns whether a get of the key finds [`content`]. Panics if the get finds another record.
     pub fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
         match self.driver.get(name(key)) {
             Answer::Found(found) => {
@@ -115,7 +115,7 @@ impl<D: Device> Store<D> {
         all.iter().find(|measure| measure.name == name).expect("a counter of that name").value
     }
 
-    /// Runs long enough for buffered records to be written.
+    /// Runs the store for two seconds, so that it writes its buffered records.
     pub fn flush(&mut self) {
         let later = self.driver.now() + Duration::from_secs(2);
         self.driver.run_until(later);
@@ -124,7 +124,7 @@ impl<D: Device> Store<D> {
 }
 
 impl Store {
-    /// Stops the store as a crash would, and returns the device.
+    /// Stops the store without closing it, like a crash, and returns the device.
     pub fn kill(self) -> Memory {
         let mut device = self.driver.into_device();
         device.close_all();
@@ -146,7 +146,7 @@ pub fn name(key: u64) -> Key {
     Key(bytes)
 }
 
-/// A record of `length` bytes that differs for every key and version.
+/// Returns a record of `length` bytes whose content differs for each key and version.
 pub fn content(key: u64, version: u64, length: usize) -> Record {
     let mut bytes = vec![0; length];
     Random::new(key << 20 ^ version).fill(&mut bytes);

@@ -1,56 +1,58 @@
-//! The value of a record in a log of segments. A record's size relative to the mean and its number
-//! of uses decide two things: the log for a new record, and whether an old record is copied
-//! forward. Rationale: `docs/decisions/webcosm-admission.md`.
+//! Computes the worth of keeping a record, from its size relative to the mean and its number of
+//! uses. The worth decides which log a new record goes to, and whether an old record is copied
+//! before its segment is discarded. Rationale: `docs/decisions/webcosm-admission.md`.
 
-/// Largest count of uses; the count fits in two bits per record.
+/// Largest use count. The value fits in two bits per record.
 pub const MAX_USES: u8 = 3;
 
 /// Larger records count as this size, because objects are stored in parts of about this size.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Half octaves in one step of credit or toll. A step is a factor of four in size.
+/// A small record starts with one more use for each step below the mean size. A large record needs
+/// one more use for a copy for each step above. A step has this many half octaves, a factor of
+/// four.
 const STEP_HALF_OCTAVES: i32 = 4;
 
-/// A record this many half octaves above the mean is heavy. Heavy records cause most of the written
-/// bytes but few hits.
+/// A record this many half octaves above the mean is heavy, which is twice the mean size. Heavy
+/// records cause most of the written bytes but few hits.
 const HEAVY_HALF_OCTAVES: i32 = 2;
 
-/// The size of a record relative to the mean of the records on disk, in half octaves. A half octave
-/// is a factor of about the square root of two.
+/// The size of a record relative to the mean size, in half octaves. A half octave is a factor of
+/// about the square root of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Distance(i32);
 
 impl Distance {
-    /// The distance of `bytes` from `mean`; zero if the mean is 0.
+    /// Returns the distance of `bytes` from `mean`. Returns zero if `mean` is 0.
     pub fn between(bytes: u64, mean: u64) -> Self {
         Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
     }
 
-    /// Whether a new record of this size goes to the probation log, the log for records not yet
-    /// proven useful.
+    /// Returns whether a new record of this size goes to the probation log. Records there must be
+    /// requested again to stay.
     pub const fn is_large(self) -> bool {
         self.0 > 0
     }
 
-    /// Whether a store over its write budget defers a new record of this size.
+    /// Returns whether a store over its write budget defers a new record of this size.
     pub const fn is_heavy(self) -> bool {
         self.0 >= HEAVY_HALF_OCTAVES
     }
 
-    /// The number of uses that a new record starts with. Small records start with a credit, because
-    /// they need little space.
+    /// Returns the use count that a new record starts with. Small records start with a higher
+    /// count, because they need little space.
     pub fn first_uses(self) -> u8 {
         steps(-self.0)
     }
 
-    /// The uses left after a copy forward; `None` if the record is not worth the copy. A large
-    /// record needs more uses.
+    /// Returns the use count after a copy to a new segment. Returns `None` if the record is not
+    /// worth the copy. A large record needs more uses.
     pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
         (uses > steps(self.0 - STEP_HALF_OCTAVES / 2)).then(|| uses - 1)
     }
 }
 
-/// Whole steps in this many half octaves, from 0 to [`MAX_USES`].
+/// Converts half octaves to whole steps, from 0 to [`MAX_USES`].
 fn steps(half_octaves: i32) -> u8 {
     u8::try_from((half_octaves / STEP_HALF_OCTAVES).clamp(0, i32::from(MAX_USES)))
         .unwrap_or(MAX_USES)
@@ -67,7 +69,7 @@ fn half_octaves(bytes: u64) -> i32 {
 mod tests {
     use super::*;
 
-    /// Checks a record of `bytes` if the mean is 16 KiB: its log, its first uses, and the uses
+    /// Checks a record of `bytes` with a mean of 16 KiB: its log, its first use count, and the uses
     /// needed for a copy.
     fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
         let distance = Distance::between(bytes, 16 << 10);

@@ -1,5 +1,5 @@
-//! Tests the store as other programs embed it: with and without an async runtime, after `kill -9`,
-//! and where it cannot be opened.
+//! Tests the store as other programs use it: with and without an async runtime, after `kill -9`,
+//! and in directories where it cannot be opened.
 
 use foxy_store::{Key, OpenError, Record, Store};
 use std::future::IntoFuture;

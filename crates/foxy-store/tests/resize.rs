@@ -1,5 +1,5 @@
-//! Opens a webcosm store with another size. Records that stay must match byte for byte. No old
-//! record may return, even if the opening is interrupted. The new space must be used.
+//! Opens a webcosm store with another size. Records that stay must match byte for byte, and no old
+//! record may return, even if the opening is interrupted. The store must use the new space.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
@@ -63,8 +63,8 @@ impl Store {
         all.iter().find(|measure| measure.name == name).expect("a counter").value
     }
 
-    /// Puts records with keys from `first` on until they have `bytes` bytes. Returns the number of
-    /// keys.
+    /// Puts records with keys from `first` on, until they have `bytes` bytes in total. Returns the
+    /// number of records.
     fn fill(&mut self, first: u64, bytes: u64) -> u64 {
         let (mut done, mut key) = (0, first);
         while done < bytes {
@@ -150,9 +150,9 @@ fn a_store_that_grows_keeps_its_records_and_uses_the_new_space() {
     }
 }
 
-/// Counts live records written since the main log last started at its first slot; 0 if they use
-/// more than `slots` slots. Also returns how many of them are discarded at once. If they fill all
-/// `slots` slots, these are the records of the oldest segment.
+/// Returns how many live records the main log has written since it last used its first slot, or 0
+/// if they use more than `slots` slots. Also returns how many of these records are discarded soon.
+/// If they fill all `slots` slots, the records of the oldest segment are discarded.
 fn newest_turn(report: &Report, slots: u32) -> (u64, u64) {
     let main = report.segments.iter().filter(|segment| segment.log == LogName::Main);
     let begun =
@@ -204,7 +204,7 @@ fn a_size_too_far_from_the_first_begins_the_store_anew() {
     assert_eq!((store.counter("recovered"), store.counter("size_bytes")), (0, 16 << 20));
 }
 
-/// The expected answer for each key: the version put last, or no record.
+/// The expected content of the store: for each key its latest version, or `None` after a removal.
 type Model = HashMap<u64, Option<u64>>;
 
 fn work(store: &mut Store, model: &mut Model, version: &mut u64, random: &mut Random) {

@@ -1,14 +1,14 @@
-//! The forget journal: a list of keys, each with the last sequence number that is forgotten. Each
-//! block has two copies, so one damaged copy loses nothing. A torn last block is ignored, because
-//! its requests were never answered. After damage before the last block, the scheme must forget all
-//! records.
+//! The forget journal: a list of removed keys, each with a sequence number. All records of the key
+//! up to that number are deleted. Each block has two copies, so one damaged copy loses nothing. A
+//! torn last block is ignored, because its requests were never answered. If an earlier block is
+//! damaged, the scheme must discard all records.
 
 use crate::contract::Key;
 use crate::layout::PAGE;
 use crate::record::Secret;
 use foxy_device::{IoBuffer, IoError};
 
-/// Every record of `key` with a sequence number of at most `up_to` is forgotten.
+/// An entry of the journal: every record of `key` with a sequence number up to `up_to` is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forget {
     pub key: Key,
@@ -18,13 +18,14 @@ pub struct Forget {
 const HEADER: usize = 40;
 const ENTRY: usize = 24;
 
-/// Number of entries in a block.
+/// Number of entries that fit in a block.
 pub const BLOCK_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
-/// Bytes of both copies of a block.
+/// Bytes of a block on disk, which consists of two copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// A block is unreadable although its requests were answered.
+/// The error for an unreadable block before the last block. The requests of such a block were
+/// answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalDamaged;
 
@@ -32,13 +33,13 @@ pub struct JournalDamaged;
 pub struct JournalContent {
     /// The entries, oldest first.
     pub facts: Vec<Forget>,
-    /// Records up to this sequence number were durable.
+    /// Records up to this sequence number were durable when the last block was written.
     pub durable: u64,
-    /// Number of readable blocks. A half without a readable block is lost.
+    /// Number of readable blocks. A journal half without a readable block is lost.
     pub blocks: u32,
 }
 
-/// The fields that all block headers share.
+/// The fields in the header of every block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStamp {
     pub generation: u64,
@@ -46,12 +47,12 @@ pub struct BlockStamp {
     pub durable: u64,
 }
 
-/// Number of blocks for a number of entries, at least 1.
+/// Returns the number of blocks that `facts` entries need, but at least 1.
 pub const fn blocks_for(facts: usize) -> u32 {
     if facts == 0 { 1 } else { facts.div_ceil(BLOCK_ENTRIES) as u32 }
 }
 
-/// Encodes entries as blocks. The first block has number `first_block`.
+/// Encodes entries as blocks. Numbers the blocks from `first_block` on.
 pub fn encode(facts: &[Forget], first_block: u32, stamp: BlockStamp, secret: &Secret) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
     let mut rest = facts;
@@ -80,8 +81,8 @@ fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secre
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Reads one copy of a block: its durable sequence number and its entries. Returns `None` if the
-/// copy is damaged or belongs to another block.
+/// Decodes a copy of a block into its durable sequence number and its entries. Returns `None` if
+/// the copy is damaged or belongs to another block.
 pub(crate) fn decode_block<'a>(
     page: &'a [u8],
     number: u32,
@@ -107,10 +108,10 @@ pub(crate) fn decode_block<'a>(
     })
 }
 
-/// Reads all entries of one generation from a journal half.
+/// Decodes all entries of one generation from a journal half.
 ///
 /// # Errors
-/// If a block is unreadable although a later block was written.
+/// If a block is unreadable although a later block is readable.
 pub fn decode(
     half: &[u8],
     generation: u64,
@@ -135,12 +136,12 @@ pub fn decode(
     Ok(content)
 }
 
-/// Attempts to read a half before it counts as lost.
+/// Attempts to read a journal half before the half counts as lost.
 pub const MAX_READS: u32 = 3;
 
-/// The content of the active half of `length` bytes; `None` if the half is lost. A half without a
-/// readable block is lost. Its first block was durable before the superblock that names this half,
-/// or before any record was stored.
+/// Returns the content of the active journal half of `length` bytes, or `None` if the half is lost.
+/// A half without a readable block is lost, because its first block is always written before it is
+/// used.
 pub fn content(
     half: Result<IoBuffer, IoError>,
     length: usize,

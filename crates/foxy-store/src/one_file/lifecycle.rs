@@ -1,4 +1,4 @@
-//! The phases of a store and the allowed changes between them. Each scheme defines its own phases.
+//! Tracks the phase of a store, from opening to closed. Each scheme defines its own phases.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use crate::observe::Observer;
@@ -8,29 +8,29 @@ use std::sync::Arc;
 
 /// The phases of one scheme.
 pub trait StorePhase: Copy + PartialEq + Debug + 'static {
-    /// Each phase, with the phases that may follow.
+    /// All phases, each with the phases that may follow.
     const TRANSITIONS: &'static [(Self, &'static [Self])];
 
-    /// The phase before the start.
+    /// The phase before the store is opened.
     const NEW: Self;
 
     /// The phase of a store that could not be opened.
     const UNUSABLE: Self;
 
-    /// The status to report in this phase. For [`StorePhase::UNUSABLE`], [`Lifecycle`] reports the
-    /// failure instead.
+    /// Returns the status to report in this phase. For [`StorePhase::UNUSABLE`], [`Lifecycle`]
+    /// reports the error instead.
     fn status(self) -> StoreStatus;
 
-    /// Whether the store has stopped serving requests because it closes.
+    /// Returns whether the store no longer serves requests because it closes.
     fn is_closing(self) -> bool;
 
-    /// Whether the phase `next` may follow this phase.
+    /// Returns whether the phase `next` may follow this phase.
     fn may_become(self, next: Self) -> bool {
         Self::TRANSITIONS.iter().any(|(from, to)| *from == self && to.contains(&next))
     }
 }
 
-/// The current phase of a store. Each change is reported to the observer.
+/// The current phase of a store. Each change is also reported as a status.
 #[derive(Debug)]
 pub struct Lifecycle<P> {
     phase: P,
@@ -39,7 +39,7 @@ pub struct Lifecycle<P> {
 }
 
 impl<P: StorePhase> Lifecycle<P> {
-    /// The lifecycle of a store before its start.
+    /// Returns the lifecycle of a store that is not opened yet.
     pub fn new(observer: &Observer) -> Self {
         let status = Arc::clone(&observer.status);
         Self { phase: P::NEW, failure: OpenStoreError::Foreign, status }
@@ -50,7 +50,7 @@ impl<P: StorePhase> Lifecycle<P> {
         self.phase
     }
 
-    /// Changes to another phase.
+    /// Changes to the phase `next`.
     ///
     /// # Panics
     /// If [`StorePhase::TRANSITIONS`] does not allow the change.
@@ -63,14 +63,14 @@ impl<P: StorePhase> Lifecycle<P> {
         });
     }
 
-    /// Changes to [`StorePhase::UNUSABLE`].
+    /// Changes to [`StorePhase::UNUSABLE`], because the store failed with `error`.
     pub fn fail(&mut self, error: OpenStoreError) {
         self.failure = error;
         self.enter(P::UNUSABLE);
     }
 
-    /// Why the store does not serve requests in this phase: the reason for a get, and the reason
-    /// for a put or removal.
+    /// Returns why the store does not serve requests in this phase: the reason for a get, and the
+    /// reason for a put or removal.
     pub fn unable(&self) -> (AbsentReason, RefusedReason) {
         let unable = if self.phase == P::UNUSABLE {
             Unable::Failed(self.failure)
@@ -83,7 +83,7 @@ impl<P: StorePhase> Lifecycle<P> {
     }
 }
 
-/// Checks that every phase has one row and leads to the phase `end`.
+/// Checks that every phase has exactly one row in the table and can lead to the phase `end`.
 #[cfg(any(test, feature = "testing"))]
 pub fn check_every_phase_reaches<P: StorePhase>(end: P) {
     let table = P::TRANSITIONS;

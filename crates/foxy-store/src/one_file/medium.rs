@@ -1,15 +1,15 @@
-//! The medium of a one-file store: a file or a block device.
+//! The medium of a one-file store: a regular file or a block device.
 
 use crate::layout::PAGE;
 use crate::one_file::superblock::{Found, Superblock, written_by_another};
 use crate::status::OpenStoreError;
 use std::ops::Range;
 
-/// A new store needs this many blank bytes at the start of a block device. Partition tables, file
-/// systems, volumes and swap areas start within these bytes, or at the end of the device.
+/// Number of bytes at the start of a block device that must be blank for a new store. Partition
+/// tables, file systems, volumes and swap areas start in this range or at the end of the device.
 const BLANK_BEGINNING: u64 = 16 << 20;
-/// A new store needs this many blank bytes at the end. RAID members, the second partition table and
-/// ZFS labels are there.
+/// Number of bytes at the end of a device that must be blank for a new store. RAID members, second
+/// partition tables and ZFS labels are in this range.
 const BLANK_END: u64 = 1 << 20;
 const AT_ONCE: u64 = 1 << 20;
 
@@ -21,8 +21,8 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// The next range to read, from byte `from` on, to check whether a medium of `size` bytes is
-    /// blank. A file is checked completely, a device only at both ends.
+    /// Returns the next range to read, from byte `from` on, to find out whether a medium of `size`
+    /// bytes is blank. All of a file is read, but only the two ends of a device.
     pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
         let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
         let (from, to) = match self {
@@ -33,8 +33,8 @@ impl Medium {
         (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// Judges the first two pages. If another program (such as `mkswap`) wrote a page of the
-    /// device, the device belongs to that program. The other page does not matter then.
+    /// Judges the first two pages of the medium. If another program such as `mkswap` wrote one of
+    /// these pages of a device, the device belongs to that program.
     pub fn judge(self, pages: &[u8]) -> Result<Found, OpenStoreError> {
         let (first, second) = pages.split_at(pages.len().min(PAGE));
         let by_another = || {
@@ -52,7 +52,7 @@ impl Medium {
         }
     }
 
-    /// The error for foreign content at byte offset `at`.
+    /// Returns the error for data at byte offset `at` that is not from foxy.
     pub const fn foreign(self, at: u64) -> OpenStoreError {
         match self {
             Self::File => OpenStoreError::Foreign,
@@ -61,7 +61,7 @@ impl Medium {
     }
 }
 
-/// The offset of the first byte that is not zero.
+/// Returns the offset of the first byte that is not zero.
 pub(crate) fn first_written(bytes: &[u8]) -> Option<usize> {
     const ZEROS: [u8; PAGE] = [0; PAGE];
     let page = bytes.chunks(PAGE).position(|page| page != &ZEROS[..page.len()])? * PAGE;
@@ -74,7 +74,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// All ranges that are read from the third page on, with adjacent ranges merged.
+    /// Returns all ranges that are read after the first two pages. Adjacent ranges are merged.
     fn looked_at(medium: Medium, size: u64) -> Vec<Range<u64>> {
         let mut parts: Vec<Range<u64>> = Vec::new();
         let mut from = 8192;

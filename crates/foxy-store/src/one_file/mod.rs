@@ -1,5 +1,5 @@
-//! The parts that all schemes with one preallocated file share: opening, superblocks, forget
-//! journal, operations in flight, ordered IO, and phases.
+//! The parts that all schemes with one preallocated file share: opening, superblocks, the journal
+//! of removed records, operations in flight, ordered IO, and phases.
 
 pub mod io_sequence;
 pub mod journal;

@@ -1,6 +1,5 @@
-//! The first steps of a one-file store. An existing file is opened and synced, and its superblocks
-//! are read; otherwise the file is created. A block device keeps its size. This module does no IO:
-//! it returns the next operation.
+//! Opens the file of a store and reads its superblocks, or creates the file. A block device keeps
+//! its size. This module does no IO. It returns the next operation to submit.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
@@ -18,24 +17,24 @@ pub enum MediumWish {
     FileOrBlockDevice,
 }
 
-/// When an existing file is synced. Without a sync, data from a killed process may be readable and
-/// yet be lost in a power failure.
+/// The time of the first sync of an existing file. A sync is needed, because data from a killed
+/// process may be readable now and still be lost in a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
-    /// Before any read.
+    /// Sync the file before any read.
     Now,
-    /// Later: the scheme syncs before its first write.
+    /// Do not sync now, because the scheme syncs before its first write.
     Later,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpeningStep {
     Open,
-    /// Opens a block device at the path of the file.
+    /// Opens a block device, because the path does not lead to a regular file.
     OpenBlockDevice,
     FirstSync,
     Superblocks,
-    /// Continues at this byte to check whether a file that starts with zeros is blank.
+    /// Reads on from this byte, to find out whether a file that starts with zeros is blank.
     Blank(u64),
     /// Creates a file with this many bytes.
     Create(u64),
@@ -44,12 +43,12 @@ enum OpeningStep {
 #[derive(Debug)]
 pub enum OpeningTurn {
     Next(IoOp),
-    /// Closes the file and creates a new file.
+    /// Closes the file and creates a new file in its place.
     Anew {
         close: IoOp,
         create: IoOp,
     },
-    /// A new file of this many bytes exists.
+    /// An empty file of this many bytes was created.
     Created(u64),
     Found(Superblock),
     Failed(OpenStoreError),
@@ -66,13 +65,14 @@ pub struct Opening {
     file: FileId,
     size: u64,
     step: OpeningStep,
-    /// What to report if the file is blank.
+    /// How to report the opening of a blank file.
     blank: Beginning,
     observer: Observer,
 }
 
 impl Opening {
-    /// The opening of the file `name`. If the file must be created, the settings give its size.
+    /// Prepares to open the file `name`. If the file is missing, it is created with the size in the
+    /// settings.
     pub fn new(
         name: &'static str,
         settings: &StoreSettings,
@@ -90,12 +90,12 @@ impl Opening {
         self.file
     }
 
-    /// Bytes that the file has.
+    /// Returns the size of the file in bytes.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether this step expects the error, so that it is not a disk failure.
+    /// Returns whether the current step expects the error, so that the error is no disk failure.
     pub fn looks_for(&self, error: IoError) -> bool {
         match self.step {
             OpeningStep::Open => {
@@ -106,12 +106,13 @@ impl Opening {
         }
     }
 
-    /// Whether the medium can contain a store of `size` bytes. A file can grow, a device cannot.
+    /// Returns whether the medium can contain a store of `size` bytes. A file can grow, but a
+    /// device cannot.
     pub fn can_have(&self, size: u64) -> bool {
         self.medium == Medium::File || size <= self.size
     }
 
-    /// Bytes of the file after the end of a store of `size` bytes.
+    /// Returns how many bytes of the file lie after the end of a store of `size` bytes.
     pub const fn left_behind(&self, size: u64) -> u64 {
         match self.medium {
             Medium::File => self.size.saturating_sub(size),
@@ -123,7 +124,7 @@ impl Opening {
         IoOp::Open { file: self.file, path: StorePath::new(self.name) }
     }
 
-    /// Discards the content and creates an empty store.
+    /// Discards the content and starts to create an empty store.
     pub fn anew(&mut self, reason: AnewReason) -> OpeningTurn {
         self.again(Beginning::Anew(reason))
     }
@@ -137,8 +138,8 @@ impl Opening {
         OpeningTurn::Anew { close, create: self.create(self.wanted) }
     }
 
-    /// Creates a store on the device. It gets the wanted size if that fits, otherwise the size of
-    /// the device.
+    /// Prepares an empty store on the device. The store gets the requested size if it fits,
+    /// otherwise the size of the device.
     fn on_block_device(&self) -> OpeningTurn {
         let [there, wanted] =
             [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);
@@ -150,7 +151,7 @@ impl Opening {
         }
     }
 
-    /// Processes the result of a step.
+    /// Processes the result of a step and returns the next step.
     pub fn advance(&mut self, done: IoDone) -> OpeningTurn {
         match self.step {
             OpeningStep::Open => self.opened(&done.result),
@@ -202,7 +203,7 @@ impl Opening {
                 }
             }
             Ok(_) => OpeningTurn::Failed(OpenStoreError::Device(IoError::Device)),
-            // The path is a link without a target.
+            // The path is a symbolic link without a target.
             Err(IoError::NotFound) => OpeningTurn::Failed(OpenStoreError::NotAFile),
             Err(error) => OpeningTurn::Failed(OpenStoreError::opening(error)),
         }
@@ -215,7 +216,8 @@ impl Opening {
         IoOp::Create { file: self.file, path: StorePath::new(self.name), size }
     }
 
-    /// If the disk lacks space, creates a smaller store, provided the settings allow this.
+    /// Processes the result of creating the file. If the disk lacks space and the settings allow
+    /// it, creates a smaller file.
     fn created(&mut self, size: u64, result: &Result<IoOutput, IoError>) -> OpeningTurn {
         match *result {
             Ok(_) => {
@@ -256,8 +258,8 @@ impl Opening {
         }
     }
 
-    /// Reads on in a file that starts with zeros. The file counts as a blank store only if all of
-    /// it is zero. Any other content is foreign and stays untouched.
+    /// Reads the next part of a file that starts with zeros. The file counts as blank only if all
+    /// of it is zero. A file with other content stays unchanged.
     fn read_blank(&mut self, from: u64) -> OpeningTurn {
         match self.medium.next_blank(from, self.size) {
             None => self.again(self.blank),

@@ -1,5 +1,5 @@
 //! The file of a store: its superblock and secret, its operations in flight, and the steps to open
-//! and close it.
+//! and close the file.
 
 use crate::beginning::AnewReason;
 use crate::contract::Outbox;
@@ -19,10 +19,10 @@ enum Task<P> {
     Scheme(P),
 }
 
-/// The result of the opening.
+/// The result of opening the file.
 #[derive(Debug)]
 pub enum Opened {
-    /// A new file of this many bytes exists.
+    /// An empty file of this many bytes was created.
     Created(u64),
     /// The file contains a store with this superblock.
     Found(Superblock),
@@ -30,16 +30,17 @@ pub enum Opened {
     Failed(OpenStoreError),
 }
 
-/// What a finished operation means for the scheme.
+/// The meaning of a finished operation for the scheme.
 #[derive(Debug)]
 pub enum Completion<P> {
     /// The opening is finished.
     Opened(Opened),
-    /// An operation of the scheme is finished; its purpose is included.
+    /// An operation of the scheme is finished. Contains the purpose of the operation and its
+    /// result.
     Done(P, IoDone),
 }
 
-/// The file of one store. `P` names the purpose of an operation.
+/// The file of a store. `P` is the purpose that the scheme assigns to an operation.
 pub struct StoreFile<P> {
     opening: Opening,
     observer: Observer,
@@ -52,7 +53,8 @@ pub struct StoreFile<P> {
 }
 
 impl<P> StoreFile<P> {
-    /// The file `name`, not opened yet. If the file must be created, the settings give its size.
+    /// Prepares to open the file `name`. If the file is missing, it is created with the size in the
+    /// settings.
     pub fn new(
         name: &'static str,
         settings: &StoreSettings,
@@ -77,7 +79,7 @@ impl<P> StoreFile<P> {
         self.opening.file()
     }
 
-    /// The opening, which knows the size of the file and its limits.
+    /// Returns the state of the opening, which knows the size of the file.
     pub const fn opening(&self) -> &Opening {
         &self.opening
     }
@@ -92,7 +94,7 @@ impl<P> StoreFile<P> {
         &self.secret
     }
 
-    /// Makes another superblock the valid one.
+    /// Makes another superblock the valid superblock.
     pub fn set_superblock(&mut self, superblock: Superblock) {
         if superblock.salt != self.secret.salt() {
             self.secret = superblock.secret();
@@ -100,7 +102,7 @@ impl<P> StoreFile<P> {
         self.superblock = superblock;
     }
 
-    /// The superblock to write when the journal switches to its other half.
+    /// Returns the superblock to write when the journal moves to its other half.
     pub const fn next_superblock(&self) -> Superblock {
         let generation = self.superblock.generation + 1;
         Superblock {
@@ -111,7 +113,7 @@ impl<P> StoreFile<P> {
         }
     }
 
-    /// Bytes of all writes submitted so far.
+    /// Returns the total bytes of all writes submitted so far.
     pub const fn bytes_written(&self) -> u64 {
         self.bytes_written
     }
@@ -147,13 +149,13 @@ impl<P> StoreFile<P> {
         self.submit(IoOp::Sync { file: self.id() }, purpose, out);
     }
 
-    /// Starts the opening; [`StoreFile::complete`] reports its end.
+    /// Starts to open the file. [`StoreFile::complete`] reports the result.
     pub fn open(&mut self, out: &mut Outbox) {
         self.submit_task(self.opening.begin(), Task::Open, out);
     }
 
     /// Discards the content and creates an empty store, in a new file or on the same device.
-    /// Returns the outcome if it is known at once.
+    /// Returns the result if it is already known.
     pub fn begin_anew(&mut self, reason: AnewReason, out: &mut Outbox) -> Option<Opened> {
         let turn = self.opening.anew(reason);
         self.follow(turn, out)
@@ -175,14 +177,14 @@ impl<P> StoreFile<P> {
         None
     }
 
-    /// Submits the close of the file. Operations that finish later are ignored.
+    /// Closes the file. The results of operations that finish later are ignored.
     pub fn close(&mut self, out: &mut Outbox) {
         self.submit_task(IoOp::Close { file: self.id() }, Task::Close, out);
         self.is_closed = true;
     }
 
-    /// Removes and returns the purposes for which `select` returns true. When their operations
-    /// finish, the results are ignored.
+    /// Removes the operations in flight for whose purpose `select` returns true, and returns the
+    /// purposes. The results of these operations are ignored later.
     pub fn take(&mut self, mut select: impl FnMut(&P) -> bool) -> Vec<P> {
         let mut taken = Vec::new();
         let pending = std::mem::take(&mut self.pending);
@@ -197,7 +199,7 @@ impl<P> StoreFile<P> {
         taken
     }
 
-    /// Processes a finished operation, and counts a failure as a device error.
+    /// Processes a finished operation. Counts an unexpected failure as a device error.
     pub fn complete(&mut self, done: IoDone, out: &mut Outbox) -> Option<Completion<P>> {
         let task = self.pending.remove(&done.id.0)?;
         let is_expected = |&error: &_| match task {

@@ -1,6 +1,6 @@
-//! The superblock: two copies, in the first two pages of a store file. It contains the store's
-//! secret and names the active journal half. One copy is durable before the other copy is written,
-//! so one damaged copy loses nothing.
+//! The superblock: a page with the store's secret and the number of the active journal half. The
+//! first two pages of a store file contain one copy each. The first copy is durable before the
+//! second copy is written, so one damaged copy loses nothing.
 
 use crate::layout::PAGE;
 use crate::record::{FORMAT_VERSION, Secret};
@@ -10,20 +10,21 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
 const LENGTH: usize = 88;
-/// End of the extra fields of a resized store.
+/// End of the superblock of a resized store, which has additional fields.
 const RESIZED_LENGTH: usize = 104;
 
-/// The facts that are needed to open a store.
+/// The values that an opening of the store needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
-    /// The seed of all checksums.
+    /// The random number that seeds all checksums.
     pub salt: u64,
-    /// A number that grows with each write of the superblock.
+    /// A number that grows with each write of the superblock. The copy with the larger number is
+    /// valid.
     pub generation: u64,
-    /// How often the store was opened. Schemes use this number as the high part of sequence
-    /// numbers, or as the incarnation.
+    /// The number of openings so far. Schemes use it in sequence numbers, or as the incarnation of
+    /// the store.
     pub opens: u64,
-    /// The size in bytes from the settings.
+    /// The size in bytes that the settings asked for.
     pub requested: u64,
     /// The actual size of the store in bytes.
     pub size: u64,
@@ -39,33 +40,33 @@ pub struct Superblock {
     pub origin: u64,
 }
 
-/// What the two copies contain together.
+/// The combined content of the two copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A valid superblock.
     Ours(Superblock),
-    /// No superblock was written completely. The store counts as blank if the rest of the file is
-    /// blank, too.
+    /// No superblock was ever written completely. The store counts as blank if the rest of the file
+    /// is blank, too.
     Blank,
-    /// Both copies are damaged. The store may be emptied.
+    /// Both copies are damaged. The opening may then empty the store.
     Damaged,
 }
 
-/// What one copy contains.
+/// The content of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyState {
     /// A valid superblock.
     Sound(Superblock),
     /// A superblock of another format version.
     OtherVersion(u32),
-    /// Nothing was written here.
+    /// The page is blank.
     Blank,
     /// Any other content.
     Damaged,
 }
 
 impl CopyState {
-    /// Judges the page of one copy; the page may be too short.
+    /// Judges the page of one copy. The page may be too short.
     pub fn of(page: &[u8]) -> Self {
         match (Superblock::decode(page), version(page)) {
             (Some(superblock), _) => Self::Sound(superblock),
@@ -81,8 +82,8 @@ impl CopyState {
 }
 
 impl Superblock {
-    /// The superblock of an empty store of `size` bytes that replaces an old store. Its new secret
-    /// makes all old records unreadable.
+    /// Returns the superblock of an empty store of `size` bytes that replaces an old store. Its new
+    /// secret makes all old records unreadable.
     pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
         let generation = old.generation + 1;
         Self {
@@ -99,12 +100,12 @@ impl Superblock {
         }
     }
 
-    /// The secret of the checksums.
+    /// Returns the secret that seeds the checksums.
     pub fn secret(&self) -> Secret {
         Secret::new(self.salt)
     }
 
-    /// The page as written to disk.
+    /// Encodes the superblock as a page.
     pub fn encode(&self) -> [u8; PAGE] {
         let mut page = [0; PAGE];
         page[..8].copy_from_slice(MAGIC);
@@ -160,7 +161,8 @@ impl Superblock {
         })
     }
 
-    /// The size of the store at creation, or 0; `None` if the checksum is wrong.
+    /// Returns the size of the store at creation, or 0 if the store was never resized. Returns
+    /// `None` if the checksum is wrong.
     fn origin_in(page: &[u8]) -> Option<u64> {
         let Some(more) =
             page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
@@ -172,11 +174,11 @@ impl Superblock {
         sound.then(|| origin.try_into().map(u64::from_le_bytes).ok()).flatten()
     }
 
-    /// Judges the first two pages of a file; a short file may lack some bytes.
+    /// Judges the first two pages of a file. A short file may lack some of the bytes.
     ///
     /// # Errors
-    /// The file is foreign, of another version, or a truncated store. The caller must not write to
-    /// it.
+    /// If the file is no store, has another format version, or is a truncated store. The caller
+    /// must then leave the file unchanged.
     pub fn judge(first: &[u8], second: &[u8]) -> Result<Found, OpenStoreError> {
         let copies = [first, second];
         let whole = copies.iter().all(|copy| copy.len() == PAGE);
@@ -186,7 +188,7 @@ impl Superblock {
             let expected = newest.map_or(least, |superblock| superblock.size.max(least));
             return Err(OpenStoreError::Truncated { found, expected });
         }
-        // Check this before the other copy: a program of another version may have changed anything
+        // This check comes first, because a program of another version may have changed anything
         // else in the store.
         for copy in copies {
             if let CopyState::OtherVersion(found) = CopyState::of(copy) {
@@ -206,8 +208,8 @@ impl Superblock {
     }
 }
 
-/// The offset of the first byte that another program wrote. In a superblock, even if torn or
-/// damaged, these bytes are zero.
+/// Returns the offset of the first byte that another program wrote. In a superblock, even if torn
+/// or damaged, all bytes after the fields are zero.
 pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     let ours = if page.starts_with(MAGIC) { RESIZED_LENGTH } else { 0 };
     let known = blank(page)
@@ -216,14 +218,15 @@ pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     at.filter(|_| !known)
 }
 
-/// Whether nothing was written, or a first write stopped within the magic number.
+/// Returns whether nothing was written to the page, or a first write stopped within the magic
+/// number.
 fn blank(page: &[u8]) -> bool {
     let written = page.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
     page[written..].iter().all(|&byte| byte == 0)
 }
 
-/// Checks the checksum. All versions have the magic number, the version and this checksum at the
-/// same offsets.
+/// Returns whether the checksum is correct. In all format versions, the magic number, the version
+/// and the checksum have the same offsets.
 fn checksum_holds(page: &[u8]) -> bool {
     page.get(..LENGTH)
         .is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())

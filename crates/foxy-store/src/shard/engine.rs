@@ -1,5 +1,5 @@
-//! The engine connects a scheme with a device and processes all events. The shard, the simulator
-//! and the tests use it. The engine reads no clock and never blocks.
+//! Connects a scheme with a device and processes their events. The shard, the simulator and the
+//! tests use this engine. The engine reads no clock and never blocks.
 
 use crate::contract::{
     Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket,
@@ -21,7 +21,7 @@ pub enum Ask {
     Remove(Key),
 }
 
-/// An event for a shard. `R` receives the answer.
+/// An event for the engine of a shard. `R` is the receiver of the answer.
 #[derive(Debug)]
 pub enum Wake<R> {
     Request(Ask, R),
@@ -37,14 +37,15 @@ pub struct Engine<D, R> {
     outbox: Outbox,
     done: Vec<IoDone>,
     waiters: Waiters<R>,
-    /// The submission time of each operation in flight. Schemes number operations in this order.
+    /// The submission time of each operation in flight. A smaller number means an earlier
+    /// submission.
     submitted: BTreeMap<IoId, Instant>,
     head: Option<(FileId, u64)>,
     closed: bool,
 }
 
 impl<D: Device, R> Engine<D, R> {
-    /// Creates an engine that does nothing before [`Engine::start`].
+    /// Creates an engine. [`Engine::start`] must be called before any other work.
     pub fn new(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Self {
         Self {
             scheme,
@@ -69,7 +70,7 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Processes an event. Delivers the answers that are ready.
+    /// Processes an event and delivers the answers that are ready.
     pub fn wake(&mut self, wake: Wake<R>, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         match wake {
             Wake::Request(ask, waiter) => {
@@ -115,7 +116,7 @@ impl<D: Device, R> Engine<D, R> {
         anything
     }
 
-    /// The next time at which the scheme or a simulated device has work.
+    /// Returns the next time at which the scheme or a simulated device has work.
     pub fn next_event(&self) -> Option<Instant> {
         self.scheme.deadline().into_iter().chain(self.device.next_completion()).min()
     }
@@ -144,7 +145,7 @@ impl<D: Device, R> Engine<D, R> {
         self.device
     }
 
-    /// Removes and returns all requests without an answer.
+    /// Removes and returns all requests that are not answered yet.
     pub fn abandon(&mut self) -> Vec<(RequestKind, R)> {
         self.waiters.take_all()
     }
@@ -201,8 +202,8 @@ fn extent(op: &IoOp) -> Option<((FileId, u64), (FileId, u64))> {
     }
 }
 
-/// Waiting callers by ticket. Freed places are reused under new numbers, so an old ticket never
-/// matches.
+/// The waiting callers by ticket. A freed place is reused with a new number, so an old ticket never
+/// matches a new caller.
 struct Waiters<R> {
     places: Vec<(u32, Option<(RequestKind, R)>)>,
     free: Vec<u32>,

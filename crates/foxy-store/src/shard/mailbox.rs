@@ -1,5 +1,5 @@
-//! The queue of requests for a shard's thread. It decides whether the thread must be woken. The
-//! lock and the wake-up itself are in [`crate::shard`].
+//! The queue of requests for a shard's thread. The mailbox decides whether the thread must be
+//! woken. [`crate::shard`] contains the lock and wakes the thread.
 
 use crate::contract::{Key, RefusedReason};
 use crate::key_map::KeySet;
@@ -9,36 +9,37 @@ use crate::shard::engine::{Ask, Wake};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Small puts may wait this long for further puts. A system call for each put would cost more than
-/// the put.
+/// Small puts may wait this long for further puts. To wake the thread for each put would cost more
+/// than the put itself.
 pub const MAX_DOZE: Duration = Duration::from_millis(1);
 
-/// A record of at least this many bytes is part of a larger body. Its caller sends the next part
-/// only after the answer.
+/// A put of at least this many bytes is part of a larger object. Its caller waits for the answer
+/// before it sends the next part, so the thread is woken at once.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
-/// When the thread next reads its mailbox without being woken.
+/// The next time at which the thread reads its mailbox without being woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
-    /// Before the thread sleeps.
+    /// The thread reads the mailbox before it sleeps.
     Awake,
-    /// After [`MAX_DOZE`] at the latest.
+    /// The thread reads the mailbox after [`MAX_DOZE`] at the latest.
     Dozing,
-    /// Only once it is woken.
+    /// The thread reads the mailbox only after it is woken.
     Asleep,
 }
 
 pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
-    /// Bytes of the waiting puts.
+    /// Bytes of all waiting puts.
     bytes: usize,
     open: bool,
     thread: Attention,
-    /// Whether a small put arrived since the thread last slept. More small puts may follow.
+    /// Whether a small put arrived since the thread last slept, so that more small puts may follow.
     gathering: bool,
-    /// Keys of the waiting puts.
+    /// Keys of the puts in `waiting`.
     put: KeySet,
-    /// Keys of the puts in the thread's last batch. The scheme may not have processed all of them.
+    /// Keys of the puts in the last batch that the thread took. The scheme may not have received
+    /// all of them.
     taken: KeySet,
 }
 
@@ -59,13 +60,13 @@ impl Mailbox {
         self.open
     }
 
-    /// Whether a put of this key has not reached the scheme yet.
+    /// Returns whether a put of this key may not have reached the scheme yet.
     pub fn awaits(&self, key: Key) -> bool {
         self.put.contains(&key) || self.taken.contains(&key)
     }
 
-    /// Why a request is refused, if at all. At most `requests` requests and `bytes` bytes of puts
-    /// may wait. An empty mailbox accepts a put of any size.
+    /// Returns the reason to refuse a request, or `None`. At most `requests` requests and `bytes`
+    /// bytes of puts may wait. An empty mailbox accepts a put of any size.
     pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
         if !self.open {
             return Some(RefusedReason::Closed);
@@ -102,8 +103,8 @@ impl Mailbox {
         late
     }
 
-    /// Swaps the waiting events for the empty list `batch`. By now the thread has processed its
-    /// last batch.
+    /// Swaps the waiting events with the empty list `batch`. The thread calls this method after it
+    /// has processed its last batch.
     pub fn take(&mut self, batch: &mut VecDeque<Wake<Reply>>) {
         self.thread = Attention::Awake;
         self.bytes = 0;
@@ -112,8 +113,8 @@ impl Mailbox {
         std::mem::swap(&mut self.waiting, batch);
     }
 
-    /// How the thread may sleep; `None` if events are waiting. The thread sleeps only briefly if
-    /// more small puts may follow.
+    /// Returns how the thread may sleep, or `None` if events are waiting. If more small puts may
+    /// follow, the thread sleeps only briefly.
     pub fn rest(&mut self) -> Option<Attention> {
         if !self.waiting.is_empty() {
             return None;
@@ -123,14 +124,14 @@ impl Mailbox {
         Some(self.thread)
     }
 
-    /// Closes the mailbox and returns the waiting events.
+    /// Closes the mailbox and returns all waiting events.
     pub fn shut(&mut self) -> VecDeque<Wake<Reply>> {
         self.open = false;
         std::mem::take(&mut self.waiting)
     }
 }
 
-/// Whether the event is a put whose caller can wait.
+/// Returns whether the event is a put that need not wake the thread.
 fn is_small_put(wake: &Wake<Reply>) -> bool {
     matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL_PUT_BYTES)
 }

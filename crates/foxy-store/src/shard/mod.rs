@@ -1,5 +1,5 @@
 //! Runs a store on its own thread, behind a mailbox of limited size. If the mailbox is full,
-//! requests are refused at once. If the thread dies, all requests are still answered.
+//! requests are refused at once. Even if the thread panics, all requests are answered.
 
 #[doc(hidden)]
 pub mod engine;
@@ -24,41 +24,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Receives the answer. Called exactly once, on the shard's or the caller's thread. The call must
-/// not block.
+/// A function that receives the answer. It is called exactly once, on the shard's or the caller's
+/// thread, and must not block.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// Limits of the mailbox, and the clock.
+/// Settings of a shard: limits of its mailbox, and its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardSettings {
-    /// Requests that may wait. Further requests are refused as busy.
+    /// Number of requests that may wait. The shard refuses further requests as busy.
     pub mailbox_requests: usize,
-    /// Bytes of puts that may wait. Further puts are refused as busy.
+    /// Bytes of puts that may wait. The shard refuses further puts as busy.
     pub mailbox_bytes: usize,
-    /// The clock; in the proxy `foxy_base::clock::monotonic`.
+    /// The clock. The proxy uses `foxy_base::clock::monotonic`.
     pub clock: fn() -> Instant,
-    /// Returns freed memory to the operating system. The result is the time until the next call.
+    /// A function that returns freed memory to the operating system. Returns the time until its
+    /// next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
 impl ShardSettings {
-    /// Recommended limits.
+    /// Returns the recommended limits.
     pub const fn new(clock: fn() -> Instant) -> Self {
         Self { mailbox_requests: 4096, mailbox_bytes: 16 << 20, clock, give_back: None }
     }
 }
 
-/// A running shard. Dropping it closes the store and waits until the thread has ended.
+/// A running shard. Dropping the shard closes the store and waits until its thread has ended.
 pub struct Shard {
     handle: StoreHandle,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Shard {
-    /// Starts the thread and the recovery of the store.
+    /// Starts the thread, which then starts the recovery of the store.
     ///
     /// # Errors
-    /// If the operating system refuses a thread.
+    /// If the operating system refuses to create a thread.
     pub fn start<D: BlockingDevice + 'static>(
         scheme: Box<dyn Scheme + Send>,
         device: D,
@@ -77,7 +78,7 @@ impl Shard {
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    /// A handle to send requests to the shard.
+    /// Returns a handle that sends requests to the shard.
     pub fn handle(&self) -> StoreHandle {
         self.handle.clone()
     }
@@ -143,7 +144,7 @@ impl StoreHandle {
         self.0.post(mailbox, Wake::Shutdown(reply));
     }
 
-    /// Counters and status.
+    /// Returns the counters and the status of the store.
     pub fn observer(&self) -> &Observer {
         &self.0.observer
     }
@@ -167,8 +168,8 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks up a key without the shard's thread. The result is `Unsure` while a put of the key has
-    /// not reached the scheme, because this get must find that put.
+    /// Looks up a key without the shard's thread. Returns `Unsure` as long as a put of the key is
+    /// in the mailbox, because this get must find the put record.
     fn look(&self, key: Key) -> Look {
         let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();
@@ -181,7 +182,7 @@ impl Shared {
             .look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
     }
 
-    /// Adds an event, and wakes the thread if necessary.
+    /// Adds an event to the mailbox, and wakes the thread if necessary.
     fn post(&self, mut mailbox: MutexGuard<'_, Mailbox>, wake: Wake<Reply>) {
         let late = mailbox.post(wake);
         drop(mailbox);
@@ -190,7 +191,7 @@ impl Shared {
         }
     }
 
-    /// Closes the mailbox and answers the waiting requests.
+    /// Closes the mailbox and answers all requests in it.
     fn shut(&self) {
         let late = self.lock().shut();
         refuse(late);
@@ -207,8 +208,8 @@ fn refuse(wakes: VecDeque<Wake<Reply>>) {
     }
 }
 
-/// The main function of the shard's thread. It answers all requests before it ends, even after a
-/// panic.
+/// The main function of the shard's thread. Before the function ends, even after a panic, it
+/// answers all requests.
 fn live<D: BlockingDevice>(mut engine: Engine<D, Reply>, shared: &Shared) {
     let mut batch = VecDeque::new();
     let outcome = catch_unwind(AssertUnwindSafe(|| serve(&mut engine, shared, &mut batch)));
@@ -248,14 +249,14 @@ fn serve<D: BlockingDevice>(
     }
 }
 
-/// Returns freed memory to the operating system every few seconds.
+/// Returns freed memory to the operating system at regular times.
 struct GivenBack {
     give_back: Option<fn() -> Duration>,
     due: Option<Instant>,
 }
 
 impl GivenBack {
-    /// Returns freed memory if this is due. The result is the time until the next call.
+    /// Returns freed memory if the time has come. Returns the time until the next call.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let give_back = self.give_back?;
         let due = match self.due {
@@ -267,7 +268,7 @@ impl GivenBack {
     }
 }
 
-/// The answer to a request that the store did not finish before it closed.
+/// Returns the answer to a request that the store had not finished when it closed.
 const fn closed(kind: RequestKind) -> Answer {
     match kind {
         RequestKind::Get => Answer::Absent(AbsentReason::Closed),
@@ -276,7 +277,7 @@ const fn closed(kind: RequestKind) -> Answer {
     }
 }
 
-/// The answer to a request that never reaches the scheme.
+/// Returns the answer to a request that the mailbox refuses.
 const fn refusal(ask: &Ask, reason: RefusedReason) -> Answer {
     match (ask, reason) {
         (Ask::Get(_), RefusedReason::Busy) => Answer::Absent(AbsentReason::Busy),

@@ -1,4 +1,4 @@
-//! Tests of the shard: answers from another thread, full mailboxes, panics and closing.
+//! Tests the shard: answers from another thread, full mailboxes, panics and closing.
 
 use super::*;
 use crate::contract::{Outbox, ReadNow, StoreRequest};
@@ -76,13 +76,14 @@ fn small_puts_that_follow_each_other_wake_the_thread_once_in_a_while() {
     assert!(times <= 50, "200 puts at once woke the thread {times} times");
 }
 
-/// Blocks the shard's thread inside a request. The test then lets the thread continue or panic.
+/// A scheme that blocks the shard's thread in a request until the test lets it continue or panic.
 struct Held {
     go: Receiver<bool>,
     entered: Sender<()>,
 }
 
-/// A shard with a blocked thread. The sender is the last value, so a failing test drops it first.
+/// Starts a shard with a blocked thread. The sender is the last value, so that a failing test drops
+/// the sender first and the thread continues.
 fn held(
     scheme: impl FnOnce(Held) -> Box<dyn Scheme + Send>,
 ) -> (Shard, Receiver<()>, Sender<bool>) {
@@ -126,7 +127,7 @@ fn a_full_mailbox_answers_busy_at_once() {
     assert_eq!(first.recv(), Ok(Answer::Removed));
 }
 
-/// Like [`Held`], but nothing is stored.
+/// A scheme that blocks like [`Held`], and has a lookup that finds no record.
 struct Empty(Held);
 
 struct Nothing;
