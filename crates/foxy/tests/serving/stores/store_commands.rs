@@ -19,7 +19,7 @@ fn misses_are_compared_over_all_workloads_and_written_as_records() {
     for workload in ["squid.log", "dec, synthetic", "cdn, synthetic", "registry, synthetic"] {
         assert!(out.lines().any(|line| line == workload), "no {workload} in {out}");
     }
-    assert!(out.contains("  dec, synthetic at 10 %: 0."), "{out}");
+    assert!(out.contains("  dec, synthetic at 10 %, webcosm: 0."), "{out}");
     let records = records(&file);
     let of = |name: &str, subject: &str| {
         let found =
@@ -41,6 +41,12 @@ fn the_engine_itself_stands_beside_its_model_for_the_workloads_that_are_named() 
     assert_eq!(code, Some(0), "{out}{err}");
     for row in ["webcosm-staged ", "webcosm-engine ", "webcosm-engine-held "] {
         assert_eq!(out.lines().filter(|line| line.starts_with(row)).count(), 1, "{row}: {out}");
+    }
+    for judged in ["webcosm", "webcosm-engine", "webcosm-engine-held"] {
+        assert!(
+            out.contains(&format!("  dec, synthetic at 10 %, {judged}: 0.")),
+            "{judged}: {out}"
+        );
     }
     assert_eq!(out.lines().filter(|line| line.ends_with(", synthetic")).count(), 1, "{out}");
 }
