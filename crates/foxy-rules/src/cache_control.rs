@@ -1,10 +1,10 @@
-//! Cache-Control (RFC 9111 §5.2), Pragma (§5.4) and CDN-Cache-Control (RFC 9213). Unknown
-//! directives are ignored; unreadable ones count in the direction that caches less.
+//! Parses Cache-Control (RFC 9111 §5.2), Pragma (§5.4) and CDN-Cache-Control (RFC 9213). Unknown
+//! directives are ignored. A field that cannot be parsed is treated so that less is cached.
 
 use crate::fields::{Fields, is_token, members};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-/// The largest delta-seconds: larger numbers count as this one (RFC 9111 §1.2.2).
+/// Largest number of delta-seconds. Larger numbers are reduced to this number (RFC 9111 §1.2.2).
 pub const LONGEST: u64 = 1 << 31;
 
 struct Directive<'a> {
@@ -17,14 +17,14 @@ impl Directive<'_> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// The argument as delta-seconds, quoted or not; 0, hence stale (§4.2.1), if invalid or
-    /// missing.
+    /// Returns the argument in seconds, whether quoted or not. Returns 0 for an invalid or missing
+    /// argument, so that the response is stale (RFC 9111 §4.2.1).
     fn seconds(&self) -> u64 {
         self.argument.as_deref().and_then(parse_seconds).unwrap_or(0)
     }
 }
 
-/// Delta-seconds (§1.2.2): digits only, at most [`LONGEST`].
+/// Parses delta-seconds (RFC 9111 §1.2.2): only digits, reduced to at most [`LONGEST`].
 pub(crate) fn parse_seconds(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
@@ -36,8 +36,8 @@ pub(crate) fn parse_seconds(text: &[u8]) -> Option<u64> {
     Some(number.min(LONGEST))
 }
 
-/// Whether a member is a token, optionally followed by `=` and a token or quoted string (§5.2).
-/// White space beside `=` is accepted.
+/// Returns whether a list member has the syntax of a directive (RFC 9111 §5.2): a token, optionally
+/// with `=` and a token or quoted string. White space beside `=` is accepted.
 fn is_directive(member: &[u8]) -> bool {
     match member.iter().position(|&byte| byte == b'=') {
         None => is_token(member),
@@ -48,7 +48,7 @@ fn is_directive(member: &[u8]) -> bool {
     }
 }
 
-/// Whether the whole text is one quoted string (RFC 9110 §5.6.4).
+/// Returns whether the whole text is one quoted string (RFC 9110 §5.6.4).
 fn is_quoted(text: &[u8]) -> bool {
     let Some(inner) = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")) else {
         return false;
@@ -85,42 +85,43 @@ fn unquote(text: &[u8]) -> Vec<u8> {
     inner.iter().filter(keep).copied().collect()
 }
 
-/// Of duplicate directives, the smaller lifetime counts (§4.2.1).
+/// Of two directives with the same name, keeps the smaller lifetime (RFC 9111 §4.2.1).
 fn keep_least(seen: &mut Option<u64>, seconds: u64) {
     *seen = Some(seen.map_or(seconds, |earlier| earlier.min(seconds)));
 }
 
-/// Whose intermediary the cache is (RFC 9110 §3.7): only a gateway reads `CDN-Cache-Control`.
+/// The role of the cache (RFC 9110 §3.7). Only a gateway reads `CDN-Cache-Control`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Serves clients, in front of any origin.
+    /// The cache works for its clients and fetches from any origin.
     #[default]
     Proxy,
-    /// Serves an origin, in front of any client (RFC 9213 §3).
+    /// The cache works for one origin and serves any client (RFC 9213 §3).
     Gateway,
 }
 
-/// The Cache-Control of a request (§5.2.1).
+/// The Cache-Control of a request (RFC 9111 §5.2.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestControl {
-    /// Largest acceptable age in seconds.
+    /// Largest age in seconds that the client accepts.
     pub max_age: Option<u64>,
-    /// Acceptable staleness in seconds; `u64::MAX` for any.
+    /// Staleness in seconds that the client accepts. `u64::MAX` stands for any staleness.
     pub max_stale: Option<u64>,
-    /// Required remaining freshness in seconds.
+    /// Remaining freshness in seconds that the client requires.
     pub min_fresh: Option<u64>,
-    /// Requires validation. `Pragma: no-cache` sets it where there is no Cache-Control.
+    /// The client requires validation. `Pragma: no-cache` sets this field if the request has no
+    /// Cache-Control.
     pub no_cache: bool,
     /// The response must not be stored.
     pub no_store: bool,
-    /// The origin must not be asked.
+    /// The client wants only a stored response, so the cache must not ask the origin.
     pub only_if_cached: bool,
-    /// Acceptable staleness in seconds when the origin fails (RFC 5861 §4).
+    /// Staleness in seconds that the client accepts if the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
 }
 
 impl RequestControl {
-    /// Reads the fields of a request.
+    /// Parses Cache-Control and Pragma of a request.
     pub fn of(request: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(request.values("cache-control")) {
@@ -149,42 +150,45 @@ impl RequestControl {
     }
 }
 
-/// The Cache-Control of a response (§5.2.2). Qualified forms of `no-cache` and `private` (with
-/// field names) count as unqualified ones, as §5.2.2.4 and §5.2.2.7 allow.
+/// The Cache-Control of a response (RFC 9111 §5.2.2). The forms of `no-cache` and `private` with
+/// field names are treated like the forms without, as §5.2.2.4 and §5.2.2.7 allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseControl {
     /// Freshness lifetime in seconds.
     pub max_age: Option<u64>,
     /// Freshness lifetime in shared caches, in seconds.
     pub s_maxage: Option<u64>,
-    /// Reuse requires validation.
+    /// The response must be validated before each reuse.
     pub no_cache: bool,
     /// The response must not be stored.
     pub no_store: bool,
-    /// Shared caches must not store the response.
+    /// Shared caches, such as this cache, must not store the response.
     pub private: bool,
-    /// The response may be stored even where the default forbids it.
+    /// The response may be stored even if a rule such as that for Authorization forbids it by
+    /// default.
     pub public: bool,
     /// The response must not be served stale.
     pub must_revalidate: bool,
     /// Shared caches must not serve the response stale.
     pub proxy_revalidate: bool,
-    /// Only caches that know the status code may store; overrides `no-store` for them.
+    /// Only a cache that understands the status code may store the response. Such a cache ignores
+    /// `no-store`.
     pub must_understand: bool,
-    /// The response does not change while fresh (RFC 8246).
+    /// The response does not change while it is fresh (RFC 8246).
     pub immutable: bool,
-    /// Permitted staleness in seconds during validation (RFC 5861 §3).
+    /// Staleness in seconds that is allowed during a validation (RFC 5861 §3).
     pub stale_while_revalidate: Option<u64>,
-    /// Permitted staleness in seconds when the origin fails (RFC 5861 §4).
+    /// Staleness in seconds that is allowed if the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
-    /// Part of the field is not a directive, and may have meant `no-store` or `private`.
+    /// Part of the field has an invalid syntax. The origin may have meant `no-store` or `private`.
     pub unreadable: bool,
-    /// A targeted field replaced Cache-Control and Expires (RFC 9213 §2.2).
+    /// The values come from CDN-Cache-Control, which overrides Cache-Control and Expires (RFC 9213
+    /// §2.2).
     pub targeted: bool,
 }
 
 impl ResponseControl {
-    /// Reads the Cache-Control of a response.
+    /// Parses the Cache-Control of a response.
     pub fn of(response: &(impl Fields + ?Sized)) -> Self {
         let mut control = Self::default();
         for directive in directives(response.values("cache-control")) {
@@ -195,8 +199,8 @@ impl ResponseControl {
         control
     }
 
-    /// Reads what governs a response for a cache in that role: the targeted field if there is one
-    /// that counts, else Cache-Control.
+    /// Parses the field that counts for a cache in this role: CDN-Cache-Control if it counts,
+    /// otherwise Cache-Control.
     pub fn for_role(response: &(impl Fields + ?Sized), role: Role) -> Self {
         let targeted = (role == Role::Gateway).then(|| targeted(response)).flatten();
         targeted.unwrap_or_else(|| Self::of(response))
@@ -223,7 +227,8 @@ impl ResponseControl {
         }
     }
 
-    /// Whether shared caches must not serve it stale (§4.2.4, §5.2.2.2, §5.2.2.8, §5.2.2.10).
+    /// Returns whether a shared cache must never serve the response stale (RFC 9111 §4.2.4,
+    /// §5.2.2.2, §5.2.2.8, §5.2.2.10).
     pub const fn forbids_stale(&self) -> bool {
         self.must_revalidate || self.proxy_revalidate || self.no_cache || self.s_maxage.is_some()
     }
@@ -231,8 +236,8 @@ impl ResponseControl {
 
 const TARGETED_FIELD: &str = "cdn-cache-control";
 
-/// Reads `CDN-Cache-Control` as a Dictionary Structured Field (RFC 9651 §3.2). An absent, empty or
-/// malformed field has no effect (RFC 9213 §2.2).
+/// Parses `CDN-Cache-Control` as a Dictionary Structured Field (RFC 9651 §3.2). Returns `None` for
+/// an absent, empty or malformed field, which has no effect (RFC 9213 §2.2).
 fn targeted(response: &(impl Fields + ?Sized)) -> Option<ResponseControl> {
     if !response.has(TARGETED_FIELD) {
         return None;
@@ -252,7 +257,7 @@ fn targeted(response: &(impl Fields + ?Sized)) -> Option<ResponseControl> {
     Some(control)
 }
 
-/// An Integer as delta-seconds; 0, hence stale, for other types.
+/// Returns an Integer as delta-seconds. Returns 0 for other types, so that the response is stale.
 fn integer_seconds(value: &ListEntry) -> u64 {
     let ListEntry::Item(item) = value else { return 0 };
     let BareItem::Integer(number) = item.bare_item else { return 0 };

@@ -1,4 +1,4 @@
-//! What Cache-Control is read as, and when it is not.
+//! Tests how Cache-Control fields are parsed, and when a field is ignored.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! HTTP dates in three formats (RFC 9110 §5.6.7). Names match in any case and a wrong weekday is
-//! accepted; any other deviation from the grammar is refused.
+//! Parses and writes HTTP dates in three formats (RFC 9110 §5.6.7). Names may have any case and the
+//! weekday may be wrong. All other errors in the grammar are refused.
 
 use foxy_base::{CivilTime, WallTime};
 
@@ -10,10 +10,10 @@ const DAYS: [&str; 7] =
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Length of the preferred format in bytes.
+/// Length in bytes of a date in the preferred format.
 pub const LENGTH: usize = 29;
 
-/// Writes a time up to the end of the year 9999 in the preferred format.
+/// Writes a time in the preferred format. The year must be 9999 at most.
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     let CivilTime { year, month, day, hour, minute, second } = CivilTime::of(time);
     let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];
@@ -28,7 +28,7 @@ pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     text
 }
 
-/// Reads a date exactly as [`preferred`] writes it.
+/// Parses a date that has exactly the form that [`preferred`] writes.
 pub fn exact(text: &[u8]) -> Option<WallTime> {
     let text: &[u8; LENGTH] = text.try_into().ok()?;
     let pair = |at: usize| {
@@ -39,8 +39,8 @@ pub fn exact(text: &[u8]) -> Option<WallTime> {
     (preferred(time) == *text).then_some(time)
 }
 
-/// Reads an HTTP date. `None` for an invalid date or a year before 1970. `now` decides the century
-/// of a two-digit year.
+/// Parses an HTTP date. Returns `None` for an invalid date or a year before 1970. `now` decides the
+/// century of a two-digit year.
 pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
     if let Some(time) = exact(text) {
         return Some(time);
@@ -53,7 +53,7 @@ pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
     }
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses the preferred format, for example `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn fixed(day: &str, rest: &str) -> Option<WallTime> {
     let mut parts = rest.split(' ');
     let (number, month, year, time) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -64,7 +64,7 @@ fn fixed(day: &str, rest: &str) -> Option<WallTime> {
     seconds(digits(year, 4)?, month_number(month)?, digits(number, 2)?, time_of_day(time)?)
 }
 
-/// `Sun Nov  6 08:49:37 1994`.
+/// Parses the format of C's asctime, for example `Sun Nov  6 08:49:37 1994`.
 fn asctime(text: &str) -> Option<WallTime> {
     let (day, rest) = text.split_once(' ')?;
     let (month, rest) = rest.split_once(' ')?;
@@ -79,7 +79,8 @@ fn asctime(text: &str) -> Option<WallTime> {
     seconds(digits(year, 4)?, month_number(month)?, number, time_of_day(time)?)
 }
 
-/// `Sunday, 06-Nov-94 08:49:37 GMT`. A date over 50 years ahead belongs to the last century.
+/// Parses the RFC 850 format, for example `Sunday, 06-Nov-94 08:49:37 GMT`. If the date is more
+/// than 50 years ahead of `now`, the year belongs to the last century.
 fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
     let (date, time) = rest.split_once(' ')?;
     let (time, zone) = time.split_once(' ')?;
@@ -103,7 +104,7 @@ fn is_short_day(day: &str) -> bool {
     DAYS.iter().any(|known| known[..3].eq_ignore_ascii_case(day))
 }
 
-/// From 1 to 12.
+/// Returns the number of a month, from 1 to 12.
 fn month_number(name: &str) -> Option<u64> {
     let at = MONTHS.iter().position(|known| known.eq_ignore_ascii_case(name))?;
     u64::try_from(at + 1).ok()
@@ -120,7 +121,8 @@ fn time_of_day(text: &str) -> Option<[u64; 3]> {
     parts.next().is_none().then_some(time)
 }
 
-/// A leap second reads as the second before it.
+/// Returns the time of a date, or `None` if the date does not exist. A leap second counts as the
+/// second before it.
 fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) -> Option<WallTime> {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
@@ -132,7 +134,7 @@ fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) ->
     if year < 1970 || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // Years begin in March, so that the leap day is the last day.
+    // This calculation starts years in March, so that the leap day is the last day of a year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
         365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;

@@ -1,5 +1,5 @@
-//! Explains the decision on reuse of a stored response step by step, for people. A test compares
-//! the steps with the rules in `reuse` and `freshness`.
+//! Explains step by step why a stored response may or may not be reused. A test compares the steps
+//! with the rules in `reuse` and `freshness`.
 
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
@@ -9,8 +9,8 @@ use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after};
 use foxy_base::WallTime;
 use std::fmt;
 
-/// The result of one rule. Times are in seconds. `is_met` tells whether the response satisfies a
-/// limit.
+/// The result of one rule for reuse. Times are in seconds. `is_met` is true if the response
+/// satisfies the limit.
 #[expect(missing_docs, reason = "`Display` says what each step means")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -29,7 +29,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The RFC section of the rule.
+    /// Returns the RFC section that contains the rule.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Lifetime {
@@ -54,7 +54,7 @@ impl Step {
         }
     }
 
-    /// The stable name in records.
+    /// Returns the stable name of the step in log records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lifetime { .. } => "lifetime",
@@ -125,18 +125,19 @@ impl fmt::Display for Step {
     }
 }
 
-/// The head of a stored response.
+/// The status, header fields and cache key of a stored response.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a, R: Fields + ?Sized> {
-    /// Status code.
+    /// Status code of the response.
     pub status: u16,
-    /// Header fields.
+    /// Header fields of the response.
     pub fields: &'a R,
-    /// Cache key.
+    /// Cache key of the response.
     pub target: &'a [u8],
 }
 
-/// The steps to the decision on reuse, in order, with the decision at the end.
+/// Returns the steps that lead to the decision on reuse, in order. The decision is the last step,
+/// unless the response needs validation.
 pub fn explain_reuse(
     request: &RequestControl,
     response: Response<'_, impl Fields + ?Sized>,
@@ -178,7 +179,7 @@ fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_
     Step::Lifetime { source, targeted: control.targeted, seconds: stored.lifetime }
 }
 
-/// The rules of `may_reuse`, up to the first that decides.
+/// Adds the steps of `may_reuse`, up to the first rule that decides.
 fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &mut Vec<Step>) {
     if stored.control.no_cache {
         return steps.push(Step::ResponseNoCache);
@@ -225,29 +226,29 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
     }
 }
 
-/// The source of a freshness lifetime.
+/// The source that determines a freshness lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LifetimeSource {
-    /// `s-maxage`.
+    /// The directive `s-maxage`.
     SharedMaxAge,
-    /// `max-age`.
+    /// The directive `max-age`.
     MaxAge,
-    /// Expires.
+    /// The header field Expires.
     Expires,
-    /// A share of the time since Last-Modified.
+    /// The heuristic: a share of the time since Last-Modified.
     Heuristic,
     /// The URL names a package file, or contains a digest of the content.
     Package,
-    /// The operator's lifetime for negative responses.
+    /// The lifetime for negative responses in the operator's settings.
     Operator,
-    /// No source: never fresh.
+    /// No source, so the response is never fresh.
     Nothing,
-    /// A purge ended the lifetime.
+    /// A purge, which ended the lifetime.
     Purge,
 }
 
 impl LifetimeSource {
-    /// The stable name in records.
+    /// Returns the stable name of the source in log records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SharedMaxAge => "s-maxage",

@@ -1,4 +1,4 @@
-//! What the rules are said to say, against what they decide.
+//! Compares the explanations of decisions on reuse with the decisions themselves.
 
 use super::*;
 use crate::cache_control::ResponseControl;
@@ -81,7 +81,7 @@ fn the_source_of_a_lifetime_is_named() {
     }
 }
 
-/// What the steps before the last lead to.
+/// Returns the decision that follows from the steps before the last step.
 fn follows(steps: &[Step]) -> Option<Reuse> {
     use RevalidateReason as Why;
     let by = steps.iter().find_map(|step| match step {

@@ -1,18 +1,20 @@
-//! The header fields of a message, as the rules read them, and comma-separated lists.
+//! The interface through which the rules read header fields, and a parser for comma-separated
+//! lists.
 
-/// A list of header fields. Names compare without regard to case (RFC 9110 §5.1).
+/// A list of header fields. Names are compared without regard to case (RFC 9110 §5.1).
 pub trait Fields {
     /// The values of all lines named `name`, in order.
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]>;
 
-    /// The value of the line named `name`; `None` for zero or several lines.
+    /// Returns the value of the only line named `name`. Returns `None` for no line or several
+    /// lines.
     fn single<'a>(&'a self, name: &'a str) -> Option<&'a [u8]> {
         let mut values = self.values(name);
         let first = values.next()?;
         values.next().is_none().then_some(first)
     }
 
-    /// Whether a line is named `name`.
+    /// Returns whether there is a line named `name`.
     fn has<'a>(&'a self, name: &'a str) -> bool {
         self.values(name).next().is_some()
     }
@@ -25,8 +27,8 @@ impl Fields for [(&str, &str)] {
     }
 }
 
-/// The non-empty members of a comma-separated list over all lines (RFC 9110 §5.6.1), trimmed.
-/// Commas inside quoted strings do not separate.
+/// Returns the non-empty members of a comma-separated list over all lines (RFC 9110 §5.6.1),
+/// trimmed. Commas inside quoted strings do not separate members.
 pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines
         .flat_map(|line| Members { rest: line })
@@ -34,7 +36,7 @@ pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item 
         .filter(|member| !member.is_empty())
 }
 
-/// Whether a text is a token (RFC 9110 §5.6.2).
+/// Returns whether a text is a token (RFC 9110 §5.6.2).
 pub(crate) fn is_token(text: &[u8]) -> bool {
     let is_token_byte = |&byte: &u8| {
         byte.is_ascii_alphanumeric()

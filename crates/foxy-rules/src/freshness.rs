@@ -1,4 +1,4 @@
-//! Freshness lifetime and age (RFC 9111 §4.2), in whole seconds.
+//! Computes the freshness lifetime and the age of a response (RFC 9111 §4.2), in seconds.
 
 use crate::cache_control::{LONGEST, ResponseControl, Role, parse_seconds};
 use crate::date;
@@ -8,13 +8,13 @@ use foxy_base::WallTime;
 
 const MAX_HEURISTIC_SECONDS: u64 = 86_400;
 
-/// The choices that the RFCs leave to the operator.
+/// The settings for choices that the RFCs leave to the operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Decides whether the cache reads `CDN-Cache-Control`.
+    /// The role of the cache, which decides whether `CDN-Cache-Control` is read.
     pub role: Role,
-    /// Lifetime in seconds of a negative response without a lifetime of its own (RFC 9111 §4.2.2
-    /// leaves it to the cache); 0 grants none.
+    /// Lifetime in seconds of a negative response (such as 404) without its own lifetime, as RFC
+    /// 9111 §4.2.2 allows. 0 means no lifetime.
     pub negative_lifetime: u64,
 }
 
@@ -24,27 +24,28 @@ impl From<Role> for Policy {
     }
 }
 
-/// Heuristically cacheable statuses without content to offer (RFC 9110 §15.1).
+/// Returns whether the status is heuristically cacheable and means that there is no content (RFC
+/// 9110 §15.1).
 const fn is_negative(status: u16) -> bool {
     matches!(status, 404 | 405 | 410 | 414 | 501)
 }
 
-/// A freshness lifetime in seconds, by source.
+/// A freshness lifetime in seconds, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
     /// From `s-maxage`, `max-age` or Expires.
     Explicit(u64),
-    /// A tenth of the time since Last-Modified, at most a day (§4.2.2). A day for a package file
-    /// without explicit freshness, and for a URL that contains the digest of its content.
+    /// The heuristic (RFC 9111 §4.2.2): a tenth of the time since Last-Modified, but at most a day.
+    /// A package file, and a URL with a digest of the content, get a day.
     Heuristic(u64),
-    /// The operator's lifetime for negative responses (§4.2.2).
+    /// The operator's lifetime for negative responses (RFC 9111 §4.2.2).
     Negative(u64),
-    /// No source: never fresh.
+    /// There is no source, so the response is never fresh.
     None,
 }
 
 impl Lifetime {
-    /// The lifetime in seconds.
+    /// Returns the lifetime in seconds, 0 if there is none.
     pub const fn seconds(self) -> u64 {
         match self {
             Self::Explicit(seconds) | Self::Heuristic(seconds) | Self::Negative(seconds) => seconds,
@@ -53,14 +54,15 @@ impl Lifetime {
     }
 }
 
-/// Statuses that may be given a heuristic lifetime (RFC 9110 §15.1).
+/// Returns whether responses with this status may get a heuristic lifetime (RFC 9110 §15.1).
 pub(crate) const fn is_heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// The freshness lifetime for a shared cache (§4.2.1): the first of s-maxage, max-age, Expires −
-/// Date, heuristic. A targeted `control` overrides Expires (RFC 9213 §2.2). `negative` is the
-/// operator's lifetime for negative responses, in seconds; `target` is the cache key.
+/// Computes the freshness lifetime for a shared cache (RFC 9111 §4.2.1) from the first of these
+/// sources: s-maxage, max-age, Expires minus Date, heuristic. CDN-Cache-Control overrides Expires
+/// (RFC 9213 §2.2). `negative` is the operator's lifetime for negative responses in seconds, and
+/// `target` is the cache key.
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -74,7 +76,7 @@ pub fn lifetime(
     }
     let dated = date_of(response, received);
     if response.has("expires") && !control.targeted {
-        // Several Expires lines, or an invalid date, count as a date in the past (§5.3).
+        // Repeated Expires lines and invalid dates count as a date in the past (RFC 9111 §5.3).
         let expires = response.single("expires").and_then(|text| date::parse(text, received));
         let seconds =
             expires.map_or(0, |expires| expires.seconds().saturating_sub(dated.seconds()));
@@ -95,29 +97,32 @@ pub fn lifetime(
     }
 }
 
-/// The Date of a response, or `received` if Date is missing or invalid (RFC 9110 §6.6.1).
+/// Returns the Date of a response. Returns `received` if Date is missing or invalid (RFC 9110
+/// §6.6.1).
 pub(crate) fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> WallTime {
     response.single("date").and_then(|text| date::parse(text, received)).unwrap_or(received)
 }
 
-/// The first member of the first Age line; 0 if invalid (§5.1).
+/// Returns the first member of the first Age line in seconds. Returns 0 if it is invalid (RFC 9111
+/// §5.1).
 fn age_value(response: &(impl Fields + ?Sized)) -> u64 {
     let first = response.values("age").next();
     let member = first.and_then(|line| line.split(|&byte| byte == b',').next());
     member.and_then(parse_seconds).unwrap_or(0)
 }
 
-/// The time base for the age of a stored response.
+/// The times from which the age of a stored response is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredTimes {
-    /// When the response was received.
+    /// The time at which the response was received.
     pub received: WallTime,
-    /// Corrected initial age at `received` in seconds (§4.2.3).
+    /// Corrected initial age in seconds at the time `received` (RFC 9111 §4.2.3).
     pub initial_age: u64,
 }
 
 impl StoredTimes {
-    /// `requested` is when the request was sent, `received` when the response head came.
+    /// Computes the times of a response. `requested` is the time at which the request was sent.
+    /// `received` is the time at which the response head arrived.
     pub fn new(response: &(impl Fields + ?Sized), requested: WallTime, received: WallTime) -> Self {
         let apparent = received.seconds().saturating_sub(date_of(response, received).seconds());
         let delay = received.since(requested).as_secs();
@@ -125,15 +130,16 @@ impl StoredTimes {
         Self { received, initial_age: apparent.max(corrected).min(LONGEST) }
     }
 
-    /// The age for decisions on reuse, in seconds. [`LONGEST`] if the response was received after
-    /// `now`: the clock was set back, so the age is unknown.
+    /// Returns the age in seconds for decisions on reuse. Returns [`LONGEST`] if the response was
+    /// received after `now`: the clock was set back, so the age is unknown.
     pub(crate) const fn known_age(self, now: WallTime) -> u64 {
-        /// Two threads may read the clock up to this far apart.
+        /// Clock differences up to this size are ignored, because two threads may read the clock at
+        /// slightly different times.
         const SLACK_MILLIS: u64 = 1000;
         if self.received.0 > now.0.saturating_add(SLACK_MILLIS) { LONGEST } else { self.age(now) }
     }
 
-    /// The age at `now` in seconds.
+    /// Returns the age in seconds at the time `now`.
     pub const fn age(self, now: WallTime) -> u64 {
         let resident = now.since(self.received).as_secs();
         let age = self.initial_age.saturating_add(resident);

@@ -1,24 +1,26 @@
-//! Compares a 200 to a HEAD with the stored response to GET (RFC 9111 §4.3.5).
+//! Compares a 200 response to HEAD with the stored response to GET (RFC 9111 §4.3.5).
 
 use crate::fields::{Fields, members};
 
-/// The relation of a 200 to a HEAD and a stored response.
+/// The result of comparing a response to HEAD with a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadSays {
-    /// Both describe one representation.
+    /// Both responses describe the same content.
     Same,
     /// The stored response is outdated.
     Another,
-    /// The answer has no validator to compare.
+    /// The response to HEAD has no validator, so it proves nothing.
     Nothing,
 }
 
-/// Fields with digests of the whole representation, one member per algorithm (RFC 9530 §3; RFC
-/// 3230). `Content-Digest` is excluded: in the answer to a HEAD it may be the digest of no bytes.
+/// Fields with digests of the complete content, one member per algorithm (RFC 9530 §3, RFC 3230).
+/// `Content-Digest` is not in this list, because in a response to HEAD it may be the digest of an
+/// empty body.
 const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
 
-/// `Same` if the answer has a validator, and each validator, the length and each digest match.
-/// Without a validator a match says nothing: another body may have the same length.
+/// Compares a response to HEAD with a stored response. The result is `Same` if there is a
+/// validator, and all validators, digests and the length match. Without a validator, equal lengths
+/// prove nothing, because another body may have the same length.
 pub fn head_says(
     answer: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -40,7 +42,7 @@ pub fn head_says(
     if validators().next().is_some() { HeadSays::Same } else { HeadSays::Nothing }
 }
 
-/// Whether the two have different digests by one algorithm.
+/// Returns whether two responses have different digests by the same algorithm.
 fn contradict(
     name: &'static str,
     answer: &(impl Fields + ?Sized),
@@ -53,7 +55,7 @@ fn contradict(
     digests(name, answer).any(differs)
 }
 
-/// Pairs of algorithm and digest, split at the first `=`.
+/// Returns the pairs of algorithm and digest in a field. Each member is split at its first `=`.
 fn digests<'a>(
     name: &'static str,
     fields: &'a (impl Fields + ?Sized),

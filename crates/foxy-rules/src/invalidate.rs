@@ -1,20 +1,21 @@
-//! Invalidation by unsafe methods (RFC 9111 §4.4).
+//! Decides which stored responses an unsafe request invalidates (RFC 9111 §4.4).
 
 use crate::fields::Fields;
 
-/// Whether a method is safe (RFC 9110 §9.2.1). Unknown methods are unsafe.
+/// Returns whether a method is safe (RFC 9110 §9.2.1). Unknown methods count as unsafe.
 pub fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
-/// Whether an answer invalidates the stored responses of the target URI: a non-error status to an
-/// unsafe method.
+/// Returns whether an answer invalidates the stored responses of its URL. The method must be unsafe
+/// and the status must be no error.
 pub fn invalidates(method: &str, status: u16) -> bool {
     !is_safe(method) && (200..400).contains(&status)
 }
 
-/// The cache keys of Location and Content-Location that an answer invalidates too. URIs of another
-/// origin are left out: they could empty foreign caches. `base` is the cache key of the target.
+/// Returns the cache keys in Location and Content-Location, which the answer also invalidates. URLs
+/// of another origin are ignored, because the answer could otherwise empty foreign parts of the
+/// cache. `base` is the cache key of the request.
 pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<String> {
     let fields = ["location", "content-location"];
     let texts = fields
@@ -24,13 +25,15 @@ pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<St
     texts.filter_map(|text| resolve(base, text.trim())).collect()
 }
 
-/// Whether Content-Location names the target (RFC 9110 §8.7), whose cache key is `base`.
+/// Returns whether Content-Location names the requested URL (RFC 9110 §8.7), whose cache key is
+/// `base`.
 pub(crate) fn content_location_is_target(response: &(impl Fields + ?Sized), base: &str) -> bool {
     let text = response.single("content-location").and_then(|text| std::str::from_utf8(text).ok());
     text.and_then(|text| resolve(base, text.trim())).is_some_and(|found| found == base)
 }
 
-/// Resolves a reference against the key `scheme://authority/path`; `None` for another origin.
+/// Resolves a URL reference against the cache key `base`. Returns `None` for a URL of another
+/// origin.
 fn resolve(base: &str, reference: &str) -> Option<String> {
     let reference = reference.split('#').next()?;
     let origin_end = base.find("://").map(|at| at + 3)?;
@@ -61,13 +64,14 @@ fn resolve(base: &str, reference: &str) -> Option<String> {
     Some(format!("{origin}{}", without_dots(&format!("{folder}{reference}"))))
 }
 
-/// Whether the text is a scheme (RFC 3986 §3.1), rather than a path whose query holds another URI.
+/// Returns whether the text is a URI scheme (RFC 3986 §3.1). If not, the text before `://` is a
+/// path.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }
 
-/// Removes `.` and `..` segments (RFC 3986 §5.2.4).
+/// Removes the path segments `.` and `..` (RFC 3986 §5.2.4).
 fn without_dots(text: &str) -> String {
     let (path, query) =
         text.split_once('?').map_or((text, None), |(path, query)| (path, Some(query)));

@@ -1,28 +1,28 @@
-//! The cache key (RFC 9111 §2), and the secondary key that Vary makes of request fields (RFC 9110
-//! §12.5.5, RFC 9111 §4.1).
+//! Computes the cache key of a URL (RFC 9111 §2). Also computes the secondary key of a request from
+//! the fields that Vary names (RFC 9110 §12.5.5, RFC 9111 §4.1).
 
 use crate::fields::{Fields, is_token, members};
 
-/// A response with more names in Vary is not stored.
+/// Most field names in Vary. A response with more names is not stored, to limit its secondary key.
 const MAX_VARY_NAMES: usize = 16;
 
-/// Why a response has no secondary key.
+/// The reason why a response has no secondary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VaryError {
-    /// `*` or an invalid name: the response matches no other request.
+    /// Vary contains `*` or an invalid name, so the response matches no other request.
     Star,
-    /// More than 16 names.
+    /// Vary contains more than 16 names.
     TooLong,
 }
 
-/// The names of a Vary field in lower case, sorted, without duplicates.
+/// The field names in a Vary header, in lower case, sorted and without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vary {
     names: Vec<String>,
 }
 
 impl Vary {
-    /// Reads all Vary lines of a response.
+    /// Parses all Vary lines of a response.
     pub fn of(response: &(impl Fields + ?Sized)) -> Result<Self, VaryError> {
         let mut names: Vec<String> = Vec::new();
         for member in members(response.values("vary")) {
@@ -35,7 +35,7 @@ impl Vary {
         if vary.names.len() > MAX_VARY_NAMES { Err(VaryError::TooLong) } else { Ok(vary) }
     }
 
-    /// Takes the names that [`Vary::names`] gave.
+    /// Creates a value from names that [`Vary::names`] returned earlier.
     pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
         let mut names: Vec<String> = names.into_iter().collect();
         names.sort();
@@ -43,19 +43,20 @@ impl Vary {
         Self { names }
     }
 
-    /// Whether one response serves all requests.
+    /// Returns whether Vary names no field, so that one response fits all requests.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The names, sorted.
+    /// Returns the field names, sorted.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The secondary key of a request: equal for two requests exactly when their selecting fields
-    /// match (§4.1). Line breaks never matter; white space and case matter outside of the known
-    /// lists. A missing field matches only a missing field.
+    /// Returns the secondary key of a request. Two requests have the same key exactly if their
+    /// fields named by Vary match (RFC 9111 §4.1). Splitting a list over several lines makes no
+    /// difference. White space and case make a difference, except in the fields of [`LISTS`]. An
+    /// absent field only matches an absent field.
     pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
         let mut key = Vec::new();
         for name in &self.names {
@@ -73,7 +74,7 @@ impl Vary {
                         .collect::<Vec<_>>()
                         .join(&b", "[..])
                 };
-                // The length prevents that a value imitates the fields after it.
+                // The length prevents that a value looks like the fields after it.
                 key.extend_from_slice(format!("={}:", value.len()).as_bytes());
                 key.extend_from_slice(&value);
             }
@@ -83,12 +84,12 @@ impl Vary {
     }
 }
 
-/// Lists whose empty members and white space beside `,`, `;` and `=` mean nothing (RFC 9110 §12.5).
-/// Case means nothing either, except in the parameters of Accept.
+/// Fields in which empty members, and white space beside `,`, `;` and `=`, have no meaning (RFC
+/// 9110 §12.5). Case has no meaning either, except in the parameters of Accept.
 const LISTS: [&str; 4] = ["accept", "accept-charset", "accept-encoding", "accept-language"];
 
-/// Removes white space beside `;` and `=`, and folds case if `fold`. Quoted strings stay, as does
-/// other white space, which the grammar does not allow.
+/// Removes white space beside `;` and `=`. Also converts letters to lower case if `fold` is true.
+/// Quoted strings stay unchanged. Other white space stays, because the grammar does not allow it.
 fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
     let mut text: Vec<u8> = Vec::with_capacity(member.len());
     let (mut quoted, mut escaped) = (false, false);
@@ -109,8 +110,9 @@ fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
     text
 }
 
-/// The key `scheme://authority/path?query`: scheme and host in lower case, without the default
-/// port, path and query byte for byte. Targets that an origin can tell apart have different keys.
+/// Returns the cache key `scheme://authority/path?query`. The scheme and host are in lower case,
+/// without the default port. The path and query stay byte for byte, so URLs that an origin can tell
+/// apart have different keys.
 pub fn cache_key(scheme: &str, authority: &[u8], path_and_query: &[u8]) -> Vec<u8> {
     let scheme = scheme.to_ascii_lowercase();
     let authority = authority.to_ascii_lowercase();

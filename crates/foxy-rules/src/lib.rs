@@ -1,7 +1,7 @@
-//! HTTP caching rules (RFC 9111 and related RFCs) as pure functions, without IO and clocks. Every
-//! refusal has a named reason. Read in the order of the RFC: `storable` (§3), `key` (§2, §4.1),
-//! `reuse` (§4), `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5), `invalidate` (§4.4),
-//! `cache_control` (§5.2, RFC 9213).
+//! The rules of HTTP caching (RFC 9111 and related RFCs) as pure functions without IO and clocks.
+//! Every refusal has a named reason. The modules follow the order of RFC 9111: `storable` (§3),
+//! `key` (§2, §4.1), `reuse` (§4), `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5),
+//! `invalidate` (§4.4), `cache_control` (§5.2, RFC 9213).
 
 pub mod cache_control;
 pub mod date;

@@ -1,9 +1,9 @@
-//! The layout of `multipart/byteranges` (RFC 9110 §14.6): the bytes around the ranges and the total
-//! length, without the bytes of the ranges themselves.
+//! Lays out a `multipart/byteranges` body (RFC 9110 §14.6): the bytes between the ranges, and the
+//! total length. This module does not touch the bytes of the ranges.
 
 use crate::range::Span;
 
-/// The layout of a body of several ranges.
+/// The layout of a body with several ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multipart {
     boundary: String,
@@ -12,8 +12,9 @@ pub struct Multipart {
 }
 
 impl Multipart {
-    /// Lays out ranges of a whole of `complete` bytes. `None` if the result is no shorter than the
-    /// whole. `random` makes the boundary: with 128 bits, no part contains it by chance.
+    /// Lays out ranges of a body of `complete` bytes. Returns `None` if the result is not shorter
+    /// than the body. `random` provides 128 bits for the boundary, so that no part contains the
+    /// boundary by chance.
     pub fn new(
         spans: &[Span],
         complete: u64,
@@ -40,22 +41,22 @@ impl Multipart {
         (layout.length < complete).then_some(layout)
     }
 
-    /// The Content-Type of the answer.
+    /// Returns the Content-Type of the answer.
     pub fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// Each range with the bytes before it.
+    /// Returns each range together with the bytes that precede it.
     pub fn parts(&self) -> impl Iterator<Item = (&[u8], Span)> {
         self.parts.iter().map(|(head, span)| (&head[..], *span))
     }
 
-    /// The bytes after the last range.
+    /// Returns the bytes after the last range.
     pub fn end(&self) -> Vec<u8> {
         format!("\r\n--{}--\r\n", self.boundary).into_bytes()
     }
 
-    /// Total bytes.
+    /// Returns the total length of the body in bytes.
     pub const fn length(&self) -> u64 {
         self.length
     }

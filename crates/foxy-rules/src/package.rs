@@ -1,5 +1,6 @@
-//! URLs whose content never changes: files of package archives, and files named by the digest of
-//! their content. They have a heuristic lifetime (RFC 9111 §4.2.2). URLs with a query do not count.
+//! Recognises URLs whose content never changes: package files, and files whose name contains a
+//! digest of their content. Such files get a heuristic lifetime (RFC 9111 §4.2.2). A URL with a
+//! query does not count.
 
 const ENDINGS: [&[u8]; 22] = [
     b".deb",
@@ -26,25 +27,27 @@ const ENDINGS: [&[u8]; 22] = [
     b".msi",
 ];
 
-/// Digest names of apt archives and container registries, with the number of hexadecimal digits.
+/// The digest algorithms in URLs of apt archives and container registries, with the number of
+/// hexadecimal digits.
 const DIGESTS: [(&[u8], usize); 4] =
     [(b"md5sum", 32), (b"sha1", 40), (b"sha256", 64), (b"sha512", 128)];
 
-/// The path of a target's cache key, if it has no query.
+/// Returns the URL in a cache key. Returns `None` if the URL has a query.
 fn path(target: &[u8]) -> Option<&[u8]> {
     let path = target.split(|&byte| byte == b'\n').next().unwrap_or_default();
     (!path.contains(&b'?')).then_some(path)
 }
 
-/// Whether a URL names a file of a package or release archive. Publishers give a changed file a new
-/// name, so the file gets the longest heuristic lifetime.
+/// Returns whether a URL names a file of a package or release archive. Publishers give a changed
+/// file a new name, so the file gets the longest heuristic lifetime.
 pub(crate) fn is_package(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
     ends() || is_crate(path)
 }
 
-/// Whether a path ends in `/crates/NAME/VERSION/download`, the default of cargo registries.
+/// Returns whether a path ends in `/crates/NAME/VERSION/download`, the default form of cargo
+/// registries.
 fn is_crate(path: &[u8]) -> bool {
     let mut parts = path.rsplit(|&byte| byte == b'/');
     let is_version = |part: &[u8]| {
@@ -57,9 +60,13 @@ fn is_crate(path: &[u8]) -> bool {
         && parts.next() == Some(b"crates")
 }
 
-/// Whether a URL contains the digest of its content: `…/by-hash/SHA256/HEX` of apt,
-/// `…/blobs/sha256:HEX` and `…/manifests/sha256:HEX` of container registries, `…/repodata/HEX-NAME`
-/// of rpm archives. The time since Last-Modified then says nothing.
+/// Returns whether a URL contains a digest of its content:
+///
+/// - `…/by-hash/SHA256/HEX` of apt
+/// - `…/blobs/sha256:HEX` and `…/manifests/sha256:HEX` of container registries
+/// - `…/repodata/HEX-NAME` of rpm archives
+///
+/// The time since Last-Modified does not matter for such a URL.
 pub(crate) fn is_named_by_digest(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let mut parts = path.rsplit(|&byte| byte == b'/');

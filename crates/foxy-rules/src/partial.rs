@@ -1,23 +1,23 @@
-//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes a 206 holds, which parts may be
-//! combined, and how to judge the answer to a request for an aligned slice.
+//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes a 206 contains and which parts can
+//! be combined. Also judges the origin's answer to a request for an aligned slice.
 
 use crate::fields::Fields;
 use crate::range::{Span, strong_date};
 
-/// A part of a whole of known length.
+/// A part of a body whose complete length is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// First byte.
+    /// Position of the first byte.
     pub first: u64,
-    /// Last byte, inclusive.
+    /// Position of the last byte, inclusive.
     pub last: u64,
-    /// Length of the whole in bytes.
+    /// Length of the complete body in bytes.
     pub complete: u64,
 }
 
 impl Part {
-    /// Reads the Content-Range of a 206. `None` for an invalid field, several fields, an unknown
-    /// complete length, and `multipart/byteranges`.
+    /// Parses the Content-Range of a 206. Returns `None` if the field is invalid or repeated, or if
+    /// the complete length is unknown. A `multipart/byteranges` response also gives `None`.
     pub fn of(response: &(impl Fields + ?Sized)) -> Option<Self> {
         let text = std::str::from_utf8(response.single("content-range")?).ok()?.trim();
         let (unit, rest) = text.split_once(' ')?;
@@ -32,22 +32,23 @@ impl Part {
         (unit.eq_ignore_ascii_case("bytes") && sound).then_some(part)
     }
 
-    /// Length in bytes.
+    /// Returns the number of bytes in the part.
     pub const fn length(self) -> u64 {
         self.last - self.first + 1
     }
 
-    /// Whether the part holds the bytes `first..=last`.
+    /// Returns whether the part contains the bytes `first..=last`.
     pub const fn holds(self, first: u64, last: u64) -> bool {
         self.first <= first && first <= last && last <= self.last
     }
 
-    /// Whether the part is the whole.
+    /// Returns whether the part is the complete body.
     pub const fn is_whole(self) -> bool {
         self.length() == self.complete
     }
 
-    /// The union of two overlapping or adjacent parts of wholes of one length.
+    /// Returns the union of two parts. Returns `None` if they do not touch or their complete
+    /// lengths differ.
     pub fn joined(self, other: Self) -> Option<Self> {
         let touch = self.first <= other.last.saturating_add(1)
             && other.first <= self.last.saturating_add(1);
@@ -59,20 +60,21 @@ impl Part {
     }
 }
 
-/// Whether two responses have the same strong validator, so that their parts may be combined (RFC
-/// 9111 §3.4).
+/// Returns whether two responses have the same strong validator. If so, their parts may be combined
+/// (RFC 9111 §3.4).
 pub fn are_of_one(one: &(impl Fields + ?Sized), other: &(impl Fields + ?Sized)) -> bool {
     strong_validator(one).is_some_and(|validator| strong_validator(other) == Some(validator))
 }
 
-/// The aligned slice of `size` bytes that contains byte `at`.
+/// Returns the slice that contains byte `at`. Slices have `size` bytes and start at multiples of
+/// `size`.
 pub const fn slice_of(at: u64, size: u64) -> Span {
     let first = at / size * size;
     Span { first, last: first.saturating_add(size - 1) }
 }
 
-/// The strong entity tag of a response, or without any tag a Last-Modified that is a strong
-/// validator (RFC 9110 §13.1.5).
+/// Returns the strong entity tag of a response. If the response has no tag, returns its
+/// Last-Modified if that is a strong validator (RFC 9110 §13.1.5).
 pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     match response.single("etag") {
         Some(tag) => {
@@ -83,34 +85,34 @@ pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     }
 }
 
-/// The judgement on an answer to a request for one slice.
+/// The judgement on an origin's answer to a request for one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SliceAnswer {
-    /// The slice, shorter at the end of the object.
+    /// The requested slice, which may be shorter at the end of the object.
     Slice(Part),
-    /// The slice of another representation than the known slices.
+    /// The slice belongs to another version of the object than the known slices.
     Changed,
-    /// The object ends before the slice.
+    /// The object ends before the requested slice.
     Unsatisfiable,
-    /// Another status: the whole, a redirect, an error.
+    /// An answer with another status, such as the whole object, a redirect or an error.
     Other,
-    /// A 206 with other content than requested.
+    /// A 206 that does not contain the requested slice.
     Unusable(UnusableSlice),
 }
 
-/// Why a 206 cannot be used.
+/// The reason why a 206 cannot be used as a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnusableSlice {
-    /// [`Part::of`] cannot read the Content-Range.
+    /// The Content-Range is missing, or [`Part::of`] cannot parse it.
     NoContentRange,
-    /// Other bytes than requested.
+    /// The 206 contains other bytes than requested.
     OtherRange,
-    /// Another length than its Content-Range says.
+    /// The Content-Length of the 206 contradicts its Content-Range.
     OtherLength,
 }
 
-/// Judges the answer to a request for `asked`. `length` is the Content-Length, if present. `known`
-/// holds the fields and the complete length of the known slices.
+/// Judges an origin's answer to a request for the range `asked`. `length` is the Content-Length, if
+/// present. `known` contains the fields and the complete length of the slices fetched before.
 pub fn slice_answer<K: Fields + ?Sized>(
     asked: Span,
     status: u16,

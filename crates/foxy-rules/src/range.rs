@@ -1,62 +1,64 @@
-//! Range requests (RFC 9110 §14) against a complete stored response, and the Range that goes to an
-//! origin. Ranges are merged, so that no byte is sent twice, and a set of too many ranges is
-//! ignored (§14.2): overlapping ranges cannot be abused. `multipart` lays out several ranges.
+//! Range requests (RFC 9110 §14): the answer from a complete stored response, and the Range to send
+//! to an origin. Ranges are merged, so that no byte is sent twice. A set of too many ranges is
+//! ignored (§14.2), so that overlapping ranges cannot be abused. The module `multipart` lays out
+//! several ranges.
 
 use crate::date;
 use crate::fields::Fields;
 use crate::validate::strongly_equal;
 use foxy_base::WallTime;
 
-/// A set with more ranges is ignored.
+/// Most ranges in a set. A larger set is ignored, because it may be an attack (RFC 9110 §14.2).
 const MAX_RANGES: usize = 16;
 
-/// Ranges this close are merged: the head of another part takes more bytes (§15.3.7.2).
+/// Ranges with at most this gap are merged, because the head of a further part takes more bytes
+/// than the gap (RFC 9110 §15.3.7.2).
 const MAX_MERGED_GAP_BYTES: u64 = 80;
 
-/// With this as the present, dates with two-digit years belong to this century, so that no date
-/// looks older than it is.
+/// The present for two-digit years in dates. With this present, such years belong to this century,
+/// so a date never looks older than it is.
 const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 
-/// The bytes `first..=last` of a body.
+/// A range of a body: the bytes `first..=last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
+    /// Position of the first byte.
     pub first: u64,
-    /// Last byte, inclusive; not before the first.
+    /// Position of the last byte, inclusive. It is never before `first`.
     pub last: u64,
 }
 
 impl Span {
-    /// Length in bytes.
+    /// Returns the number of bytes in the range.
     pub const fn length(self) -> u64 {
         (self.last - self.first).saturating_add(1)
     }
 }
 
-/// The answer to a Range on a body of known length.
+/// The answer to a Range header for a body of known length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeAnswer {
-    /// No range, or an ignored range: 200 with the whole body.
+    /// The request has no Range, or its Range is ignored. Send 200 with the whole body.
     Whole,
-    /// 206 with one range.
+    /// Send 206 with one range.
     Part(Span),
-    /// 206 with at least two separate ranges, in this order.
+    /// Send 206 with at least two separate ranges, in this order.
     Several(Vec<Span>),
-    /// 416.
+    /// Send 416, because no range is within the body.
     Unsatisfiable,
 }
 
-/// A member of a set of ranges, for a body of unknown length.
+/// A range in a Range header, for a body whose length is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// A range; the last byte is `u64::MAX` for the end of the body.
+    /// A range from first to last byte. A range to the end of the body has `u64::MAX` as last byte.
     Span(Span),
-    /// The number of bytes at the end.
+    /// This number of bytes at the end of the body.
     Suffix(u64),
 }
 
 impl RangeSpec {
-    /// The range within a body of `length` bytes, unless it is empty.
+    /// Returns the range within a body of `length` bytes. Returns `None` if no byte remains.
     pub fn within(self, length: u64) -> Option<Span> {
         let (first, last) = match self {
             Self::Span(Span { first, last }) => (first, last.min(length.checked_sub(1)?)),
@@ -66,7 +68,7 @@ impl RangeSpec {
     }
 }
 
-/// Reads Range and If-Range of a GET against a stored response of `length` bytes.
+/// Decides on Range and If-Range of a GET, for a stored response of `length` bytes.
 pub fn requested_range(
     request: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -85,7 +87,8 @@ pub fn requested_range(
     }
 }
 
-/// If-Range (§13.1.5): a strong match of the tag, or the exact text of a strong Last-Modified.
+/// Returns whether the If-Range condition holds (RFC 9110 §13.1.5). A tag must match strongly. A
+/// date must have the same text as a strong Last-Modified.
 fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     let Some(condition) = request.single("if-range") else { return false };
     if condition.starts_with(b"\"") || condition.starts_with(b"W/") {
@@ -94,7 +97,8 @@ fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Siz
     strong_date(stored) == Some(condition)
 }
 
-/// A Last-Modified that is a strong validator: at least a second before Date (§8.8.2.2).
+/// Returns the Last-Modified of a response if it is a strong validator: at least one second before
+/// Date (RFC 9110 §8.8.2.2).
 pub(crate) fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     let seconds = |text: &[u8]| date::parse(text, YEAR_2100).map(WallTime::seconds);
     let changed = response.single("last-modified")?;
@@ -102,8 +106,8 @@ pub(crate) fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     seconds(changed).is_some_and(|changed| changed < sent).then_some(changed)
 }
 
-/// The members of a set of byte ranges. `None` for another unit, a syntax error, or more than 16
-/// ranges.
+/// Parses a Range header of the unit bytes. Returns `None` for another unit, a syntax error, or
+/// more than 16 ranges.
 pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
     let (unit, set) = text.split_once('=')?;
@@ -135,8 +139,8 @@ fn range_spec(text: &str) -> Option<RangeSpec> {
     (first <= last).then_some(RangeSpec::Span(Span { first, last }))
 }
 
-/// Merges overlapping, adjacent and close ranges. The results keep the order of their first mention
-/// (§15.3.7.2).
+/// Merges ranges that overlap or are close. The merged ranges keep the order of the request (RFC
+/// 9110 §15.3.7.2).
 fn merged(spans: Vec<Span>) -> Vec<Span> {
     let mut ascending: Vec<(usize, Span)> = spans.into_iter().enumerate().collect();
     ascending.sort_by_key(|(_, span)| span.first);
@@ -156,22 +160,22 @@ fn merged(spans: Vec<Span>) -> Vec<Span> {
     apart.into_iter().map(|(_, span)| span).collect()
 }
 
-/// The Range to send to an origin. A set that an origin could answer with more bytes than the
-/// object has, or with thousands of parts, is not forwarded (RFC 9110 §17.15; the OBR attack of Li
-/// et al., "CDN Backfired", DSN 2020).
+/// The Range header to send to an origin. Some sets of ranges are not forwarded: an origin could
+/// answer with more bytes than the object has, or with thousands of parts. The reasons are RFC 9110
+/// §17.15 and the OBR attack (Li et al., "CDN Backfired", DSN 2020).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamRange {
-    /// No Range.
+    /// Send no Range header.
     Whole,
-    /// One range.
+    /// Send a Range header with one range.
     One(RangeSpec),
-    /// The value of a Range of several separate ranges.
+    /// Send this value of a Range header, with several separate ranges.
     Several(String),
-    /// Another unit than bytes: forward the field of the client.
+    /// The Range has another unit than bytes. Forward the Range header of the client.
     Unknown,
 }
 
-/// Merges the Range of a client, and asks for the whole where ranges might overlap.
+/// Merges the ranges of a client's Range header. Requests the whole object if ranges might overlap.
 pub fn upstream_range(range: &[u8]) -> UpstreamRange {
     let bytes =
         range.trim_ascii().get(..6).is_some_and(|unit| unit.eq_ignore_ascii_case(b"bytes="));
@@ -189,7 +193,7 @@ pub fn upstream_range(range: &[u8]) -> UpstreamRange {
     match (&merged(spans)[..], suffix) {
         ([], Some(count)) => UpstreamRange::One(RangeSpec::Suffix(count)),
         ([span], None) => UpstreamRange::One(RangeSpec::Span(*span)),
-        // Without the length of the object, a suffix may overlap the other ranges.
+        // The length of the object is unknown, so a suffix may overlap the other ranges.
         ([], None) | (_, Some(_)) => UpstreamRange::Whole,
         (spans, None) => {
             let texts: Vec<_> = spans.iter().map(|span| range_text(*span)).collect();
@@ -198,7 +202,7 @@ pub fn upstream_range(range: &[u8]) -> UpstreamRange {
     }
 }
 
-/// The value of a Range of one range.
+/// Returns the value of a Range header with one range.
 pub fn range_value(spec: RangeSpec) -> String {
     match spec {
         RangeSpec::Span(span) => format!("bytes={}", range_text(span)),

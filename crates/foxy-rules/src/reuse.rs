@@ -1,43 +1,46 @@
-//! Whether a stored response with matching key and variant may answer a request (RFC 9111 §4).
+//! Decides whether a stored response may answer a request (RFC 9111 §4). The response must have the
+//! key and variant of the request.
 
 use crate::cache_control::{RequestControl, ResponseControl};
 use crate::freshness::StoredTimes;
 use foxy_base::WallTime;
 
-/// The decision on a stored response.
+/// The decision on reuse of a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// The response is fresh.
+    /// The response is fresh and may answer.
     Fresh {
-        /// Seconds of freshness left.
+        /// Remaining freshness in seconds.
         left: u64,
     },
-    /// The response is stale, and may answer.
+    /// The response is stale, but may still answer.
     Stale {
-        /// Seconds past the freshness lifetime.
+        /// Seconds since the freshness lifetime ended.
         by: u64,
-        /// The reason why it may answer.
+        /// The rule that allows the stale response.
         permit: Permit,
     },
-    /// The response must be validated first.
+    /// The response must be validated before it may answer.
     Revalidate(RevalidateReason),
 }
 
-/// Why a stale response may answer. It never may where it forbids that itself (§4.2.4).
+/// The rule that allows a stale response. No rule applies if the response itself forbids staleness
+/// (RFC 9111 §4.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
-    /// The request's `max-stale` (§5.2.1.2).
+    /// The request contains `max-stale` (RFC 9111 §5.2.1.2).
     MaxStale,
-    /// The response's `stale-while-revalidate` (RFC 5861 §3). The caller must start a validation.
+    /// The response contains `stale-while-revalidate` (RFC 5861 §3). The caller must start a
+    /// validation.
     WhileRevalidate,
-    /// `stale-if-error` of response or request (RFC 5861 §4), after an error of the origin.
+    /// The request or response contains `stale-if-error` (RFC 5861 §4), and the origin failed.
     IfError,
-    /// The origin cannot be reached (§4.2.4: "disconnected").
+    /// The origin is unreachable, called "disconnected" in RFC 9111 §4.2.4.
     Disconnected,
 }
 
 impl Permit {
-    /// The stable name in `Cache-Status` details and logs.
+    /// Returns the stable name of the rule in `Cache-Status` details and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MaxStale => "max-stale",
@@ -48,31 +51,32 @@ impl Permit {
     }
 }
 
-/// How an origin failed.
+/// The way in which an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No response.
+    /// The origin sent no response.
     Unreachable,
-    /// A response with this status.
+    /// The origin sent a response with this status.
     Status(u16),
 }
 
 impl Failure {
-    /// Whether RFC 5861 §4 calls it an error.
+    /// Returns whether the failure is an error for `stale-if-error` (RFC 5861 §4).
     pub const fn is_error(self) -> bool {
         matches!(self, Self::Unreachable | Self::Status(500 | 502..=504))
     }
 }
 
-/// Permitted staleness in seconds while the origin is unreachable and `stale-if-error` is absent.
+/// Staleness in seconds that is allowed while the origin is unreachable, if `stale-if-error` is
+/// absent. The value is one week.
 pub const DISCONNECTED_LIMIT: u64 = 604_800;
 
-/// Why a stored response must be validated before it answers.
+/// The reason why a stored response must be validated before it may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RevalidateReason {
-    /// The response says `no-cache`.
+    /// The response contains `no-cache`.
     ResponseNoCache,
-    /// The request says `no-cache` (or `Pragma: no-cache`).
+    /// The request contains `no-cache` or `Pragma: no-cache`.
     RequestNoCache,
     /// The age exceeds the request's `max-age`.
     RequestMaxAge,
@@ -83,12 +87,13 @@ pub enum RevalidateReason {
 }
 
 impl RevalidateReason {
-    /// Whether the request demands it (`fwd=request` in RFC 9211), not staleness (`fwd=stale`).
+    /// Returns whether the request demands the validation (`fwd=request` in RFC 9211). Otherwise
+    /// the response is the reason (`fwd=stale`).
     pub const fn is_the_requests(self) -> bool {
         matches!(self, Self::RequestNoCache | Self::RequestMaxAge | Self::RequestMinFresh)
     }
 
-    /// The stable name in logs and details.
+    /// Returns the stable name of the reason in logs and `Cache-Status` details.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ResponseNoCache => "response-no-cache",
@@ -100,39 +105,40 @@ impl RevalidateReason {
     }
 }
 
-/// The facts of a stored response that decide on reuse.
+/// The facts about a stored response that decide on its reuse.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored<'a> {
-    /// Cache-Control of the response.
+    /// The Cache-Control of the response.
     pub control: &'a ResponseControl,
-    /// Freshness lifetime in seconds.
+    /// Freshness lifetime of the response in seconds.
     pub lifetime: u64,
-    /// The time base for the age.
+    /// The times from which the age is computed.
     pub times: StoredTimes,
 }
 
-/// Decides in the order of §4.
+/// Decides whether a stored response may answer a request, in the order of RFC 9111 §4.
 pub fn may_reuse(request: &RequestControl, stored: Stored<'_>, now: WallTime) -> Reuse {
     let age = stored.times.known_age(now);
-    // "the stored response does not contain the no-cache directive, unless it is successfully
-    // validated"
+    // RFC 9111 §4: "the stored response does not contain the no-cache directive, unless it is
+    // successfully validated"
     if stored.control.no_cache {
         return Reuse::Revalidate(RevalidateReason::ResponseNoCache);
     }
-    // §5.2.1.4
+    // RFC 9111 §5.2.1.4: a request with no-cache requires validation.
     if request.no_cache {
         return Reuse::Revalidate(RevalidateReason::RequestNoCache);
     }
     let stale_allowance = if stored.control.forbids_stale() { None } else { request.max_stale };
-    // §5.2.1.1: an age above max-age counts as staleness, which max-stale may allow where the
-    // response does not forbid it
+    // RFC 9111 §5.2.1.1: an age above max-age counts as staleness. The request's max-stale may
+    // allow this staleness, unless the response forbids it.
     if request
         .max_age
         .is_some_and(|limit| age > limit && stale_allowance.is_none_or(|more| age - limit > more))
     {
         return Reuse::Revalidate(RevalidateReason::RequestMaxAge);
     }
-    // "the stored response is one of: fresh, allowed to be served stale, successfully validated"
+    // RFC 9111 §4: "the stored response is one of: fresh, allowed to be served stale, successfully
+    // validated"
     if age < stored.lifetime {
         let left = stored.lifetime - age;
         return match request.min_fresh {
@@ -146,16 +152,16 @@ pub fn may_reuse(request: &RequestControl, stored: Stored<'_>, now: WallTime) ->
     if within(stale_allowance) {
         return Reuse::Stale { by, permit: Permit::MaxStale };
     }
-    // RFC 5861 §3
+    // RFC 5861 §3 allows the response to answer stale during a validation.
     if within(stored.control.stale_while_revalidate) && !stored.control.forbids_stale() {
         return Reuse::Stale { by, permit: Permit::WhileRevalidate };
     }
     Reuse::Revalidate(RevalidateReason::Stale)
 }
 
-/// Decides after the origin failed to validate or replace a stored response. `Some` holds the
-/// staleness in seconds, if the response may answer all the same. The request's `no-cache`,
-/// `max-age` and `min-fresh` still count.
+/// Decides whether a stale response may answer after the origin failed. Returns the staleness in
+/// seconds and the rule that allows it, or `None`. The request's `no-cache`, `max-age` and
+/// `min-fresh` still apply.
 pub fn may_reuse_after(
     failure: Failure,
     request: &RequestControl,
@@ -186,7 +192,7 @@ mod tests {
     use Reuse::{Fresh, Revalidate, Stale};
     use RevalidateReason as Why;
 
-    /// A response with a lifetime of 100 s, `age` seconds old.
+    /// Decides on a response that is `age` seconds old and has a lifetime of 100 seconds.
     fn decide(request: &str, response: &str, age: u64) -> Reuse {
         let control = ResponseControl::of(&[("Cache-Control", response)][..]);
         let times = StoredTimes { received: WallTime::from_seconds(1000), initial_age: 0 };

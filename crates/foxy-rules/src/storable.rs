@@ -1,4 +1,4 @@
-//! Whether a response may be stored by a shared cache (RFC 9111 §3).
+//! Decides whether a shared cache may store a response (RFC 9111 §3).
 
 use crate::cache_control::{RequestControl, ResponseControl};
 use crate::fields::Fields;
@@ -7,43 +7,46 @@ use crate::invalidate::content_location_is_target;
 use crate::key::{Vary, VaryError};
 use foxy_base::WallTime;
 
-/// The decision on a response.
+/// The decision on storing a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storability {
     /// The response may be stored.
     Store,
-    /// The response may not be stored, or would be of no use.
+    /// The response may not be stored, or would never be reused.
     DoNotStore(NotStoredReason),
 }
 
-/// The facts of an exchange that decide on storing.
+/// The request and response of an exchange, for the decision on storing.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
-    /// Request method.
+    /// Method of the request.
     pub method: &'a str,
-    /// Cache key of the target.
+    /// Cache key of the requested URL.
     pub target: &'a [u8],
-    /// Request fields.
+    /// Header fields of the request.
     pub request: &'a Q,
-    /// Response status.
+    /// Status code of the response.
     pub status: u16,
-    /// Response fields.
+    /// Header fields of the response.
     pub response: &'a R,
-    /// When the response head was received.
+    /// The time at which the response head was received.
     pub received: WallTime,
-    /// Choices of the operator.
+    /// The operator's settings.
     pub policy: Policy,
 }
 
-/// Statuses with known caching requirements (§5.2.2.3): final ones of RFC 9110 except 206 and 304.
+/// Returns whether this cache understands the status code (RFC 9111 §5.2.2.3): a final status of
+/// RFC 9110, except 206 and 304.
 const fn is_understood(status: u16) -> bool {
     matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
 }
 
-/// Decides in the order of §3, by the heads alone: the caller drops truncated bodies (§3.3).
+/// Decides from the heads of request and response, in the order of RFC 9111 §3. The caller must
+/// discard truncated bodies (§3.3).
 ///
-/// §7.3 leaves it to the origin to mark private responses. A response with Set-Cookie is stored
-/// only with an explicit lifetime or `public`, although §4.2.2 would allow a heuristic.
+/// A response with Set-Cookie is stored only with an explicit lifetime or `public`, although RFC
+/// 9111 §4.2.2 would allow a heuristic lifetime. §7.3 leaves it to the origin to mark private
+/// responses.
 pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(
     exchange: Exchange<'_, Q, R>,
 ) -> Storability {
@@ -58,48 +61,48 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
 ) -> Option<NotStoredReason> {
     let Exchange { method, target, request, status, response, received, policy } = exchange;
     let control = ResponseControl::for_role(response, policy.role);
-    // "the request method is understood by the cache"
+    // RFC 9111 §3: "the request method is understood by the cache"
     let posted = method == "POST";
     if method != "GET" && !(posted && equals_get(status, response, target)) {
         return Some(NotStoredReason::Method);
     }
-    // "the response status code is final"
+    // RFC 9111 §3: "the response status code is final"
     if status < 200 || status == 304 || status > 599 {
         return Some(NotStoredReason::Status);
     }
-    // "if the response status code is 206 or 304, or the must-understand directive is present: the
-    // cache understands the response status code". Content-Range means nothing elsewhere (RFC 9110
-    // §14.4).
+    // RFC 9111 §3: "if the response status code is 206 or 304, or the must-understand directive is
+    // present: the cache understands the response status code". Content-Range has no meaning for
+    // other statuses (RFC 9110 §14.4).
     if status == 206 {
         return Some(NotStoredReason::Partial);
     }
     if control.must_understand && !is_understood(status) {
         return Some(NotStoredReason::NotUnderstood);
     }
-    // An unreadable field counts in the direction that caches less.
+    // An invalid field may have meant no-store, so the response is not stored.
     if control.unreadable {
         return Some(NotStoredReason::Unreadable);
     }
-    // "the no-store cache directive is not present in the response"; must-understand overrides it
-    // (§5.2.2.3)
+    // RFC 9111 §3: "the no-store cache directive is not present in the response". The directive
+    // must-understand overrides no-store (§5.2.2.3).
     if control.no_store && !control.must_understand {
         return Some(NotStoredReason::ResponseNoStore);
     }
-    // §5.2.1.5
+    // RFC 9111 §5.2.1.5: a request with no-store forbids storing.
     if RequestControl::of(request).no_store {
         return Some(NotStoredReason::RequestNoStore);
     }
-    // "if the cache is shared: the private response directive is not present"
+    // RFC 9111 §3: "if the cache is shared: the private response directive is not present"
     if control.private {
         return Some(NotStoredReason::Private);
     }
-    // "if the cache is shared: the Authorization header field is not present in the request or a
-    // response directive is present that explicitly allows shared caching (§3.5)"
+    // RFC 9111 §3: "if the cache is shared: the Authorization header field is not present in the
+    // request or a response directive is present that explicitly allows shared caching (§3.5)"
     let shareable = control.public || control.must_revalidate || control.s_maxage.is_some();
     if request.has("authorization") && !shareable {
         return Some(NotStoredReason::Authorization);
     }
-    // §4.1: the response could never match another request
+    // RFC 9111 §4.1: such a response would never match another request.
     match Vary::of(response) {
         Err(VaryError::Star) => return Some(NotStoredReason::VaryStar),
         Err(VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
@@ -117,15 +120,16 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     freshness_refusal(status, response, lifetime, &control)
 }
 
-/// Whether a response to POST equals the response to a GET of the target, as Content-Location says
-/// (RFC 9110 §9.3.3).
+/// Returns whether a response to POST is also the response to a GET of the URL. Its
+/// Content-Location must name the URL (RFC 9110 §9.3.3).
 fn equals_get(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
     let target = std::str::from_utf8(target).ok();
     status == 200 && target.is_some_and(|target| content_location_is_target(response, target))
 }
 
-/// "the response contains at least one of …": public, Expires, max-age, s-maxage, or a status with
-/// a heuristic. A response without lifetime and validator is refused too: it could never answer.
+/// Returns a reason if the response could never answer a request: it lacks both a lifetime and a
+/// validator. RFC 9111 §3 requires public, Expires, max-age, s-maxage, or a heuristically cacheable
+/// status.
 fn freshness_refusal(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -143,39 +147,40 @@ fn freshness_refusal(
     (!useful).then_some(NotStoredReason::NoFreshness)
 }
 
-/// Why a response is not stored.
+/// The reason why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStoredReason {
-    /// Neither GET, nor a POST whose response equals the response to a GET.
+    /// The method is not GET, and the response is not a POST response that equals a GET response.
     Method,
-    /// Partial content (206). Whether the part may be stored is decided as for the whole.
+    /// The response is partial content (206). The rules for parts decide on it separately.
     Partial,
     /// The status is not final, or is 304.
     Status,
-    /// `must-understand` with an unknown status.
+    /// The response contains `must-understand` and has an unknown status.
     NotUnderstood,
-    /// Invalid Cache-Control: it may have meant `no-store`.
+    /// Cache-Control has an invalid syntax, and may have meant `no-store`.
     Unreadable,
-    /// The response says `no-store`.
+    /// The response contains `no-store`.
     ResponseNoStore,
-    /// The request says `no-store`.
+    /// The request contains `no-store`.
     RequestNoStore,
-    /// The response says `private`.
+    /// The response contains `private`.
     Private,
-    /// The request carried Authorization and the response does not allow sharing (§3.5).
+    /// The request contains Authorization, and the response does not allow shared caching (RFC 9111
+    /// §3.5).
     Authorization,
-    /// `Vary: *`: the response matches no other request.
+    /// Vary contains `*`, so the response matches no other request.
     VaryStar,
-    /// Vary names too many fields.
+    /// Vary names more fields than this cache accepts.
     VaryTooLong,
-    /// The response sets a cookie, and nothing permits sharing.
+    /// The response sets a cookie, and neither `public` nor an explicit lifetime allows storing it.
     SetCookie,
-    /// Neither lifetime nor validator: the response could never be reused.
+    /// The response has no lifetime and no validator, so it could never be reused.
     NoFreshness,
 }
 
 impl NotStoredReason {
-    /// The stable name in `Cache-Status` details, logs and metrics.
+    /// Returns the stable name of the reason in `Cache-Status` details, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Method => "method",
@@ -194,7 +199,7 @@ impl NotStoredReason {
         }
     }
 
-    /// The RFC section of the rule.
+    /// Returns the RFC section that contains the rule.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Method | Self::Status | Self::NoFreshness => "RFC 9111 §3",
@@ -210,7 +215,7 @@ impl NotStoredReason {
         }
     }
 
-    /// A sentence about the response.
+    /// Describes the reason in a sentence about the response.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Method => "its request's method is not one whose answers are stored",

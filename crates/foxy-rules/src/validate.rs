@@ -1,23 +1,23 @@
-//! Validation (RFC 9111 §4.3, RFC 9110 §13): conditional requests against a stored response, the
-//! validators that go upstream, and the stored fields that a 304 replaces (§3.2).
+//! Validation (RFC 9111 §4.3, RFC 9110 §13): answers conditional requests from a stored response,
+//! selects the validators to send to the origin, and merges the fields of a 304 (§3.2).
 
 use crate::date;
 use crate::fields::{Fields, members};
 use crate::freshness::date_of;
 use foxy_base::WallTime;
 
-/// The result of the conditions of a client.
+/// The result of the conditions in a client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditional {
     /// Send the whole response.
     Full,
-    /// The client has the response: send 304.
+    /// Send 304, because the client already has the response.
     NotModified,
 }
 
-/// Evaluates If-None-Match, or without it If-Modified-Since, of a GET or HEAD against a stored 200
-/// response (RFC 9110 §13.2.2). If-Match and If-Unmodified-Since are for origin servers: see
-/// [`must_reach_origin`].
+/// Evaluates the conditions of a GET or HEAD for a stored 200 response (RFC 9110 §13.2.2).
+/// If-None-Match decides if present, otherwise If-Modified-Since. If-Match and If-Unmodified-Since
+/// are for origin servers (see [`must_reach_origin`]).
 pub fn evaluate(
     request: &(impl Fields + ?Sized),
     status: u16,
@@ -35,7 +35,8 @@ pub fn evaluate(
     if holds { Conditional::Full } else { Conditional::NotModified }
 }
 
-/// Whether only the origin can decide the conditions of a request (RFC 9110 §13.1.1, §13.1.4).
+/// Returns whether the request has conditions that only the origin can decide (RFC 9110 §13.1.1,
+/// §13.1.4).
 pub fn must_reach_origin(request: &(impl Fields + ?Sized)) -> bool {
     request.has("if-match") || request.has("if-unmodified-since")
 }
@@ -45,8 +46,8 @@ fn none_match(request: &(impl Fields + ?Sized), stored: Option<&[u8]>) -> bool {
         .any(|tag| tag == b"*" || stored.is_some_and(|stored| weakly_equal(tag, stored)))
 }
 
-/// The entity tags of a list over all lines (RFC 9110 §8.8.3), and `*`. Unlike in quoted strings, a
-/// backslash is an ordinary character. Invalid tags are passed on, and equal no tag.
+/// Returns the entity tags and `*` in the lines of a list (RFC 9110 §8.8.3). A backslash is an
+/// ordinary character, unlike in quoted strings. Invalid tags are also returned, but equal no tag.
 fn tags<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines.flat_map(|line| {
         let mut rest = line;
@@ -70,18 +71,19 @@ fn opaque(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
 
-/// Weak comparison (RFC 9110 §8.8.3.2). Invalid tags equal nothing.
+/// Compares two entity tags weakly (RFC 9110 §8.8.3.2). An invalid tag equals no tag.
 fn weakly_equal(one: &[u8], other: &[u8]) -> bool {
     let (one, other) = (opaque(one), opaque(other));
     one.len() >= 2 && one.first() == Some(&b'"') && one.last() == Some(&b'"') && one == other
 }
 
-/// Strong comparison: equal and neither weak.
+/// Compares two entity tags strongly: they must be equal, and neither may be weak.
 pub(crate) fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
     !one.starts_with(b"W/") && !other.starts_with(b"W/") && weakly_equal(one, other)
 }
 
-/// Ignores an invalid date (§13.1.3). Without Last-Modified, Date counts (RFC 9111 §4.3.2).
+/// Returns whether the response was modified after If-Modified-Since. An invalid If-Modified-Since
+/// is ignored (RFC 9110 §13.1.3). Without Last-Modified, the Date counts (RFC 9111 §4.3.2).
 fn modified_since(
     request: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -96,30 +98,30 @@ fn modified_since(
     modified.unwrap_or_else(|| date_of(stored, received)) > since
 }
 
-/// The validators that a cache sends upstream (§4.3.1).
+/// The validators of a stored response, which the cache sends to the origin (RFC 9111 §4.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validators<'a> {
-    /// For If-None-Match.
+    /// The value for If-None-Match.
     pub etag: Option<&'a [u8]>,
-    /// For If-Modified-Since.
+    /// The value for If-Modified-Since.
     pub last_modified: Option<&'a [u8]>,
 }
 
 impl<'a> Validators<'a> {
-    /// The validators of a stored response.
+    /// Returns the validators of a stored response.
     pub fn of(stored: &'a (impl Fields + ?Sized)) -> Self {
         Self { etag: stored.single("etag"), last_modified: stored.single("last-modified") }
     }
 
-    /// Whether the response cannot be validated.
+    /// Returns whether the response has no validator, so that it cannot be validated.
     pub const fn is_empty(&self) -> bool {
         self.etag.is_none() && self.last_modified.is_none()
     }
 }
 
-/// Whether a 304 confirms the stored response (§4.3.4). A strong tag must match strongly, a weak
-/// tag weakly; without tags the dates must be the same text. A 304 without validators matches; a
-/// 304 with several of one kind does not.
+/// Returns whether a 304 confirms the stored response (RFC 9111 §4.3.4). A strong tag must match
+/// strongly, and a weak tag weakly. Without tags, the texts of Last-Modified must be equal. A 304
+/// without validators confirms the response. A 304 with repeated validators does not.
 pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     match (answer.single("etag"), stored.single("etag")) {
         (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => {
@@ -135,8 +137,9 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
     }
 }
 
-/// Whether a field of a 304 (or of an updating HEAD) replaces the stored field (§3.2). Fields about
-/// the connection, the framing and the stored bytes stay, and so does Vary, which made the key.
+/// Returns whether a field of a 304, or of an updating HEAD response, replaces the stored field
+/// (RFC 9111 §3.2). Fields about the connection, the framing and the stored bytes do not. Vary does
+/// not either, because the secondary key depends on the stored Vary.
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

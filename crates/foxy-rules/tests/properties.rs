@@ -1,4 +1,4 @@
-//! What must hold for every message, checked on generated ones.
+//! Tests properties that must hold for every message, with generated messages.
 
 use foxy_base::WallTime;
 use foxy_rules::freshness::{StoredTimes, lifetime};
@@ -210,7 +210,7 @@ proptest! {
     }
 }
 
-/// Header lines of any bytes.
+/// Header lines with arbitrary bytes as values.
 struct Raw(Vec<(&'static str, Vec<u8>)>);
 
 impl Fields for Raw {

@@ -1,29 +1,29 @@
-//! The miniature asked in texts, for tests that are lists of texts. The body of an answer is the
-//! number of the exchange that brought it.
+//! Runs requests from texts against the miniature cache, for tests that are lists of texts. The
+//! body of each response is the number of the exchange that fetched it.
 
 use crate::miniature::{Entry, Lines, Miniature, Request, Response, Source};
 use foxy_base::WallTime;
 use foxy_rules::{Permit, Role};
 
-/// When virtual time begins, in seconds since 1970: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Start of the virtual time in seconds since 1970, which is `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub const START: u64 = 784_111_777;
 
-/// What a client got.
+/// The response that a client received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saw {
-    /// That exchange's body, from the cache, fresh.
+    /// The body of this exchange, fresh from the cache.
     Fresh(usize),
-    /// The same, stale, and what allowed it.
+    /// The body of this exchange, stale from the cache, and the rule that allowed it.
     Stale(usize, Permit),
-    /// The same, after the origin confirmed it.
+    /// The body of this exchange from the cache, after the origin confirmed it.
     Confirmed(usize),
-    /// What the origin said now; this exchange's body.
+    /// The response that the origin sent to this request.
     Origin,
-    /// Nothing: the origin gave no answer, or was not to be asked.
+    /// An error, because the origin sent no response or must not be asked.
     Nothing,
 }
 
-/// A message: its first line in words, and its header lines.
+/// Parses a message into the words of its first line and its header lines.
 fn message(text: &str) -> (Vec<&str>, Lines) {
     let mut lines = text.lines().map(str::trim);
     let words = lines.next().unwrap_or("").split(' ').collect();
@@ -31,36 +31,37 @@ fn message(text: &str) -> (Vec<&str>, Lines) {
     (words, Lines(fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
 }
 
-/// A request: `METHOD URL` and header lines.
+/// Parses a request: a line `METHOD URL`, then header lines.
 pub fn request(text: &str) -> Request {
     let (words, fields) = message(text);
     Request { method: words[0].to_owned(), url: words[1].to_owned(), fields }
 }
 
-/// The number of the exchange that brought a body.
+/// Returns the number of the exchange that fetched a body.
 pub fn exchange_of(body: &[u8]) -> usize {
     std::str::from_utf8(body).ok().and_then(|text| text.parse().ok()).expect("a number")
 }
 
-/// A cache and what it was asked.
+/// A cache and the number of exchanges so far.
 pub struct History {
     cache: Miniature,
     exchanges: usize,
 }
 
 impl History {
-    /// One that begins with an empty cache.
+    /// Starts with an empty cache.
     pub fn new(role: Role) -> Self {
         Self { cache: Miniature::new(role.into()), exchanges: 0 }
     }
 
-    /// The stored response that fits a request.
+    /// Returns the stored response that matches a request.
     pub fn find(&self, request: &Request) -> Option<&Entry> {
         self.cache.find(request)
     }
 
-    /// Asks at `at` seconds after the start. `request` is `METHOD URL` and header lines; `says` is
-    /// what the origin would say, `STATUS` and header lines, or nothing when it is out of reach.
+    /// Sends a request `at` seconds after the start. `request` is `METHOD URL` and header lines.
+    /// `says` is the origin's response, `STATUS` and header lines, or empty if the origin is
+    /// unreachable.
     pub fn ask(&mut self, at: u64, request: &str, says: &str) -> Saw {
         let request = self::request(request);
         let (words, fields) = message(says);

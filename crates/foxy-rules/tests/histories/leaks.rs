@@ -1,13 +1,12 @@
-//! What must hold of every history of a cache: nothing answers for another key, host, variant or
-//! user, nothing is called fresh that is not, and nothing gets younger.
+//! Tests properties of every history of a cache. No response answers for another key, host, variant
+//! or user, no stale response counts as fresh, and no response gets younger.
 
 use crate::history::{History, START, Saw, exchange_of, request};
 use foxy_base::WallTime;
 use foxy_rules::{Fields, Role, Vary};
 use proptest::prelude::*;
 
-/// An exchange as it could happen: a wait before it, in seconds; the request; what the origin would
-/// say.
+/// A generated exchange: the seconds to wait before it, the request, and the origin's response.
 #[derive(Clone, Debug)]
 struct Exchange {
     wait: u64,

@@ -1,5 +1,5 @@
-//! Whole histories of a cache in virtual time: what the RFCs say clause by clause, and what no
-//! history may ever do.
+//! Tests whole histories of a cache in virtual time: the clauses of the RFCs, and properties that
+//! hold for every history.
 
 mod history;
 mod leaks;

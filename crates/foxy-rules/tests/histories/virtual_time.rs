@@ -1,11 +1,11 @@
-//! What the RFCs say about caches, clause by clause, played in virtual time against a cache in
-//! miniature.
+//! Tests the clauses of the RFCs on caches, one by one. Each test runs a history in virtual time
+//! against a miniature cache.
 
 use crate::history::Saw::{Confirmed, Fresh, Nothing, Origin, Stale};
 use crate::history::{History, Saw};
 use foxy_rules::{Permit, Role};
 
-/// Seconds since the start, a request, what the origin would say, what the client must see.
+/// Seconds since the start, the request, the origin's response, and the expected result.
 type Step<'a> = (u64, &'a str, &'a str, Saw);
 
 fn play_as(role: Role, clause: &str, steps: &[Step<'_>]) {

@@ -1,4 +1,5 @@
-//! A stored response of the miniature, and how it answers: whole, as a part, or with 304.
+//! A stored response of the miniature cache. It answers requests with its whole body, a part, or
+//! 304.
 
 use super::message::{Lines, Request, Response};
 use super::{Answer, Source};
@@ -10,7 +11,7 @@ use foxy_rules::{
     evaluate, merges_into_stored, requested_range,
 };
 
-/// The fields of a 304 that a cache makes.
+/// The fields that the cache includes in a 304.
 const IN_A_304: [&str; 8] = [
     "age",
     "cache-control",
@@ -22,12 +23,12 @@ const IN_A_304: [&str; 8] = [
     "last-modified",
 ];
 
-/// A stored response.
+/// A stored response of the miniature cache.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The request that brought or last confirmed it.
+    /// The request that fetched or last confirmed the response.
     pub request: Request,
-    /// Its header lines, without Age and Content-Length.
+    /// The header lines of the response, without Age and Content-Length.
     pub fields: Lines,
     pub control: ResponseControl,
     pub lifetime: u64,
@@ -38,7 +39,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A response as it is stored, to a request that brought or confirmed it.
+    /// Creates the entry for a response to a request that fetched or confirmed it.
     pub fn new(request: &Request, response: Response, times: StoredTimes, policy: Policy) -> Self {
         let Response { status, mut fields, body } = response;
         fields.remove(&["age", "content-length"]);
@@ -56,22 +57,23 @@ impl Entry {
         Self { request: request.clone(), fields, control, lifetime, times, body, status, vary }
     }
 
-    /// What the rules of reuse ask for.
+    /// Returns the facts that the rules of reuse need.
     pub fn facts(&self) -> Stored<'_> {
         Stored { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Whether it was chosen by what a request says too.
+    /// Returns whether the response is the variant for the fields of a request.
     pub fn fits(&self, request: &Lines) -> bool {
         self.vary.key(request) == self.vary.key(&self.request.fields)
     }
 
-    /// Whether the origin can be asked if it is still good.
+    /// Returns whether the response has a validator, so that the origin can confirm it.
     pub fn can_be_validated(&self) -> bool {
         self.status == 200 && !Validators::of(&self.fields).is_empty()
     }
 
-    /// It with the fields of an answer that confirmed it (RFC 9111 §3.2).
+    /// Returns a copy of the entry that is updated with the fields of a confirming answer (RFC 9111
+    /// §3.2).
     pub fn freshened(
         &self,
         request: &Request,
@@ -92,7 +94,7 @@ impl Entry {
         )
     }
 
-    /// Answers a request that it fits: with 304, one range, or all of it.
+    /// Answers a matching request with 304, one range, or the whole body.
     pub fn answer(&self, request: &Request, now: WallTime, source: Source) -> Answer {
         let ranged = self.status == 200 && request.method == "GET";
         let range = match requested_range(&request.fields, &self.fields, self.body.len() as u64) {
@@ -102,7 +104,8 @@ impl Entry {
         self.answer_range(request, range, now, source)
     }
 
-    /// The same for a stored part of a response: one range, if the part holds it.
+    /// Answers a request for one range from a stored part. Returns `None` if the part lacks the
+    /// range.
     pub fn answer_within(
         &self,
         request: &Request,
@@ -115,7 +118,7 @@ impl Entry {
         held.then(|| self.answer_range(request, range, now, source))
     }
 
-    /// Answers the request that it has just come for: with 304 or all of it.
+    /// Answers the request that fetched the response, with 304 or the whole body.
     pub fn pass_on(&self, request: &Request) -> Answer {
         self.answer_range(request, RangeAnswer::Whole, self.times.received, Source::Origin)
     }

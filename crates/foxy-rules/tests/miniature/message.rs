@@ -1,9 +1,9 @@
-//! Messages as the miniature sees them: a first line in values, header lines in order, a body that
-//! is all there.
+//! Requests and responses of the miniature cache: the values of the first line, the header lines in
+//! order, and a complete body.
 
 use foxy_rules::{Fields, Validators, cache_key};
 
-/// Header lines.
+/// The header lines of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(pub Vec<(String, String)>);
 
@@ -20,7 +20,7 @@ impl Lines {
         self.0.push((name.to_owned(), value.into()));
     }
 
-    /// Takes out all lines of these names.
+    /// Removes all lines with these names.
     pub fn remove(&mut self, names: &[&str]) {
         self.0.retain(|(field, _)| !names.iter().any(|name| field.eq_ignore_ascii_case(name)));
     }
@@ -30,20 +30,21 @@ impl Lines {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub method: String,
-    /// In absolute form, with the scheme `http`.
+    /// The absolute URL of the request, with the scheme `http`.
     pub url: String,
     pub fields: Lines,
 }
 
 impl Request {
-    /// The cache key of its URL.
+    /// Returns the cache key of the URL.
     pub fn key(&self) -> Vec<u8> {
         let rest = self.url.strip_prefix("http://").expect("an http URL");
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         cache_key("http", authority.as_bytes(), path.as_bytes())
     }
 
-    /// The GET that a cache sends for it: with conditions of its own in the place of the client's.
+    /// Returns the GET that the cache sends to the origin for this request. Its conditions come
+    /// from the stale response, not from the client.
     pub fn for_cache(&self, stale: Option<&Lines>) -> Self {
         let mut fields = self.fields.clone();
         fields.remove(&["if-none-match", "if-modified-since", "if-range", "range"]);

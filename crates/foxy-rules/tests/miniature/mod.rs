@@ -1,6 +1,7 @@
-//! A cache in miniature: the rules put together as a cache does, in virtual time. It has no
-//! decisions of its own, no sockets and no store; messages come whole and one after the other.
-//! Parts of one response are not joined, and several ranges are answered with the whole.
+//! A miniature cache for tests: it combines the rules as a real cache does, in virtual time. The
+//! miniature has no rules of its own, no sockets and no store. Messages arrive whole and one after
+//! the other. Parts of a response are not joined, and a request for several ranges gets the whole
+//! body.
 
 mod entry;
 mod message;
@@ -19,22 +20,22 @@ use foxy_rules::{
 };
 use std::collections::HashMap;
 
-/// Where an answer comes from.
+/// The source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The cache, fresh.
+    /// A fresh response from the cache.
     Fresh,
-    /// The cache, stale, and what allowed it.
+    /// A stale response from the cache, and the rule that allowed it.
     Stale(Permit),
-    /// The cache, after the origin confirmed it.
+    /// A response from the cache, after the origin confirmed it.
     Confirmed,
-    /// The origin.
+    /// A response from the origin.
     Origin,
-    /// The cache, with an error: the origin gave no answer, or was not to be asked.
+    /// An error from the cache, because the origin sent no response or must not be asked.
     Nobody,
 }
 
-/// What a client gets.
+/// The answer that a client receives.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub source: Source,
@@ -48,10 +49,10 @@ impl Answer {
     }
 }
 
-/// What the origin answers, and after how many seconds; `None` when it is out of reach.
+/// The origin's response and its delay in seconds. `None` if the origin is unreachable.
 pub type Came = Option<(Response, u64)>;
 
-/// The cache.
+/// The miniature cache.
 pub struct Miniature {
     policy: Policy,
     entries: HashMap<Vec<u8>, Vec<Entry>>,
@@ -59,17 +60,17 @@ pub struct Miniature {
 }
 
 impl Miniature {
-    /// An empty one.
+    /// Creates an empty cache.
     pub fn new(policy: Policy) -> Self {
         Self { policy, entries: HashMap::new(), parts: HashMap::new() }
     }
 
-    /// The stored response that fits a request.
+    /// Returns the stored response that matches a request.
     pub fn find(&self, request: &Request) -> Option<&Entry> {
         self.entries.get(&request.key())?.iter().rev().find(|entry| entry.fits(&request.fields))
     }
 
-    /// Answers a request that comes at `now`, and asks `origin` when it must.
+    /// Answers a request that arrives at the time `now`. Asks `origin` if necessary.
     pub fn answer(
         &mut self,
         now: WallTime,
@@ -123,7 +124,8 @@ impl Miniature {
         }
     }
 
-    /// Sends a GET of the cache's own, about what is `stale` if it can be asked about.
+    /// Fetches the response from the origin with the cache's own GET. The GET validates the entry
+    /// `stale`, if there is one with a validator.
     fn fetch(
         &mut self,
         now: WallTime,
@@ -155,8 +157,8 @@ impl Miniature {
         entry.pass_on(request)
     }
 
-    /// Sends a request on as it is. The answer may tell something of what is `described`, or be
-    /// kept beside the way.
+    /// Forwards a request unchanged. The answer to a HEAD may update the entry `described`. The
+    /// answer to a POST, or a part, may be stored.
     fn pass(
         &mut self,
         now: WallTime,
@@ -198,7 +200,8 @@ impl Miniature {
         }
     }
 
-    /// What is stored, with the fields of an answer that confirmed it, kept if it may be.
+    /// Returns the entry updated with the fields of a confirming answer. Stores the updated entry
+    /// if the rules allow it.
     fn confirmed(
         &mut self,
         stored: &Entry,
@@ -209,7 +212,7 @@ impl Miniature {
         let fresh = stored.freshened(request, answer, times, self.policy);
         match self.verdict("GET", &fresh) {
             Storability::Store => self.keep(fresh.clone()),
-            // Only this request forbids it.
+            // Only this request forbids storing, so the earlier entry stays.
             Storability::DoNotStore(
                 NotStoredReason::Authorization | NotStoredReason::RequestNoStore,
             ) => {}
@@ -235,8 +238,8 @@ impl Miniature {
         self.entries.entry(entry.request.key()).or_default().push(entry);
     }
 
-    /// Keeps a part as its whole would be, if it is as long as it says and no request field chose
-    /// it.
+    /// Stores a part if the rules allow storing its whole body. The part must have the length that
+    /// it states, and no Vary.
     fn keep_part(&mut self, entry: Entry) {
         let sound =
             Part::of(&entry.fields).is_some_and(|part| part.length() == entry.body.len() as u64);
@@ -247,7 +250,7 @@ impl Miniature {
         }
     }
 
-    /// Lets go what answers the requests that an entry answers.
+    /// Removes all entries that answer the same requests as `entry`.
     fn forget(&mut self, entry: &Entry) {
         if let Some(entries) = self.entries.get_mut(&entry.request.key()) {
             entries.retain(|other| !other.fits(&entry.request.fields));
@@ -255,14 +258,14 @@ impl Miniature {
     }
 }
 
-/// The answer of a stored response in the place of an origin that failed, if something allows it.
+/// Returns the stale answer of an entry after the origin failed, or `None` if no rule allows it.
 fn after(failure: Failure, entry: &Entry, request: &Request, now: WallTime) -> Option<Answer> {
     let control = RequestControl::of(&request.fields);
     let (_, permit) = may_reuse_after(failure, &control, entry.facts(), now)?;
     Some(entry.answer(request, now, Source::Stale(permit)))
 }
 
-/// The times of a response that was asked for at `now` and came after that many seconds.
+/// Returns the times of a response that was requested at `now` and arrived `seconds` seconds later.
 fn times(response: &Response, now: WallTime, seconds: u64) -> StoredTimes {
     StoredTimes::new(&response.fields, now, WallTime::from_seconds(now.seconds() + seconds))
 }
