@@ -85,7 +85,7 @@ fn unquote(text: &[u8]) -> Vec<u8> {
     inner.iter().filter(keep).copied().collect()
 }
 
-/// Of two directives with the same name, keeps the smaller lifetime (RFC 9111 §4.2.1).
+/// Keeps the smaller lifetime of two directives with the same name (RFC 9111 §4.2.1).
 fn keep_least(seen: &mut Option<u64>, seconds: u64) {
     *seen = Some(seen.map_or(seconds, |earlier| earlier.min(seconds)));
 }

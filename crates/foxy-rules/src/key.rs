@@ -55,8 +55,8 @@ impl Vary {
 
     /// Returns the secondary key of a request. Two requests have the same key exactly if their
     /// fields named by Vary match (RFC 9111 §4.1). Splitting a list over several lines makes no
-    /// difference. White space and case make a difference, except in the fields of [`LISTS`]. An
-    /// absent field only matches an absent field.
+    /// difference. White space and case make a difference, except in the Accept fields. An absent
+    /// field only matches an absent field.
     pub fn key(&self, request: &(impl Fields + ?Sized)) -> Vec<u8> {
         let mut key = Vec::new();
         for name in &self.names {

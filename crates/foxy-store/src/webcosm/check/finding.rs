@@ -133,8 +133,7 @@ pub struct Finding {
     pub misses: u64,
 }
 
-/// The findings of a check. Only the first [`MAX_KEPT`] findings are stored, the others are
-/// counted.
+/// The findings of a check. Only the first 10,000 findings are stored, the others are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub kept: Vec<Finding>,

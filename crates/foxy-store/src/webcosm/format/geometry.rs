@@ -22,8 +22,8 @@ const MAX_RESIZE_FACTOR: u64 = 8;
 /// Most pages in a segment. The value makes the largest segment 16 MiB.
 pub const MAX_SEGMENT_PAGES: u32 = 4096;
 
-/// Bytes of the largest store: 8 TiB. This is the most that [`PLACE_BITS`] bits can address with
-/// granules of 512 bytes.
+/// Bytes of the largest store: 8 TiB. An index entry cannot address a larger store, even with the
+/// largest granules of 512 bytes.
 pub const MAX_STORE_BYTES: u64 = 512 << PLACE_BITS;
 
 /// The number of a segment in its log, in writing order. A log never uses a number again.
