@@ -156,7 +156,7 @@ impl RequestControl {
 pub struct ResponseControl {
     /// Freshness lifetime in seconds.
     pub max_age: Option<u64>,
-    /// Freshness lifetime in shared caches, in seconds.
+    /// Freshness lifetime in seconds for shared caches, such as this cache.
     pub s_maxage: Option<u64>,
     /// The response must be validated before each reuse.
     pub no_cache: bool,
@@ -169,7 +169,7 @@ pub struct ResponseControl {
     pub public: bool,
     /// The response must not be served stale.
     pub must_revalidate: bool,
-    /// Shared caches must not serve the response stale.
+    /// Shared caches, such as this cache, must not serve the response stale.
     pub proxy_revalidate: bool,
     /// Only a cache that understands the status code may store the response. Such a cache ignores
     /// `no-store`.

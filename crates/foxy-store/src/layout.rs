@@ -5,7 +5,7 @@
 /// once.
 pub const PAGE: usize = 4096;
 
-/// Bytes of a slot. Every record starts at the beginning of a slot (R22).
+/// Bytes of a slot, the unit for the starts of records (R22).
 pub const SLOT: usize = 512;
 
 /// Slots in a page.

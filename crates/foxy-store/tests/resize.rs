@@ -150,9 +150,9 @@ fn a_store_that_grows_keeps_its_records_and_uses_the_new_space() {
     }
 }
 
-/// Returns how many live records the main log has written since it last used its first slot, or 0
-/// if they use more than `slots` slots. Also returns how many of these records are discarded soon.
-/// If they fill all `slots` slots, the records of the oldest segment are discarded.
+/// Returns how many live records the main log has written since it last used its first slot. The
+/// number is 0 if they use more than `slots` slots. Also returns how many of these records are
+/// discarded soon. If they fill all `slots` slots, the records of the oldest segment are discarded.
 fn newest_turn(report: &Report, slots: u32) -> (u64, u64) {
     let main = report.segments.iter().filter(|segment| segment.log == LogName::Main);
     let begun =

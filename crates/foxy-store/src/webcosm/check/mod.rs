@@ -107,7 +107,7 @@ pub fn superblocks(
 }
 
 /// Returns [`Refused::Blank`] if the rest of the file or device is blank, and another error if not.
-/// Of a device, only the two ends are read.
+/// Only the two ends of a device are read.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {

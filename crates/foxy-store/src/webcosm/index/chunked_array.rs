@@ -1,7 +1,7 @@
 //! Arrays of words, built from chunks of equal size from a shared pool. Ordinary arrays would
 //! fragment the memory, because many of them grow at the same time.
 
-/// Number of words in a chunk.
+/// Number of words in a chunk: two cache lines of 64 bytes.
 const CHUNK: usize = 16;
 
 /// Number of chunks that the pool allocates at once: 64 KiB of memory.

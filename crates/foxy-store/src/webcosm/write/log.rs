@@ -68,8 +68,8 @@ pub struct Log {
     pub open: Option<OpenSegment>,
     pub seals: Seals,
     pub buffer: WriteBuffer,
-    /// The journal durably states that segments before this number are discarded. Segments from the
-    /// tail up to this number still have records in the index.
+    /// Segments before this number are discarded, as the journal durably states. From the tail up
+    /// to this number, the segments still have records in the index.
     pub given_up: Sequence,
     /// The oldest segments of the log, which will be discarded. Each segment waits for the journal,
     /// then for the removal of its records from the index.
