@@ -85,15 +85,15 @@ pub enum AuthorityError {
 impl fmt::Display for AuthorityError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::NoCertificate => "no certificate can be read",
-            Self::NoKey => "no private key can be read",
-            Self::WrongKey => "the key is not the certificate's",
-            Self::NoAuthority => "the certificate is not one of an authority",
-            Self::Constraints => "its name constraints cannot be read",
-            Self::NotYetValid => "it is not valid yet",
-            Self::Expired => "it has expired",
-            Self::NotPermitted => "it may not vouch for that host",
-            Self::Signing(text) => return write!(formatter, "it cannot sign ({text})"),
+            Self::NoCertificate => "the file contains no readable certificate",
+            Self::NoKey => "the file contains no readable private key",
+            Self::WrongKey => "the key does not belong to the certificate",
+            Self::NoAuthority => "the certificate does not belong to an authority",
+            Self::Constraints => "the name constraints of the certificate cannot be read",
+            Self::NotYetValid => "the certificate is not valid yet",
+            Self::Expired => "the certificate has expired",
+            Self::NotPermitted => "the authority may not sign for that host",
+            Self::Signing(text) => return write!(formatter, "the authority cannot sign ({text})"),
         })
     }
 }

@@ -68,8 +68,7 @@ impl fmt::Display for HostPatternError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{:?} is no host; write one such as example.org (with all names below it), *.example.org (those alone) or \
-             192.0.2.0/24",
+            "{:?} is not a host; write a host such as example.org (also matches all names below it), *.example.org (matches only names below it) or 192.0.2.0/24",
             self.0
         )
     }

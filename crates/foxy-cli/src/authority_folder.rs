@@ -28,7 +28,7 @@ pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), F
     let cannot = |path: &Path, error: &std::io::Error| {
         let path = path.display();
         Failure::Unusable(format!(
-            "{path}: {error}; name a folder that this user may write with --dir"
+            "{path}: {error}; with --dir, name a folder that this user may write to"
         ))
     };
     DirBuilder::new()
@@ -39,8 +39,7 @@ pub fn write(folder: &Path, made: &MadeAuthority, replace: bool) -> Result<(), F
     let mode = folder.metadata().map_err(|error| cannot(folder, &error))?.permissions().mode();
     if mode & 0o077 != 0 {
         let text = format!(
-            "{}: others may enter it (mode {:o}), and a private key is to lie there; run `chmod 700` on it or name another \
-             with --dir",
+            "{}: other users may enter this folder (mode {:o}), but it will contain a private key; run `chmod 700` on the folder, or name another folder with --dir",
             folder.display(),
             mode & 0o777
         );
@@ -70,8 +69,7 @@ fn taken(folder: &Path) -> String {
         Err(_) => "a key or a certificate".into(),
     };
     format!(
-        "{} holds {there} already; `foxy ca show` shows it, --force replaces it (clients that trust it must then trust the \
-         new one), and --dir names another folder",
+        "{} already contains {there}; `foxy ca show` shows the authority, --force replaces it (clients must then trust the new authority), and --dir names another folder",
         folder.display()
     )
 }
@@ -102,31 +100,31 @@ pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Fa
     let unusable = |path: &Path, what: &dyn std::fmt::Display, right: &str| {
         Failure::Unusable(format!("{} ({setting}): {what}; {right}", path.display()))
     };
-    let make = "name a folder that `foxy ca init` has made";
+    let make = "name a folder that `foxy ca init` made";
     let pem = std::fs::read(&certificate).map_err(|error| unusable(&certificate, &error, make))?;
     let place = folder.metadata().map_err(|error| unusable(folder, &error, make))?;
     let mode = place.permissions().mode();
     if mode & 0o022 != 0 {
-        let what = format!("others may put files there (mode {:o})", mode & 0o777);
+        let what = format!("other users may create files in this folder (mode {:o})", mode & 0o777);
         return Err(unusable(
             folder,
             &what,
-            "run `chmod 700` on it, and look whether `ca.pem` and `ca.key` are yours",
+            "run `chmod 700` on the folder, and check that `ca.pem` and `ca.key` are yours",
         ));
     }
     if is_anothers(&place) {
-        return Err(unusable(folder, &"it belongs to another user", make));
+        return Err(unusable(folder, &"the folder belongs to another user", make));
     }
     let mut file = File::open(&key).map_err(|error| unusable(&key, &error, make))?;
     let metadata = file.metadata().map_err(|error| unusable(&key, &error, make))?;
     let mode = metadata.permissions().mode();
     if mode & 0o077 != 0 {
-        let what = format!("others may read this private key (mode {:o})", mode & 0o777);
-        let right = "run `chmod 600` on it, and make a new one with `foxy ca init --force` if somebody may have read it";
+        let what = format!("other users may read this private key (mode {:o})", mode & 0o777);
+        let right = "run `chmod 600` on the key; if another user may have read it, make a new authority with `foxy ca init --force`";
         return Err(unusable(&key, &what, right));
     }
     if is_anothers(&metadata) {
-        return Err(unusable(&key, &"it belongs to another user", make));
+        return Err(unusable(&key, &"the key belongs to another user", make));
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(|error| unusable(&key, &error, make))?;
@@ -135,7 +133,7 @@ pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Fa
         AuthorityError::Expired => unusable(
             &certificate,
             &error,
-            "make a new one with `foxy ca init --force`, and have clients trust it",
+            "make a new authority with `foxy ca init --force`, and let clients trust it",
         ),
         _ => unusable(&certificate, &error, make),
     })
@@ -224,8 +222,9 @@ mod tests {
             std::fs::set_permissions(&folder, Permissions::from_mode(bits)).expect("changed");
             let refused =
                 open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
-            let expected =
-                format!("others may put files there (mode {bits:o}); run `chmod 700` on it");
+            let expected = format!(
+                "other users may create files in this folder (mode {bits:o}); run `chmod 700` on it"
+            );
             assert!(refused.contains(&expected), "{refused}");
         }
     }
@@ -245,7 +244,7 @@ mod tests {
         let refused =
             open(&folder, "intercept-ca", NOW).expect_err("another's certificate").to_string();
         assert!(
-            refused.contains("ca.key (intercept-ca): the key is not the certificate's"),
+            refused.contains("ca.key (intercept-ca): the key does not belong to the certificate"),
             "{refused}"
         );
         write(&folder, &made(), true).expect("written");

@@ -104,8 +104,9 @@ pub fn wait_for_stop() -> std::io::Result<()> {
 /// # Errors
 /// The system provides no runtime or thread, or refuses the signal handler.
 pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
-    let failed =
-        |error: std::io::Error| Failure::Failed(format!("foxy: no signal handler: {error}"));
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!("foxy: cannot install a signal handler: {error}"))
+    };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let mut signals = runtime.block_on(async { Signals::listen() }).map_err(failed)?;

@@ -21,8 +21,11 @@ impl FromStr for Bar {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refuse =
-            || format!("{text:?} is not a bar; write one such as hit_ratio<0.9 or errors>0");
+        let refuse = || {
+            format!(
+                "{text:?} is not a condition; write a condition such as hit_ratio<0.9 or errors>0"
+            )
+        };
         let at = text.find(['<', '>']).ok_or_else(refuse)?;
         let (name, value) = (text[..at].trim(), text[at + 1..].trim());
         let value: f64 = value.parse().map_err(|_| refuse())?;
@@ -117,7 +120,7 @@ fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
         let near = nearest(name, all.iter().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("{near}, or another of "));
         return format!(
-            "--fail-if {bar}: nothing is called {name} here; write {near}these names:\n{}",
+            "--fail-if {bar}: this run has no measure {name}; use {near}these names:\n{}",
             names(measurable)
         );
     };
@@ -131,7 +134,7 @@ fn unknown(bar: &Bar, measurable: &[Measurable]) -> String {
         .collect();
     let places: Vec<String> = places.into_iter().collect();
     format!(
-        "--fail-if {bar}: {name} is not measured of {of} here; leave {of}/ out, or write one of {}",
+        "--fail-if {bar}: {name} is not measured for {of}; leave out {of}/, or use one of {}",
         places.join(", ")
     )
 }
@@ -204,7 +207,8 @@ pub fn missed<'a>(
                     names.push(&measure.name);
                 }
             }
-            let message = format!("--fail-if {bar}: not measured; there are {}", names.join(", "));
+            let message =
+                format!("--fail-if {bar}: not measured; the measures are {}", names.join(", "));
             return Err(Failure::Unusable(message));
         }
         missed.extend(on.filter(|measure| bar.holds(measure.value)).map(|measure| {

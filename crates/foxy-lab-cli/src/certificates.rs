@@ -42,7 +42,7 @@ impl Authority {
         let authority = authority_folder::open(folder, "--ca-dir", clock::wall())?;
         let unusable = |what: &dyn std::fmt::Display| {
             Failure::Unusable(format!(
-                "--ca-dir {}: {what}; make one with `foxy ca init`",
+                "--ca-dir {}: {what}; make an authority with `foxy ca init`",
                 folder.display()
             ))
         };
@@ -67,7 +67,9 @@ impl Authority {
             let certificates = foxy_authority::Certificates::new(authority)?;
             Ok(Self { pem: made.certificate.into(), made: Arc::new(certificates) })
         };
-        make().map_err(|error| Failure::Failed(format!("no certificate authority: {error}")))
+        make().map_err(|error| {
+            Failure::Failed(format!("cannot make a certificate authority: {error}"))
+        })
     }
 
     pub fn pem(&self) -> &str {

@@ -26,7 +26,7 @@ pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Unusable(format!(
-        "{option} {}: no such folder; name one that exists",
+        "{option} {}: no such folder; name an existing folder",
         folder.display()
     )))
 }
@@ -73,18 +73,14 @@ pub fn remove_leftovers(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
             format!(
-                "{}: a run that was killed left a file system mounted there that is in use; end what it left running, then unmount and \
-                 remove it",
+                "{}: a killed run left a mounted file system that is in use; end the processes that use it, then unmount and remove it",
                 mounted.display()
             )
         } else {
             match std::fs::remove_dir_all(&path) {
-                Ok(()) => format!("{}: removed; a run that was killed had left it", path.display()),
+                Ok(()) => format!("{}: removed; a killed run had left it", path.display()),
                 Err(error) => {
-                    format!(
-                        "{} cannot be removed: {error}; a run that was killed left it",
-                        path.display()
-                    )
+                    format!("{} cannot be removed: {error}; a killed run left it", path.display())
                 }
             }
         };

@@ -57,7 +57,7 @@ impl fmt::Display for MountReason {
         match self {
             Self::NotRoot => f.write_str("mounting a file system needs root; run foxy as root"),
             Self::NoTool(name) => {
-                write!(f, "there is no {name} here; install the package that has it")
+                write!(f, "{name} is not installed; install the package that contains it")
             }
             Self::NotInKernel(kind) => write!(f, "this kernel has no {}", kind.name()),
             Self::NoSpace(free, needed) => {

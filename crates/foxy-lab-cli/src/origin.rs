@@ -75,7 +75,7 @@ pub fn start_name_server(
     let address = origin.address().ip();
     if address.is_unspecified() {
         let text = format!(
-            "--dns {listen}: names get the origin's address, and {address} is none; name one with --listen"
+            "--dns {listen}: names get the origin's address, but clients cannot connect to {address}; give another address with --listen"
         );
         return Err(Failure::Unusable(text));
     }
@@ -90,7 +90,7 @@ pub fn start_name_server(
     NameServer::start(&options).map(Some).map_err(|error| match error {
         NameServerError::Zone(error) => Failure::Unusable(format!("--dns {listen}: {error}")),
         NameServerError::Start(error) => Failure::Failed(format!(
-            "--dns {listen}: cannot be listened on: {error}; name another address and port"
+            "--dns {listen}: cannot listen: {error}; give another address and port"
         )),
     })
 }

@@ -96,7 +96,7 @@ fn refuse(connections: u64, what: &str, limit: Option<u64>) -> Result<(), Failur
     let needed = connections.saturating_add(OWN_DESCRIPTORS);
     match limit {
         Some(limit) if needed > limit => Err(Failure::Unusable(format!(
-            "{what}: takes up to {needed} open files, and this process may have {limit}; ask for less or raise ulimit -n"
+            "{what}: needs up to {needed} open files, but this process may open {limit}; use a smaller value, or raise ulimit -n"
         ))),
         _ => Ok(()),
     }

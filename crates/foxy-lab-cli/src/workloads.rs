@@ -31,7 +31,7 @@ fn read(name: &str) -> Result<Workload, Failure> {
         let known: Vec<String> = Workload::named().map(|workload| workload.name).collect();
         let known = known.join(", ");
         return Err(unusable(format!(
-            "{name}: no such workload; there are {known}, or name a file that ends in .toml"
+            "{name}: no such workload; use {known}, or a file that ends in .toml"
         )));
     }
     let text = std::fs::read_to_string(name).map_err(|error| {

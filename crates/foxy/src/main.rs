@@ -33,7 +33,9 @@ fn main() -> ExitCode {
         }
     };
     let ran = signals::outlive_file_limit()
-        .map_err(|error| failure::Failure::Failed(format!("no signal handler: {error}")))
+        .map_err(|error| {
+            failure::Failure::Failed(format!("cannot install a signal handler: {error}"))
+        })
         .and_then(|()| commands::run(&matches));
     match ran {
         Ok(()) => match terminal::failure() {

@@ -39,21 +39,17 @@ impl fmt::Display for SecretError {
             Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
             Self::Public { mode, path } => write!(
                 f,
-                "may be read by every user of this machine (mode {mode:o}); run `chmod 600 {}`, \
-                 and write a new secret to it \
-                 if somebody may have read it",
+                "may be read by every user of this machine (mode {mode:o}); run `chmod 600 {}`, and replace the secret if another user may have read it",
                 path.display()
             ),
             Self::Changeable { mode, path } => write!(
                 f,
-                "may be changed by other users (mode {mode:o}); run `chmod 600 {}`, and look \
-                 whether it still holds what you \
-                 wrote",
+                "may be changed by other users (mode {mode:o}); run `chmod 600 {}`, and check that the content is unchanged",
                 path.display()
             ),
             Self::Replaceable { mode, folder } => write!(
                 f,
-                "lies in a folder that every user may write to (mode {mode:o}); run `chmod o-w \
+                "is in a folder that every user may write to (mode {mode:o}); run `chmod o-w \
                  {}`, or move the file",
                 folder.display()
             ),

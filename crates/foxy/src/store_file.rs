@@ -39,9 +39,10 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
         let known: Vec<_> = names().collect();
         let wrong = || {
             unusable(if kind.file_type().is_block_device() {
-                "a block device; name the store's folder, in which a link leads to it".into()
+                "a block device; name the store's folder, which contains a link to the device"
+                    .into()
             } else {
-                format!("a store's file is named {}; this one is not", known.join(", "))
+                format!("not a store's file, whose name is {}", known.join(", "))
             })
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -50,9 +51,9 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     let is_in_use = |error: &RootError| matches!(error, RootError::InUse(_));
     let opened = patiently(is_in_use, || ReadOnlyFolder::open(folder));
     let opened = opened.map_err(|error| match error {
-        RootError::InUse(_) => unusable("in use by a running foxy; stop that one first".into()),
+        RootError::InUse(_) => unusable("in use by a running foxy; stop that foxy first".into()),
         RootError::Denied(_) => {
-            unusable("no permission to read there; become the user that foxy runs as".into())
+            unusable("no permission to read; run this command as the user of foxy".into())
         }
         other => Failure::Unusable(other.to_string()),
     })?;
@@ -67,8 +68,7 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
             }
             Err(IoError::NotFound) => {}
             Err(IoError::InUse) => {
-                let text = "in use by a running foxy, by this or another name of the file, or, if it \
-                            leads to a device, by whoever has mounted that; stop that one first";
+                let text = "in use by a running foxy, by this or another name of the file, or the device is mounted; stop that foxy or unmount the device first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }
             Err(IoError::NoMedium) => {
@@ -83,7 +83,7 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     if files.is_empty() {
         let known: Vec<_> = names().collect();
         return Err(unusable(format!(
-            "no store is in this folder; its file would be named {}",
+            "this folder contains no store; a store's file is named {}",
             known.join(", ")
         )));
     }

@@ -25,7 +25,7 @@ pub fn installed<'a>(
     let (mut installed, mut left_out) = (Vec::new(), Vec::new());
     for name in names {
         let peer = Peer::find(name).ok_or_else(|| {
-            Failure::Unusable(format!("{name}: no such proxy; there are {}", known()))
+            Failure::Unusable(format!("{name}: no such proxy; the proxies are {}", known()))
         })?;
         match able(&peer).and_then(|()| peer.installed()) {
             Ok(program) => installed.push((peer, program)),
@@ -36,7 +36,10 @@ pub fn installed<'a>(
         }
     }
     if installed.is_empty() {
-        return Err(Failure::Unusable(format!("no proxy to compare; name some of {}", known())));
+        return Err(Failure::Unusable(format!(
+            "no proxy to compare; name one or more of {}",
+            known()
+        )));
     }
     Ok(Named { installed, left_out })
 }

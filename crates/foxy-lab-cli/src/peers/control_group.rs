@@ -65,7 +65,7 @@ impl ControlGroup {
             match Self::below(Path::new(place), &files) {
                 Ok(group) => return Ok(group),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    why = "that takes root".to_owned();
+                    why = "this needs root".to_owned();
                 }
                 Err(_) => {}
             }

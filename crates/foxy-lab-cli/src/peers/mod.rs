@@ -164,7 +164,7 @@ impl Peer {
                 .map_err(|error| format!("its own program cannot be found: {error}"));
         };
         in_path(program).ok_or_else(|| {
-            format!("not installed; `apt-get install {}` brings {program}", self.package)
+            format!("not installed; `apt-get install {}` installs {program}", self.package)
         })
     }
 

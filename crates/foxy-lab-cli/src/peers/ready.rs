@@ -61,13 +61,13 @@ pub fn wait_until_ready(
     let begun = clock::monotonic();
     while clock::monotonic().since(begun) < UNTIL_READY {
         if interrupted.load(Relaxed) {
-            return failed(format!("{name}: stopped while it came up"));
+            return failed(format!("{name}: stopped while it started"));
         }
         if is_anothers(description.listen, running) {
             return Err(NotReady::PortTaken);
         }
         if let Some(status) = running.ended() {
-            return failed(format!("{name} did not come up ({status}): {}", running.last_words()));
+            return failed(format!("{name} did not start ({status}): {}", running.last_words()));
         }
         match load::run(&probe, &mut |_| {}) {
             Err(error) => return failed(format!("{name}: no load: {error}")),
@@ -80,7 +80,7 @@ pub fn wait_until_ready(
         std::thread::sleep(Duration::from_millis(50));
     }
     let waited = UNTIL_READY.as_secs();
-    failed(format!("{name} gave nothing within {waited} s: {}", running.last_words()))
+    failed(format!("{name} did not answer within {waited} s: {}", running.last_words()))
 }
 
 const LISTENING: &str = "0A";

@@ -22,8 +22,8 @@ pub enum Ends {
 impl Ends {
     pub const fn lacks(self, http2: bool) -> Option<&'static str> {
         match self {
-            Self::Nothing => Some("it ends no TLS itself"),
-            Self::Http1 if http2 => Some("it speaks no HTTP/2 with clients"),
+            Self::Nothing => Some("the proxy does not terminate TLS"),
+            Self::Http1 if http2 => Some("the proxy does not speak HTTP/2 with clients"),
             Self::Http1 | Self::Http2 => None,
         }
     }

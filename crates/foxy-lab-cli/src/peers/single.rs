@@ -89,9 +89,8 @@ impl Single {
         let refuse = |why: String| format!("--start {name}: {why}");
         let disks = matches.get_many::<PathBuf>("folder").map_or(1, |folders| folders.len());
         if disks > 1 && peer.disks == Disks::One {
-            let why = format!(
-                "it can keep its cache in one folder only, not in {disks}; give one --folder"
-            );
+            let why =
+                format!("the proxy can use only one cache folder, not {disks}; give one --folder");
             return Err(Failure::Unusable(refuse(why)));
         }
         let program = peer.installed().map_err(|why| Failure::Unusable(refuse(why)))?;

@@ -14,7 +14,7 @@ impl SystemCalls {
         let mut command = Command::new("perf");
         command.args(["stat", "-x,", "-e", "raw_syscalls:sys_enter", "-p", &list.join(",")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let counter = command.spawn().map_err(|error| format!("that takes perf ({error})"))?;
+        let counter = command.spawn().map_err(|error| format!("this needs perf ({error})"))?;
         let mut counter = Self { counter };
         // Waits until perf has attached to the processes. If perf lacks permission, it has ended by
         // then.

@@ -168,7 +168,7 @@ impl Start<'_> {
             let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
         }
         Err(format!(
-            "{name} did not come up: other programs took each of {ATTEMPTS} ports; try again"
+            "{name} did not start: other programs took each of {ATTEMPTS} ports; try again"
         ))
     }
 }

@@ -82,7 +82,7 @@ impl Files {
         self.list(wanted, expires)?;
         let read = self.read(wanted, 0);
         read.ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, "what was just stored is not there")
+            io::Error::new(io::ErrorKind::NotFound, "the answer that was just stored is missing")
         })
     }
 

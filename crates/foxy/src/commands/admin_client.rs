@@ -93,7 +93,7 @@ fn body_of(answer: &[u8]) -> Result<String, String> {
     let parsed = response.parse(answer);
     let (Ok(httparse::Status::Complete(length)), Some(status)) = (parsed, response.code) else {
         return Err(
-            "the answer is not from a foxy; give the address of foxy's admin server with --admin"
+            "the answer does not come from foxy; give the address of foxy's admin server with --admin"
                 .into(),
         );
     };
@@ -101,8 +101,7 @@ fn body_of(answer: &[u8]) -> Result<String, String> {
     match status {
         200 => Ok(body),
         404 | 405 => {
-            Err("this server does not know the request; it may be another version of foxy, or the \
-            proxy's own address; give the address of the admin server with --admin"
+            Err("this server does not support the request; it may be another version of foxy, or the proxy instead of the admin server; give the address of the admin server with --admin"
                 .into())
         }
         _ => Err(format!("{} ({status})", body.trim_end())),

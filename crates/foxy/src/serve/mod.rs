@@ -110,15 +110,15 @@ async fn operate(
 fn reopen_log(running: &RunningProxy, signal: &str) {
     if let Some(log) = &running.log {
         log.writer.reopen();
-        terminal::report(Level::Info, &format!("foxy: opening the access log anew ({signal})"));
+        terminal::report(Level::Info, &format!("foxy: opening the access log again ({signal})"));
     }
 }
 
 fn reload_certificates(running: &RunningProxy) {
     match running.certificates.as_ref().map(ReloadableTls::reload) {
-        Some(Ok(())) => terminal::report(Level::Info, "foxy: certificates read anew (SIGHUP)"),
+        Some(Ok(())) => terminal::report(Level::Info, "foxy: read the certificates again (SIGHUP)"),
         Some(Err(why)) => {
-            let text = format!("foxy: {why}; the certificates in use stay (SIGHUP)");
+            let text = format!("foxy: {why}; foxy continues with the old certificates (SIGHUP)");
             terminal::report(Level::Warning, &text);
         }
         None => {}
@@ -154,7 +154,7 @@ async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinatio
         let troubles = status.current_troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
             let without = if trouble.is_left_out { " without it" } else { "" };
-            let text = format!("foxy: {}; serving goes on{without}", trouble.text);
+            let text = format!("foxy: {}; foxy continues{without}", trouble.text);
             terminal::report(Level::Warning, &text);
         }
         let has_ended =
@@ -179,7 +179,7 @@ async fn stop(
 ) {
     terminal::report(
         Level::Info,
-        "foxy: stopping when requests in progress have ended; again to stop at once",
+        "foxy: stopping after the requests in progress; a second signal stops foxy at once",
     );
     let Some(ended) = in_thread("stop", move || running.close()) else { return };
     let again = async { while signals.next().await != SignalWish::Stop {} };
@@ -194,8 +194,7 @@ async fn stop(
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
             }
             let text = format!(
-                "foxy: store {folder}: its disk does not answer; stopped without it, and what was \
-                 not written is lost"
+                "foxy: store {folder}: its disk does not answer; foxy stopped without it, and unwritten data is lost"
             );
             terminal::report(Level::Warning, &text);
         }

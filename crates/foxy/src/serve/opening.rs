@@ -82,12 +82,10 @@ pub fn keep_doubts(purger: &Purger) {
     let text = match purger.purge_what_is_in_doubt() {
         Ok(0) => return,
         Ok(urls) => {
-            format!("purged, as a store did not confirm that it has forgotten them: {urls} URLs")
+            format!("purged {urls} URLs, because a store did not confirm their removal")
         }
         Err(why) => format!(
-            "a store did not confirm that it has forgotten what was replaced, and no list of \
-             purges takes that ({}): \
-             empty its folder before foxy starts again, or old responses may come back",
+            "a store did not confirm the removal of replaced responses, and no purge list can record it ({}); empty the store's folder before foxy starts again, or foxy may serve old responses",
             why.name()
         ),
     };
@@ -239,8 +237,7 @@ impl DescriptorRoom {
         if clients < connections {
             let text = format!(
                 "foxy: the limit on open files is {limit}, so {clients} clients are served at a \
-                 time, not {connections}, and others wait; \
-                 raise it (ulimit -n) or lower limits.connections"
+                 time, not {connections}, and others wait; raise the limit (ulimit -n) or lower limits.connections"
             );
             terminal::report(Level::Warning, &text);
         }

@@ -107,7 +107,7 @@ fn text(setting: &Setting, value: &DeValue<'_>) -> Result<String, String> {
             let digits = integer.as_str().replace('_', "");
             i64::from_str_radix(&digits, integer.radix())
                 .map(|value| value.to_string())
-                .map_err(|_| format!("{} is more than can be counted", integer.as_str()))
+                .map_err(|_| format!("{} is too long", integer.as_str()))
         }
         DeValue::String(text) if !is_number => Ok(text.to_string()),
         other => Err(format!(

@@ -85,7 +85,7 @@ fn listen_and_admin(settings: &Settings, written: &Written) -> Option<Complaint>
         return None;
     }
     let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
-    let text = format!("`listen` and `admin` are both {address}; give one another port");
+    let text = format!("`listen` and `admin` are both {address}; change one of the ports");
     Some(complaint(written, key, text))
 }
 
@@ -103,7 +103,7 @@ fn stores(settings: &Settings, written: &Written) -> Vec<Complaint> {
         complaints.push(complaint(written, key, text));
     }
     if folders.len() > MAX_STORES {
-        let text = format!("{} stores are too many; name at most {MAX_STORES}", folders.len());
+        let text = format!("{} stores are given; name at most {MAX_STORES}", folders.len());
         complaints.push(complaint(written, key, text));
     }
     if let (Some(size), Some(limit)) = (settings.disk.size, settings.disk.object_limit)
@@ -121,8 +121,7 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
     if certificates != keys {
         let key = if certificates > keys { "tls-certificate" } else { "tls-key" };
         let text = format!(
-            "{certificates} × `tls-certificate` and {keys} × `tls-key`; give each certificate its \
-             key"
+            "{certificates} × `tls-certificate` but {keys} × `tls-key`; give one key for each certificate"
         );
         return Some(complaint(written, key, text));
     }
@@ -132,8 +131,11 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
         return Some(complaint(written, "listen-tls", text.into()));
     }
     let is_taken = address == settings.network.listen || Some(address) == settings.network.admin;
-    let text =
-        || format!("`listen-tls` is {address}, as `listen` or `admin` is; give it another port");
+    let text = || {
+        format!(
+            "`listen-tls` is {address}, which `listen` or `admin` also uses; give it another port"
+        )
+    };
     (is_taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
 }
 
@@ -151,8 +153,7 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
         ),
         (true, true, true) => (
             "intercept-hosts",
-            "a reverse proxy (`origin`) takes no CONNECT, so it cannot intercept any; leave one of \
-             them out",
+            "a reverse proxy (`origin`) accepts no CONNECT, so it cannot intercept hosts; leave out `origin` or `intercept-hosts`",
         ),
         _ => return None,
     };
@@ -168,7 +169,7 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
         let key = if store.size.is_some() { stores_key(written) } else { "size" };
         let folder = store.folder.display();
         let message = format!(
-            "{folder}: a store of {scheme} can use {most} at most, not {size}; make it smaller"
+            "{folder}: a store of {scheme} can use at most {most}, not {size}; set a smaller size"
         );
         Some(complaint(written, key, message))
     };
@@ -184,7 +185,7 @@ fn unused_policy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let users: Vec<_> =
         SCHEMES.iter().filter(|row| row.takes_policy()).map(|row| row.text).collect();
     let message = format!(
-        "the scheme {scheme} has an order of its own; leave `policy` out, or use one of the \
+        "the scheme {scheme} has its own eviction order; leave `policy` out, or use one of the \
          schemes {}",
         users.join(", ")
     );

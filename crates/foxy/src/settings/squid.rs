@@ -32,7 +32,7 @@ impl CacheDir {
             "null" => SchemeName::Null,
             _ => {
                 return Err(format!(
-                    "{kind:?} is no type of store; the types are ufs, aufs, diskd, coss, rock and \
+                    "{kind:?} is not a type of store; the types are ufs, aufs, diskd, coss, rock and \
                      null"
                 ));
             }

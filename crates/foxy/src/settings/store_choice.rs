@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-pub const NO_FOLDER: &str = "the path of a folder is empty; write one such as /var/cache/foxy";
+pub const NO_FOLDER: &str = "the path of a folder is empty; write a path such as /var/cache/foxy";
 /// Smallest and largest size of a store in bytes.
 pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
@@ -70,7 +70,7 @@ impl StoreChoice {
             "max-object" => self.max_object = Some(bytes()?),
             _ => {
                 return Err(format!(
-                    "{name:?} is no option of a store; the options are scheme, size, min-object \
+                    "{name:?} is not an option of a store; the options are scheme, size, min-object \
                      and \
                      max-object"
                 ));
@@ -85,13 +85,13 @@ impl StoreChoice {
             && !STORE_BYTES.contains(&size.0)
         {
             let (least, most) = (ByteSize(*STORE_BYTES.start()), ByteSize(*STORE_BYTES.end()));
-            return Err(format!("a store of {size} cannot be made; it must be {least} to {most}"));
+            return Err(format!("a store cannot have {size}; give a size from {least} to {most}"));
         }
         let sizes = self.sizes();
         if sizes.is_empty() {
             let (least, most) = (ByteSize(*sizes.start()), ByteSize(*sizes.end()));
             return Err(format!(
-                "no object is at least {least} and at most {most}; make the first smaller"
+                "min-object {least} is larger than max-object {most}; make min-object smaller"
             ));
         }
         Ok(self)

@@ -86,10 +86,10 @@ fn bounded<T: PartialOrd>(
     show: impl Fn(&T) -> String,
 ) -> Result<T, String> {
     if value < at_least {
-        return Err(format!("{} is too little; at least {}", show(&value), show(&at_least)));
+        return Err(format!("{} is too small; give at least {}", show(&value), show(&at_least)));
     }
     if value > at_most {
-        return Err(format!("{} is too much; at most {}", show(&value), show(&at_most)));
+        return Err(format!("{} is too large; give at most {}", show(&value), show(&at_most)));
     }
     Ok(value)
 }
@@ -97,7 +97,7 @@ fn bounded<T: PartialOrd>(
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         format!(
-            "{text:?} is not an IP address with a port; write one such as 127.0.0.1:3128, \
+            "{text:?} is not an IP address with a port; write an address such as 127.0.0.1:3128, \
              0.0.0.0:3128 or [::1]:3128"
         )
     })
@@ -111,7 +111,7 @@ fn name_server(text: &str) -> Result<SocketAddr, String> {
     });
     server.ok_or_else(|| {
         format!(
-            "{text:?} is not the address of a DNS server; write one such as 192.0.2.53, \
+            "{text:?} is not the address of a DNS server; write an address such as 192.0.2.53, \
              127.0.0.1:5353 or [::1]:5353"
         )
     })
@@ -147,14 +147,14 @@ fn port(text: &str) -> Result<u16, String> {
 }
 
 fn origin(text: &str) -> Result<OriginUrl, String> {
-    let refuse = |what: &str| format!("{text:?} {what}; write one such as http://127.0.0.1:8080");
+    let refuse = |what: &str| format!("{text:?} {what}; write a URL such as http://127.0.0.1:8080");
     let (scheme, rest) = text
         .split_once("://")
         .and_then(|(scheme, rest)| Some((Scheme::named(scheme.as_bytes())?, rest)))
         .ok_or_else(|| refuse("does not start with http:// or https://"))?;
     let authority = rest.strip_suffix('/').unwrap_or(rest);
     if authority.contains(['/', '?', '#', '@', ' ']) {
-        return Err(refuse("has more than a host and a port"));
+        return Err(refuse("contains more than a host and a port"));
     }
     let (host, port_text) = match authority.rsplit_once(':') {
         Some((host, digits)) if !digits.contains(']') => (host, Some(digits)),
@@ -260,7 +260,7 @@ mod tests {
         {
             let refused = name_server(text).expect_err(text);
             assert!(
-                refused.contains("is not the address of a DNS server; write one such as"),
+                refused.contains("is not the address of a DNS server; write an address such as"),
                 "{refused}"
             );
         }

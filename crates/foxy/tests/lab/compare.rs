@@ -88,16 +88,16 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
 fn what_cannot_be_compared_is_refused_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     for (more, expected) in [
-        (vec!["coffee"], "coffee: no such proxy; there are foxy, squid"),
+        (vec!["coffee"], "coffee: no such proxy; the proxies are foxy, squid"),
         (
             vec!["foxy", "--workload", "coffee"],
-            "--workload coffee: proxies are not compared under that; there are",
+            "--workload coffee: this workload cannot be compared; the workloads are",
         ),
-        (vec![], "no proxy to compare; name some of foxy"),
+        (vec![], "no proxy to compare; name one or more of foxy"),
         (vec!["foxy", "--folder", "/no/such/folder"], ""),
         (
             vec!["foxy", "nginx", "foxy"],
-            "foxy: named twice, and a comparison has one row for it; name it once",
+            "foxy: named twice, but a comparison has one row for each name; name it once",
         ),
         (vec!["foxy", "--workload", "fill", "--workload", "fill"], "--workload fill: named twice"),
         (vec!["foxy", "--rate", "9", "--rate", "9"], "--rate 9: named twice"),
@@ -171,7 +171,7 @@ fn a_proxy_that_does_not_come_up_costs_its_own_figures_only() {
     command.env("PATH", path);
     let (code, out, err) = ended(&mut command);
     assert_eq!(code, Some(3), "{out}{err}");
-    assert!(err.contains("nginx did not come up (exit status: 1): unknown directive"), "{err}");
+    assert!(err.contains("nginx did not start (exit status: 1): unknown directive"), "{err}");
     let records = records(folder.path());
     let failed = records.iter().find(|record| record["kind"] == "failed-run").expect("kept");
     assert_eq!(failed["subject"], "nginx");
@@ -180,7 +180,7 @@ fn a_proxy_that_does_not_come_up_costs_its_own_figures_only() {
     );
     let junit = std::fs::read_to_string(folder.path().join("out/junit.xml")).expect("written");
     assert!(
-        junit.contains("<failure message=\"memory-hit, repeat 1: nginx did not come up"),
+        junit.contains("<failure message=\"memory-hit, repeat 1: nginx did not start"),
         "{junit}"
     );
 }

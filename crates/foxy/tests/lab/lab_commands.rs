@@ -52,14 +52,18 @@ fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
         2,
         "nothing is called hit_ratoi here; write hit_ratio, or another of",
     );
-    check(&["--fail-if", "cpu_us_per_request>1"], 2, "not measured; there are requests_per_second");
+    check(
+        &["--fail-if", "cpu_us_per_request>1"],
+        2,
+        "not measured; the measures are requests_per_second",
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
     let json = ["--json", file.to_str().expect("UTF-8"), "--fail-if", "cpu_us_per_request>1"];
-    check(&json, 2, "not measured; there are requests_per_second");
+    check(&json, 2, "not measured; the measures are requests_per_second");
     let records = std::fs::read_to_string(&file).expect("written all the same");
     assert!(records.contains("\"held\":false") && records.contains("\"hit_ratio\""), "{records}");
-    check(&["--fail-if", "hit_ratio"], 2, "is not a bar");
+    check(&["--fail-if", "hit_ratio"], 2, "is not a condition");
     check(&["--seconds", "5"], 2, "give one of them");
     check(&["--protocol", "3"], 2, "1.0-keep-alive");
 }
@@ -216,7 +220,7 @@ fn a_load_whose_proxy_ends_in_the_middle_keeps_what_was_measured_and_says_so() {
     assert_eq!(code, Some(3), "{err}");
     assert!(
         err.contains(
-            "6 of 9 requests failed, most of them by connect; nobody listens there any more"
+            "6 of 9 requests failed, most of them by connect; no program listens there any more"
         ),
         "{err}"
     );
@@ -240,7 +244,7 @@ fn recorded_times_are_those_of_a_trace() {
     ]));
     assert_eq!(code, Some(2), "{err}");
     assert!(
-        err.contains("--recorded: only a trace has recorded times; name one with --trace"),
+        err.contains("--recorded: only a trace has recorded times; give a trace with --trace"),
         "{err}"
     );
 }
@@ -256,11 +260,11 @@ fn numbers_that_a_load_or_a_peak_cannot_use_are_refused_in_one_line() {
     for count in ["18446744073709551615", "1000000000000"] {
         check(
             &["load", "--objects", count],
-            "more than 100000000 cannot have a popularity of their own",
+            "at most 100000000 objects can have different popularities",
         );
     }
-    check(&["peak", "--cache-size", "0"], "--cache-size: 0 cannot be");
-    let expected = "--first-rate 1000: is above --most-rate 10, what the robots suffice for";
+    check(&["peak", "--cache-size", "0"], "--cache-size: 0 is not allowed");
+    let expected = "--first-rate 1000: is above --most-rate 10, the most that the robots can send";
     check(&["peak", "--first-rate", "1000", "--most-rate", "10"], expected);
 }
 

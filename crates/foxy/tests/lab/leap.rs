@@ -315,7 +315,7 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     refused(
         &["--proxy", one, "--collector", "127.0.0.1:65535"],
         2,
-        "each proxy has a port after this one",
+        "each proxy uses a port after this port",
     );
     let far = ["--proxy", one, "--direct", "192.0.2.1:80", "--collector", "127.0.0.1:1"];
     refused(&far, 2, "must have a loopback or private address");

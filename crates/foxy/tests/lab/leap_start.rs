@@ -186,7 +186,7 @@ fn a_proxy_that_does_not_come_up_costs_only_its_own_row() {
     let mut command = command(folder.path(), "foxy,varnish", &["--requests", "10"]);
     let (code, out, err) = ended(command.env("PATH", &programs));
     assert_eq!(code, Some(3), "{out}{err}");
-    assert!(err.contains("varnish did not come up") && err.contains("no such option"), "{err}");
+    assert!(err.contains("varnish did not start") && err.contains("no such option"), "{err}");
     let records = records(&folder.path().join("json"));
     assert_eq!(value(&records, "foxy", "verdict_ok"), Some(10.0), "{out}");
     let failed = records.iter().find(|record| record["kind"] == "failed-run").expect("a row");
@@ -196,14 +196,14 @@ fn a_proxy_that_does_not_come_up_costs_only_its_own_row() {
 #[test]
 fn what_cannot_be_started_is_refused_in_one_line() {
     for (more, expected) in [
-        (vec!["--start", "coffee"], "coffee: no such proxy; there are foxy, squid"),
+        (vec!["--start", "coffee"], "coffee: no such proxy; the proxies are foxy, squid"),
         (
             vec!["--start", "varnish", "--tls"],
-            "varnish: it ends no TLS itself; going on without it",
+            "varnish: the proxy does not terminate TLS; going on without it",
         ),
         (
             vec!["--start", "squid", "--tls", "--protocol", "2"],
-            "squid: it speaks no HTTP/2 with clients; going on",
+            "squid: the proxy does not speak HTTP/2 with clients; going on",
         ),
         (vec!["--start", "foxy", "--folder", "/no/such/folder"], "--folder /no/such/folder: "),
         (vec!["--start", "foxy", "--proxy", "a=127.0.0.1:1"], "cannot be used with"),

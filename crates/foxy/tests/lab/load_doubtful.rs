@@ -76,7 +76,7 @@ fn the_hit_ratio_of_a_proxy_that_drops_the_number_of_a_request_is_not_known() {
     let (code, out, err) = ended(&mut command(&load(&proxy, &origin.address, &bar)));
     assert_eq!(code, Some(2), "{out}{err}");
     assert!(err.contains("20 of 20 answers lack the field X-Foxy-Request"), "{err}");
-    assert!(err.contains("--fail-if hit_ratio<0.9: not measured; there are"), "{err}");
+    assert!(err.contains("--fail-if hit_ratio<0.9: not measured; the measures are"), "{err}");
     let row = out.lines().find(|line| line.starts_with("hit_ratio ")).expect("a row");
     assert_eq!(row.split_whitespace().nth(1), Some("-"), "{out}");
 }

@@ -87,12 +87,12 @@ fn a_proxy_that_refuses_connect_is_told_from_one_that_is_not_there() {
     assert_eq!(code, Some(3), "its port is not one that foxy opens tunnels to");
     let (_, _, gone) = load("127.0.0.1:1", &["--no-warm-up"]);
     assert!(
-        gone.contains("no request was answered rightly (connect); is the proxy running there?"),
+        gone.contains("no request got a correct answer (connect); is the proxy running there?"),
         "{gone}"
     );
     assert!(
         err.contains(
-            "no request was answered rightly (tunnel_refused); the proxy refuses CONNECT; allow "
+            "no request got a correct answer (tunnel_refused); the proxy refuses CONNECT; allow "
         ),
         "{err}"
     );
@@ -123,14 +123,13 @@ fn what_keeps_tls_from_being_spoken_is_said_in_one_line() {
     check(
         &there,
         3,
-        "no request was answered rightly (tls_certificate); the certificate shown is of nobody \
-         trusted",
+        "no request got a correct answer (tls_certificate); the certificate is not trusted",
     );
     let two = ["--ca", &authority, "--protocol", "2"];
     check(
         &[&there[..], &two].concat(),
         3,
-        "no request was answered rightly (tls_handshake); no TLS with what answers",
+        "no request got a correct answer (tls_handshake); the TLS handshake failed",
     );
     let (code, _, err) = without_tls(&authority);
     assert_eq!(code, Some(2));

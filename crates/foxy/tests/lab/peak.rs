@@ -92,7 +92,7 @@ fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
             "{notes:?}"
         );
     } else {
-        let expected = ["that takes root", "there are no control groups for the processor here"]
+        let expected = ["this needs root", "there are no control groups for the processor here"]
             .map(|why| format!("--start foxy: --cores 0.05: {why}"));
         assert!(expected.iter().any(|expected| err.contains(expected)), "{err}");
     }
@@ -105,7 +105,7 @@ fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
     let (code, _, err) = ended(&mut command(&["peak", "--proxy", &nobody, "--sample", "0.1"]));
     assert_eq!(code, Some(3), "{err}");
     let expected = format!(
-        "peak: {nobody}: no request was answered rightly (connect); is the proxy running there?"
+        "peak: {nobody}: no request got a correct answer (connect); is the proxy running there?"
     );
     assert!(err.contains(&expected), "{err}");
 }

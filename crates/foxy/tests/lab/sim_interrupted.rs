@@ -80,7 +80,7 @@ fn a_run_removes_the_folders_of_killed_runs_and_keeps_those_of_running_ones() {
     let (code, text) = next();
     assert_eq!(code, Some(0), "{text}");
     assert!(
-        text.contains(&format!("{}: removed; a run that was killed had left it", left.display())),
+        text.contains(&format!("{}: removed; a killed run had left it", left.display())),
         "{text}"
     );
     assert!(entries(folder.path()).is_empty());

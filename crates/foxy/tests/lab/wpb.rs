@@ -117,7 +117,7 @@ fn two_folders_are_refused_to_whom_they_are_no_use_and_where_they_are_one() {
         let (code, _, err) =
             foxy(&[command, "--start", "apache2", "--folder", one, "--folder", two]);
         assert_eq!(code, Some(2), "{err}");
-        let expected = "--start apache2: it can keep its cache in one folder only, not in 2; give \
+        let expected = "--start apache2: the proxy can use only one cache folder, not 2; give \
                         one --folder";
         assert!(err.contains(expected), "{err}");
         let (code, _, err) = foxy(&[command, "--start", "foxy", "--folder", one, "--folder", one]);
@@ -279,7 +279,7 @@ fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let (code, out, err) = wpb(&mortal(31), "1..3", &more);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(
-        err.contains("no right answer at 2 clients in no-cache; what was measured until then"),
+        err.contains("no correct answer at 2 clients in no-cache; what was measured until then"),
         "{err}"
     );
     let records = records(&file);
@@ -311,7 +311,7 @@ fn what_cannot_be_run_ends_with_one_clear_line() {
         (
             &["wpb", "--proxy", "127.0.0.1:1", "--quick"],
             3,
-            "127.0.0.1:1 answered nothing right (refused)",
+            "127.0.0.1:1 gave no correct answer (refused)",
         ),
         (
             &["reference", "event-loop", "--store", store, "--pool", "3"],

@@ -61,15 +61,15 @@ fn a_proxy_does_not_start_with_an_authority_that_it_should_not_use() {
     };
     let with = |host| ["--intercept-ca", &path, "--intercept-host", host].map(str::to_owned);
     let other = with("example.com");
-    check(&other.each_ref().map(String::as_str), "may only vouch for example.org");
+    check(&other.each_ref().map(String::as_str), "may only sign for example.org");
     check(&["--intercept-host", "example.org"], "needs a certificate authority");
     check(&["--intercept-ca", &path], "does nothing without `intercept-hosts`");
     let reverse = with("example.org");
     let reverse =
         [&reverse.each_ref().map(String::as_str)[..], &["--origin", "http://127.0.0.1:1"]].concat();
-    check(&reverse, "a reverse proxy (`origin`) takes no CONNECT");
+    check(&reverse, "a reverse proxy (`origin`) accepts no CONNECT");
     std::fs::set_permissions(folder.join("ca.key"), Permissions::from_mode(0o644))
         .expect("changed");
     let open = with("example.org");
-    check(&open.each_ref().map(String::as_str), "others may read this private key (mode 644)");
+    check(&open.each_ref().map(String::as_str), "other users may read this private key (mode 644)");
 }

@@ -111,15 +111,13 @@ fn a_run_beside_another_has_a_store_of_its_own_and_keeps_it_for_the_next() {
             reports.lines().last().is_some_and(|line| line.contains(expected)),
             "{expected}: {reports}"
         );
-        let said = format!(
-            "foxy: keeps what it fetches in {}/.cache/foxy-run-2, ",
-            folder.path().display()
-        );
+        let said =
+            format!("foxy: stores downloads in {}/.cache/foxy-run-2, ", folder.path().display());
         assert_eq!(reports.contains(&said), is_new, "{reports}");
     }
     let (_, reports) = first.end();
     let expected = format!(
-        "foxy: keeps what it fetches in {}/.cache/foxy-run, which may take 64 MiB of the disk \
+        "foxy: stores downloads in {}/.cache/foxy-run, up to 64 MiB \
          (--size",
         folder.path().display()
     );
@@ -144,7 +142,7 @@ fn a_run_for_which_no_store_is_left_says_that_it_has_memory_only() {
     let last = foxy_run(folder.path(), &[], "exit 0").output().expect("the binary runs");
     let reports = String::from_utf8_lossy(&last.stderr);
     assert_eq!(last.status.code(), Some(0), "{reports}");
-    assert!(reports.contains("this command keeps what it fetches in memory only"), "{reports}");
+    assert!(reports.contains("this command stores downloads only in memory"), "{reports}");
     all.into_iter().for_each(|waiting| assert_eq!(waiting.end().0, Some(0)));
 }
 

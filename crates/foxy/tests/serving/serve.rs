@@ -105,7 +105,7 @@ fn idle_clients_do_not_delay_a_stop_and_a_second_signal_does_not_wait_at_all() {
     busy.write_all(head.as_bytes()).expect("sent");
     let _asked = silent.accept().expect("the request in progress");
     foxy.signal("TERM");
-    foxy.report_containing("stopping when requests in progress have ended");
+    foxy.report_containing("stopping after the requests in progress");
     foxy.signal("TERM");
     let (status, reports) = foxy.wait();
     assert_eq!(status.code(), Some(0));

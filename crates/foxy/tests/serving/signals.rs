@@ -16,7 +16,7 @@ fn the_log_is_opened_anew_on_sigusr1_and_nothing_happens_on_sigusr2() {
     foxy.signal("USR2");
     foxy.signal("USR1");
     until("reopening", || log.exists().then_some(()));
-    foxy.report_containing("opening the access log anew (SIGUSR1)");
+    foxy.report_containing("opening the access log again (SIGUSR1)");
     foxy.get(&origin.url("b"));
     until("logging", || std::fs::read_to_string(&log).ok().filter(|text| text.contains("/b ")));
     foxy.signal("TERM");
@@ -73,6 +73,6 @@ fn a_store_larger_than_a_file_may_be_is_refused_by_name() {
     let output = command.output().expect("a shell");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("a size of 64 MiB was asked for and a file may have"), "{said}");
+    assert!(said.contains("the size is 64 MiB, but a file may have"), "{said}");
     assert!(said.contains("ulimit -f"), "{said}");
 }

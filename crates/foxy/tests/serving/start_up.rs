@@ -166,7 +166,7 @@ fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
         ("size=64k", "room for 65536 bytes; a store takes at least 16 MiB, free some space"),
         (
             "size=40m",
-            "a size of 64 MiB was asked for and the disk has room for 41943040 bytes; ask for at \
+            "the size is 64 MiB, but the disk has room for 41943040 bytes; set at \
              most 40M",
         ),
         ("ro", "its file system is read-only; mount it for writing"),
@@ -188,10 +188,7 @@ fn a_size_that_the_disk_does_not_have_is_refused_whatever_the_scheme() {
             return;
         };
         assert_eq!(code, Some(2), "{scheme}: {report}");
-        assert!(
-            report.contains("2 TiB was asked for and the disk has room for 41943040"),
-            "{scheme}: {report}"
-        );
+        assert!(report.contains("2 TiB, but the disk has room for 41943040"), "{scheme}: {report}");
         assert_eq!(report.lines().count(), 1, "{scheme}: {report}");
     }
 }

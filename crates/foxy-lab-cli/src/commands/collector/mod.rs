@@ -33,8 +33,9 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::print(&format!("collector: {name}parent at http://{address}/"));
     }
     terminal::print(&format!("collector: {reach}"));
-    signals::wait_for_stop()
-        .map_err(|error| Failure::Failed(format!("collector: no signal handler: {error}")))?;
+    signals::wait_for_stop().map_err(|error| {
+        Failure::Failed(format!("collector: cannot install a signal handler: {error}"))
+    })?;
     let report = running.stop();
     say(log.lock().unwrap_or_else(PoisonError::into_inner).finish());
     experiment.finish(Conclusion {

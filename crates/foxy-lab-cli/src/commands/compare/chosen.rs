@@ -20,7 +20,7 @@ pub fn named_once(matches: &ArgMatches) -> Result<(), Failure> {
     match proxy.or(workload).or(rate) {
         None => Ok(()),
         Some(what) => Err(Failure::Unusable(format!(
-            "{what}: named twice, and a comparison has one row for it; name it once, or measure it more often with --repeats"
+            "{what}: named twice, but a comparison has one row for each name; name it once, or repeat its trials with --repeats"
         ))),
     }
 }
@@ -41,7 +41,7 @@ pub fn scenarios(matches: &ArgMatches) -> Result<Vec<Scenario>, Failure> {
         Scenario::find(name).ok_or_else(|| {
             let known: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
             Failure::Unusable(format!(
-                "--workload {name}: proxies are not compared under that; there are {}",
+                "--workload {name}: this workload cannot be compared; the workloads are {}",
                 known.join(", ")
             ))
         })

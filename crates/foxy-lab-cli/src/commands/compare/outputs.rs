@@ -29,7 +29,7 @@ impl Records {
         let file = File::options().write(true).create_new(true).open(&path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => unusable(
-                "has a comparison already; name another folder, or report that one with --report",
+                "already contains a comparison; name another folder, or use --report for this comparison",
             ),
             _ => unusable(&format!("cannot be written to: {error}; name a place that can be")),
         })?;
@@ -58,7 +58,7 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     let mut records = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file).lines()) {
         let line =
-            line.map_err(|error| unusable(format!("line {number} cannot be read: {error}")))?;
+            line.map_err(|error| unusable(format!("line {number} is unreadable: {error}")))?;
         match serde_json::from_str(&line) {
             Ok(record) => records.push(record),
             Err(error) => {
@@ -70,7 +70,7 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
         .iter()
         .any(|record| matches!(record, Record::Measure(measure) if measure.workload.is_some()))
     {
-        return Err(unusable("there is nothing measured in it".into()));
+        return Err(unusable("it contains no measurements".into()));
     }
     Ok(records)
 }

@@ -86,7 +86,7 @@ pub fn measure(
     if let Some(part) = report.silent() {
         let part = part.name();
         return Err(format!(
-            "{name}: no right answer in {part}; it said: {}",
+            "{name}: no correct answer in {part}; its output: {}",
             running.last_words()
         ));
     }

@@ -34,7 +34,7 @@ pub fn start(
     let (Some(first), Some(origin)) = (given.or(free), origin) else { return Ok(None) };
     if !Reach::Offline.covers(origin.ip()) {
         return Err(Failure::Unusable(format!(
-            "--direct {origin}: with --collector the origin must have a loopback or private address; name such a one"
+            "--direct {origin}: with --collector the origin must have a loopback or private address; name such an address"
         )));
     }
     let names = std::iter::once("direct").chain(proxies.iter().map(|proxy| proxy.name.as_str()));
@@ -47,14 +47,14 @@ pub fn start(
     if given.is_some_and(|given| given.port() == 0) || listen.len() <= proxies.len() {
         let most = usize::from(u16::MAX) - proxies.len();
         let text = format!(
-            "--collector {first}: each proxy has a port after this one; name one from 1 to {most}"
+            "--collector {first}: each proxy uses a port after this port; give a port from 1 to {most}"
         );
         return Err(Failure::Unusable(text));
     }
     let folder = std::env::temp_dir();
     let file = collector::spool(&folder, SPOOL).map_err(|error| {
         Failure::Failed(format!(
-            "leap: no room for the Collector's bodies in {}: {error}",
+            "leap: cannot create the Collector's file in {}: {error}",
             folder.display()
         ))
     })?;

@@ -191,7 +191,7 @@ pub fn options(
     let recorded = matches.get_one::<f64>("recorded").copied();
     if recorded.is_some() && !matches.contains_id("trace") {
         return Err(Failure::Unusable(
-            "--recorded: only a trace has recorded times; name one with --trace".into(),
+            "--recorded: only a trace has recorded times; give a trace with --trace".into(),
         ));
     }
     let (clients, pace) = match (&workload.model, rate, recorded) {
@@ -243,7 +243,7 @@ pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workloa
         changed.objects = count;
         if changed.are_too_many() {
             return Err(Failure::Unusable(format!(
-                "--objects {count}: more than {MAX_RANKED_OBJECTS} cannot have a popularity of their own; give fewer objects, or a workload without zipf"
+                "--objects {count}: at most {MAX_RANKED_OBJECTS} objects can have different popularities; give fewer objects, or a workload without zipf"
             )));
         }
     }

@@ -141,7 +141,7 @@ fn finish(
     }
     if report.unnumbered > 0 {
         warnings.push(format!(
-            "{} of {} answers lack the field {REQUEST_ID}, so that nobody knows which of them are hits: the proxy drops it",
+            "{} of {} answers lack the field {REQUEST_ID}, so it is unknown which of them are hits: the proxy drops the field",
             report.unnumbered, report.answers
         ));
     }
@@ -158,7 +158,7 @@ fn finish(
     if let Some(reason) = failed.clone() {
         records.push(Record::FailedRun { subject: subject.into(), reason });
     } else if let Some(trouble) = trouble(options, report).filter(|_| options.fault.is_none()) {
-        warnings.push(format!("{trouble}; all that is said of answers is about the others"));
+        warnings.push(format!("{trouble}; the results are about the other requests only"));
     }
     let conclusion = Conclusion { text, warnings, records, failed };
     experiment.scaled(scale(options)).finish(conclusion)
@@ -199,7 +199,7 @@ fn process_time(process: Option<u32>) -> Result<Option<Duration>, Failure> {
     let Some(process) = process else { return Ok(None) };
     let family = family(process);
     if family.is_empty() {
-        let what = format!("--pid {process}: no such process; name the proxy's main one");
+        let what = format!("--pid {process}: no such process; name the main process of the proxy");
         return Err(Failure::Unusable(what));
     }
     Ok(Some(processor_time(&family)))

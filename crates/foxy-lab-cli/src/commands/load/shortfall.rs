@@ -43,7 +43,7 @@ pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let look = TcpStream::connect_timeout(&options.target, PATIENCE);
     let gone = look.is_err_and(|error| ErrorCause::of_connect(&error) == ErrorCause::Connect);
     let why =
-        if gone { "nobody listens there any more".into() } else { shortfall(options, report)? };
+        if gone { "no program listens there any more".into() } else { shortfall(options, report)? };
     Some(format!("{trouble}; {why}, so what was measured is incomplete"))
 }
 
@@ -51,7 +51,7 @@ fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let of = |cause: ErrorCause| report.errors[cause as usize];
     let wrong = report.wrong_answers();
     if of(ErrorCause::NoPort) + of(ErrorCause::NoDescriptor) > 0 {
-        Some("this machine, not the proxy, could not carry the load".into())
+        Some("this machine, not the proxy, was too slow for the load".into())
     } else if let Some(since) = report.silent_since(options.stop) {
         Some(format!("the proxy has not answered since {:.1} s", since.as_secs_f64()))
     } else if wrong > report.answers {
@@ -73,10 +73,10 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
             "the proxy refuses CONNECT; allow the origin's address and port there (foxy: --allow-destination, --connect-port)"
         }
         Some(ErrorCause::Certificate) => {
-            "the certificate shown is of nobody trusted, or for another name; name its authority with --ca"
+            "the certificate is not trusted, or is for another name; give its authority with --ca"
         }
         Some(ErrorCause::Handshake) => {
-            "no TLS with what answers; does it speak TLS, and the version that --protocol names within?"
+            "the TLS handshake failed; does the server speak TLS, and the HTTP version of --protocol?"
         }
         Some(
             ErrorCause::Protocol | ErrorCause::Closed | ErrorCause::Reset | ErrorCause::Incomplete,
@@ -90,12 +90,12 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
             | ErrorCause::Foreign
             | ErrorCause::Protocol,
         ) => {
-            "what answers there is not the origin's object; is it a proxy that may reach the origin?"
+            "the answers are not the origin's objects; is the address a proxy that may reach the origin?"
         }
         _ => cause.and_then(of_this_machine).unwrap_or("is the proxy running there?"),
     };
     let cause = cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
-    format!("{}: no request was answered rightly{cause}; {advice}", options.target)
+    format!("{}: no request got a correct answer{cause}; {advice}", options.target)
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
         );
         for cause in [ErrorCause::Surplus, ErrorCause::Incomplete, ErrorCause::Protocol] {
             let text = said(http1, cause);
-            assert!(text.contains("what answers there is not the origin's object"), "{text}");
+            assert!(text.contains("the answers are not the origin's objects"), "{text}");
         }
         assert!(
             said(Protocol::Http2, ErrorCause::Connect).ends_with("is the proxy running there?")
@@ -157,7 +157,7 @@ mod tests {
         ));
         assert!(
             text.ends_with(
-                "; this machine, not the proxy, could not carry the load, so what was measured is incomplete"
+                "; this machine, not the proxy, was too slow for the load, so what was measured is incomplete"
             ),
             "{text}"
         );

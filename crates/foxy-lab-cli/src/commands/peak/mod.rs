@@ -177,7 +177,7 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     if let Some(&ByteSize(size)) = matches.get_one("cache-size") {
         if size == 0 {
             return Err(Failure::Unusable(
-                "--cache-size: 0 cannot be; give the size of the proxy's cache".into(),
+                "--cache-size: 0 is not allowed; give the size of the proxy's cache".into(),
             ));
         }
         knobs.cache_size = size;
@@ -197,7 +197,7 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     if knobs.fill_rate > knobs.peak_rate {
         let (first, most) = (knobs.fill_rate, knobs.peak_rate);
         return Err(Failure::Unusable(format!(
-            "--first-rate {first}: is above --most-rate {most}, what the robots suffice for; give both, the first no higher"
+            "--first-rate {first}: is above --most-rate {most}, the most that the robots can send; lower --first-rate or raise --most-rate"
         )));
     }
     let knobs = knobs.clone();
@@ -210,7 +210,7 @@ fn search(matches: &ArgMatches, knobs: &PolyMix4) -> Result<Search, Failure> {
     let high = positive(matches, "high")?.map_or(preset.high, Duration::from_secs_f64);
     if low > high {
         return Err(Failure::Unusable(
-            "--low: is above --high; give a window that has room".into(),
+            "--low: is above --high; lower --low or raise --high".into(),
         ));
     }
     let shortest = high * RESPONSES_IN_SAMPLE;
@@ -227,9 +227,9 @@ fn search(matches: &ArgMatches, knobs: &PolyMix4) -> Result<Search, Failure> {
 
 fn positive(matches: &ArgMatches, name: &str) -> Result<Option<f64>, Failure> {
     match matches.get_one::<f64>(name) {
-        Some(&value) if !(value > 0.0 && value < 1e9) => {
-            Err(Failure::Unusable(format!("--{name}: {value} cannot be; give a number above 0")))
-        }
+        Some(&value) if !(value > 0.0 && value < 1e9) => Err(Failure::Unusable(format!(
+            "--{name}: {value} is not allowed; give a number above 0"
+        ))),
         value => Ok(value.copied()),
     }
 }

@@ -36,7 +36,7 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     let made = scaled(requests.unwrap_or(GETS));
     if !matches.contains_id("trace") && made as u64 > synthetic::MOST_GETS {
         return Err(Failure::Unusable(format!(
-            "--requests and --scale ask for {made} gets, which would stand in memory; at most {} can be made",
+            "--requests and --scale ask for {made} gets, which must fit in memory; at most {} are possible",
             synthetic::MOST_GETS
         )));
     }
@@ -51,7 +51,7 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     let model = MODELS.iter().find(|model| model.name == name).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
         Failure::Unusable(format!(
-            "--workload {name}: no such workload; there are {}",
+            "--workload {name}: no such workload; the workloads are {}",
             known.join(", ")
         ))
     })?;

@@ -36,7 +36,7 @@ impl Where {
             path if Path::new(path).is_dir() => Self::Folder(path.into()),
             _ => {
                 return Err(Failure::Unusable(format!(
-                    "--device {name}: no such device; there are memory, null, mechanical, or a folder that exists"
+                    "--device {name}: no such device; use memory, null, mechanical, or an existing folder"
                 )));
             }
         })

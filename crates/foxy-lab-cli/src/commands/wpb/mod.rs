@@ -43,7 +43,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let first = run_of(&plan, plan.clients[0], &route, &interrupted);
     if let Err(cause) = wpb::probe(&first).map_err(failed)? {
         return Err(Failure::Failed(format!(
-            "wpb: {} answered nothing right ({}); is a proxy there that may relay to {}?",
+            "wpb: {} gave no correct answer ({}); does a proxy listen there that may forward to {}?",
             plan.target,
             cause.name(),
             match &route {
@@ -113,7 +113,7 @@ fn all_points(
             let part = part.name();
             return Ok((
                 points,
-                Some(format!("{}: no right answer at {clients} clients in {part}", plan.target)),
+                Some(format!("{}: no correct answer at {clients} clients in {part}", plan.target)),
             ));
         }
     }

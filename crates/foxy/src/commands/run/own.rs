@@ -47,10 +47,8 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     let running = serve::open(&settings, None, extra)?;
     for OpenStore { folder, size, .. } in running.new_stores() {
         let folder = folder.display();
-        let text = format!(
-            "foxy: keeps what it fetches in {folder}, which may take {size} of the disk (--size \
-             changes that)"
-        );
+        let text =
+            format!("foxy: stores downloads in {folder}, up to {size} (--size changes the limit)");
         terminal::report(Level::Warning, &text);
     }
     let (address, gauges) = (running.address(), running.gauges());
@@ -94,9 +92,7 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
         locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
     if locked.is_none() {
         let text = format!(
-            "foxy: {MAX_STORES} others use {} and the stores beside it; this command keeps what it \
-             fetches in memory only \
-             (--store FOLDER gives it a store)",
+            "foxy: {MAX_STORES} other commands use {} and its further stores; this command stores downloads only in memory (--store FOLDER gives it a store)",
             folder.display()
         );
         terminal::report(Level::Warning, &text);

@@ -37,13 +37,13 @@ impl Tally {
         let tunnels = gauges.count(Counter::Tunnels);
         if tunnels > 0 {
             text.push_str(&format!(
-                "; {tunnels} connections to other hosts passed unseen (--intercept HOST)"
+                "; {tunnels} connections to other hosts were tunnelled unread (--intercept HOST caches a host)"
             ));
         }
         let distrusted = gauges.count(Counter::InterceptDistrusted);
         if distrusted > 0 {
             text.push_str(&format!(
-                "; {distrusted} connections failed as a program does not trust foxy (see --help)"
+                "; {distrusted} connections failed because a program does not trust foxy (see --help)"
             ));
         }
         text
@@ -52,7 +52,7 @@ impl Tally {
     fn cached(&self) -> String {
         let requests = self.requests.load(Relaxed);
         if requests == 0 {
-            return "foxy: nothing to cache came through".into();
+            return "foxy: no request that foxy can cache arrived".into();
         }
         let hits = self.hits.load(Relaxed);
         let bytes = ByteSize(self.bytes.load(Relaxed));
@@ -84,7 +84,7 @@ mod tests {
             detail: None,
         };
         let tally = Tally::default();
-        assert_eq!(tally.cached(), "foxy: nothing to cache came through");
+        assert_eq!(tally.cached(), "foxy: no request that foxy can cache arrived");
         for (method, outcome, body_bytes) in
             [(&b"GET"[..], hit, 3072), (b"GET", miss, 1024), (b"CONNECT", miss, 77)]
         {

@@ -59,8 +59,9 @@ pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
         std::fs::write(path, bytes).map_err(|error| cannot(path, &error))
     };
     let bundle = bundle(trusted)?;
-    let certificates = pem::parse_many(&bundle)
-        .map_err(|error| Failure::Unusable(format!("the authorities to trust: {error}")))?;
+    let certificates = pem::parse_many(&bundle).map_err(|error| {
+        Failure::Unusable(format!("cannot collect the trusted authorities: {error}"))
+    })?;
     let certificates: Vec<_> = certificates.iter().map(pem::Pem::contents).collect();
     write(&files.bundle, bundle.as_bytes())?;
     write(&files.java, &trust_store(&certificates, clock::wall()))?;

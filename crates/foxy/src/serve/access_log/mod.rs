@@ -64,7 +64,7 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     let sink = Arc::new(AccessLog { format, queue: Arc::clone(&queue) });
     let writer = LogWriter::start(Arc::clone(&queue), file, Box::new(move || reopen(&output)))
         .map_err(|error| {
-            Failure::Failed(format!("cannot start the access log's writer: {error}"))
+            Failure::Failed(format!("cannot start the thread that writes the access log: {error}"))
         })?;
     Ok(Some(OpenLog { sink, queue, writer }))
 }
@@ -76,7 +76,7 @@ fn reopen(output: &Output) -> std::io::Result<Sink> {
         Output::Off | Output::Standard => Ok(Box::new(std::io::stdout())),
         Output::File(path) => append(path).inspect_err(|error| {
             let text = format!(
-                "cannot open the access log {} anew: {error}; it stays as it is",
+                "cannot open the access log {} again: {error}; foxy continues with the old file",
                 path.display()
             );
             terminal::report(Level::Warning, &text);

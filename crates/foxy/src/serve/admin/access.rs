@@ -36,12 +36,12 @@ impl AccessRefusal {
 
     pub const fn text(self) -> &'static str {
         match self {
-            Self::RepeatedHost => "the request has two Host fields; send one (admin-host)",
+            Self::RepeatedHost => "the request has two Host fields; send only one (admin-host)",
             Self::Host => {
                 "the Host is neither an address nor localhost; add its name to `admin-hosts` \
                  (admin-host)"
             }
-            Self::WebPage => "the admin server refuses requests of web pages (admin-web-page)",
+            Self::WebPage => "the admin server refuses requests from web pages (admin-web-page)",
         }
     }
 }
@@ -87,14 +87,16 @@ pub fn read_token_word(path: &Path) -> Result<String, Failure> {
     let unusable =
         |what: &str| Failure::Unusable(format!("the token file {name} (admin-token-file) {what}"));
     let right = format!(
-        "write one word of at least {MIN_TOKEN_BYTES} characters to it, as `openssl rand -hex 32` makes"
+        "write one word of at least {MIN_TOKEN_BYTES} characters to the file, for example with `openssl rand -hex 32`"
     );
     let content = secret_file::read(path).map_err(|error| match error {
         SecretError::Unreadable(_) => unusable(&format!("{error}; {right}")),
         _ => unusable(&error.to_string()),
     })?;
     let word = String::from_utf8_lossy(&content).trim().to_owned();
-    Token::new(&word).map(|_| word).ok_or_else(|| unusable(&format!("holds no token; {right}")))
+    Token::new(&word)
+        .map(|_| word)
+        .ok_or_else(|| unusable(&format!("contains no valid token; {right}")))
 }
 
 #[cfg(test)]

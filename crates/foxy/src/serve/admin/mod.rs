@@ -29,10 +29,9 @@ const MAX_CONNECTIONS: usize = 64;
 /// Pause before the next accept if the system has no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 when all is well, 503 \
-when not\n\
-                     /purge    POST: forget what is stored; see docs/operation.md\n\
-                     /explain  ?url=URL what is stored for it, and what a GET would come to\n";
+const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, otherwise 503\n\
+                     /purge    POST: purge stored responses; see docs/operation.md\n\
+                     /explain  ?url=URL the stored responses, and how foxy would answer a GET\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -239,7 +238,7 @@ fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u
         }
         None if request.peer.to_canonical().is_loopback() => Ok(()),
         None => {
-            let text = "without admin-token-file only this machine itself may do that \
+            let text = "without admin-token-file, only a client on this machine may do that \
             (admin-loopback-only)";
             Err(refusal("403 Forbidden", text))
         }

@@ -43,7 +43,7 @@ impl PurgeRequest {
                 }
                 other => {
                     return Err(format!(
-                        "{other:?} is not one of url, tag, prefix, site, all and hard"
+                        "unknown name {other:?}; use url, tag, prefix, site, all or hard"
                     ));
                 }
             };
@@ -51,8 +51,9 @@ impl PurgeRequest {
             request.scopes.extend(scopes);
         }
         match request.scopes.len() {
-            0 => Err("the request names nothing to purge; name a url, tag, prefix or site, or all"
-                .into()),
+            0 => {
+                Err("the request names nothing to purge; give url, tag, prefix, site or all".into())
+            }
             1..=MAX_NAMES_PER_PURGE => Ok(request),
             count => Err(format!("{count} names are too many; send at most {MAX_NAMES_PER_PURGE}")),
         }
@@ -63,16 +64,18 @@ fn is_yes(name: &str, value: &str) -> Result<bool, String> {
     match value {
         "" | "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),
-        _ => Err(format!("{name} is true or false, not {value:?}")),
+        _ => Err(format!("{name} must be true or false, not {value:?}")),
     }
 }
 
 fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
     const RIGHT: &str =
         "write an object such as {\"url\": \"http://example.com/\", \"hard\": true}";
-    let value =
-        serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}; {RIGHT}"))?;
-    let Value::Object(fields) = value else { return Err(format!("not an object; {RIGHT}")) };
+    let value = serde_json::from_slice(body)
+        .map_err(|error| format!("the body is not JSON: {error}; {RIGHT}"))?;
+    let Value::Object(fields) = value else {
+        return Err(format!("the body is not a JSON object; {RIGHT}"));
+    };
     let mut pairs = Vec::new();
     for (name, value) in fields {
         let values = match value {
@@ -83,7 +86,11 @@ fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
             let text = match value {
                 Value::String(text) => text,
                 Value::Bool(truth) => truth.to_string(),
-                _ => return Err(format!("{name:?} is neither text nor true or false; {RIGHT}")),
+                _ => {
+                    return Err(format!(
+                        "the value of {name:?} must be text, true or false; {RIGHT}"
+                    ));
+                }
             };
             pairs.push((name.clone(), text));
         }
@@ -106,15 +113,15 @@ impl ExplainRequest {
         let mut fields = Vec::new();
         for (name, value) in query_pairs(query.unwrap_or(""))? {
             if value.contains(|c: char| c.is_ascii_control()) {
-                return Err(format!("{name} {value:?} has a control character"));
+                return Err(format!("{name} {value:?} contains a control character"));
             }
             match &*name {
                 "url" => url = Some(value),
                 "field" => fields.push(header_field(&value)?),
-                other => return Err(format!("{other:?} is neither url nor field")),
+                other => return Err(format!("unknown name {other:?}; use url or field")),
             }
         }
-        let url = url.ok_or("no URL is named; write /explain?url=http://example.com/")?;
+        let url = url.ok_or("the query has no url; write /explain?url=http://example.com/")?;
         Ok(Self { url, fields })
     }
 
@@ -136,7 +143,9 @@ pub fn header_field(text: &str) -> Result<(String, String), String> {
     let parts = text.split_once(':').map(|(name, value)| (name.trim(), value.trim()));
     match parts {
         Some((name, value)) if !name.is_empty() => Ok((name.into(), value.into())),
-        _ => Err(format!("{text:?} is no header line; write one such as `Accept-Language: de`")),
+        _ => Err(format!(
+            "{text:?} is not a header line; write a line such as `Accept-Language: de`"
+        )),
     }
 }
 

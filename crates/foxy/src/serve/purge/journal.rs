@@ -40,9 +40,7 @@ impl ListHealth {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let why = seen.get(store).copied().flatten()?;
         Some(format!(
-            "{NAME} cannot be written: {why}; purges are refused unless another store's disk \
-             takes them; look at that folder \
-             and its disk"
+            "{NAME} cannot be written: {why}; foxy refuses purges unless another store can record them; check the folder and its disk"
         ))
     }
 
@@ -103,7 +101,7 @@ pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists)
     let thread =
         std::thread::Builder::new().name("purges".into()).spawn(move || writer.run(&receiver));
     thread.map_err(|error| {
-        Failure::Failed(format!("cannot start the thread that keeps purges: {error}"))
+        Failure::Failed(format!("cannot start the thread that writes purge lists: {error}"))
     })?;
     let keeper = Arc::new(Keeper(sender));
     let lists = Lists { health, keeper: Arc::downgrade(&keeper) };
@@ -112,11 +110,9 @@ pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists)
 
 fn refusal(folder: &Path, why: WriteError) -> Failure {
     let right = match why {
-        WriteError::InUse => "stop that one or name another folder with --store",
+        WriteError::InUse => "stop the other foxy, or name another folder with --store",
         WriteError::Lost | WriteError::OtherFolder | WriteError::System(_) => {
-            "it does not hold any more, as the stores were used otherwise since, and can be \
-             neither written anew nor removed; \
-             remove it, or let this user do so"
+            "it is outdated, because the stores were used differently since, and foxy can neither replace nor remove it; remove the file, or give this user the permission"
         }
     };
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
@@ -128,14 +124,13 @@ fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<Forg
         let text = match (forgotten, found) {
             (Some(ForgottenReason::NoList), _) if !may_hold => continue,
             (Some(why), _) => format!(
-                "{why}; what is stored there is forgotten, as purges and changes of it may be \
-                 missing"
+                "{why}; foxy discards the stored responses, because purges or newer versions may be missing"
             ),
             (None, FoundList::Unsound(why)) => {
-                format!("its list of purges is written anew from another store's: {why}")
+                format!("its purge list is rebuilt from another store's list: {why}")
             }
             (None, FoundList::Nothing) if *may_hold => {
-                "its list of purges is not there, and written anew from another store's".into()
+                "its purge list is missing; it is rebuilt from another store's list".into()
             }
             (None, _) => continue,
         };
@@ -238,9 +233,8 @@ impl Writer {
             let is_there = self.lists[number].list.is_there();
             if !is_there && self.keep(number, &[]).is_ok() {
                 let folder = self.lists[number].list.folder().display();
-                let text = format!(
-                    "foxy: store {folder}: {NAME} was not there any more, and is written anew"
-                );
+                let text =
+                    format!("foxy: store {folder}: {NAME} was missing, so foxy wrote it again");
                 terminal::report(Level::Warning, &text);
             }
         }

@@ -34,19 +34,16 @@ pub enum ForgottenReason {
 impl fmt::Display for ForgottenReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoList => f.write_str("the list of purges is not there"),
-            Self::Unsound(why) => write!(f, "the list of purges cannot be relied on: {why}"),
+            Self::NoList => f.write_str("the purge list is missing"),
+            Self::Unsound(why) => write!(f, "the purge list is not reliable: {why}"),
             Self::OtherStores => f.write_str(
-                "the stores were used with another scheme, with other stores or in another order \
-                 since",
+                "the stores were used with another scheme, other stores or another order since",
             ),
             Self::OutOfUse => f.write_str(
-                "the disk of a store failed and the others were used without it since; it was not \
-                 emptied",
+                "the disk of a store failed, and the other stores were used without it since; the failed store was not emptied",
             ),
             Self::NoWitness => f.write_str(
-                "half of the lists of purges or more are missing, so that nothing says whether \
-                 the stores were used without this one",
+                "at least half of the purge lists are missing, so it is unknown whether the stores were used without this store",
             ),
         }
     }

@@ -50,7 +50,7 @@ impl OpenDevice {
         let (device, kind) = open_device(root, wanted).map_err(cannot_start)?;
         if disk.device == "uring" && kind != DeviceKind::Uring {
             return Err(Failure::Unusable(format!(
-                "store {folder}: no io_uring, only {kind}; use --device auto"
+                "store {folder}: io_uring is not available, only {kind}; use --device auto"
             )));
         }
         Ok(Self { device, name: kind.to_string() })

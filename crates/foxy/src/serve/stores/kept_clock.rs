@@ -128,9 +128,7 @@ impl KeptClock {
         if went_back {
             terminal::report(
                 Level::Warning,
-                "foxy: the clock shows an earlier time than when foxy last ran: how old the \
-                 stored responses are is not known, \
-                 so each is validated before it answers",
+                "foxy: the clock shows an earlier time than when foxy last ran: the age of stored responses is unknown, so foxy validates each response before it serves it",
             );
         }
         let home = |folder: PathBuf| Home { opened: File::open(&folder), folder };
@@ -150,7 +148,7 @@ impl KeptClock {
         };
         let thread = std::thread::Builder::new().name("clock".into()).spawn(watch);
         let thread = thread.map_err(|error| {
-            Failure::Failed(format!("cannot start the thread that keeps the clock: {error}"))
+            Failure::Failed(format!("cannot start the thread that saves the clock: {error}"))
         })?;
         Ok(Some(Self { stop, thread }))
     }

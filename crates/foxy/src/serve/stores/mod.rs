@@ -70,12 +70,10 @@ impl RunningStore {
     fn report_lost_content(&self) {
         let text = match self.beginning() {
             Some(Beginning::Anew(reason)) => format!(
-                "begun anew: {reason}; what it held is forgotten, and fetched when it is asked \
-                 for again"
+                "starts empty: {reason}; its old content is lost, and foxy fetches it again when clients request it"
             ),
             Some(Beginning::Cut { found, expected }) => format!(
-                "its file was cut from {expected} to {found} bytes; what was behind is lost, the \
-                 rest is kept"
+                "its file was truncated from {expected} to {found} bytes; the content after that is lost, the rest is kept"
             ),
             Some(Beginning::New | Beginning::Kept) | None => return,
         };

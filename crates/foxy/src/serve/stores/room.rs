@@ -109,9 +109,7 @@ pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
     let (folder, size, limit) = (folder.display(), ByteSize(choice.min_bytes()), ByteSize(limit));
     Some(Failure::Unusable(format!(
-        "store {folder}: a size of {size} was asked for and a file may have {limit}; raise the \
-         limit on the size of a file \
-         (ulimit -f), or ask for less"
+        "store {folder}: the size is {size}, but a file may have {limit}; raise the limit on file sizes (ulimit -f), or set a smaller size"
     )))
 }
 
@@ -123,14 +121,14 @@ pub fn no_room(folder: &Path, choice: SizeChoice, available: ByteSize) -> Failur
             format!("the disk has room for {bytes} bytes, too few for a store")
         }
         SizeChoice::Exactly(size) | SizeChoice::Kept { size, .. } => {
-            format!("a size of {size} was asked for and the disk has room for {bytes} bytes")
+            format!("the size is {size}, but the disk has room for {bytes} bytes")
         }
     };
     let advice = match choice {
         SizeChoice::Exactly(_) if bytes >= MIN_STORE_BYTES => {
-            format!("ask for at most {}M", bytes >> 20)
+            format!("set at most {}M", bytes >> 20)
         }
-        _ => format!("a store takes at least {}", ByteSize(MIN_STORE_BYTES)),
+        _ => format!("a store needs at least {}", ByteSize(MIN_STORE_BYTES)),
     };
     Failure::Unusable(format!(
         "store {folder}: {trouble}; {advice}, free some space, or name a folder on another disk"
@@ -218,7 +216,7 @@ mod tests {
     fn a_refusal_names_the_available_bytes() {
         let wish = SizeChoice::Exactly(ByteSize(1 << 40));
         let text = |available| no_room(Path::new("/s"), wish, ByteSize(available)).to_string();
-        let said = "store /s: a size of 1 TiB was asked for and the disk has room for ";
+        let said = "store /s: the size is 1 TiB, but the disk has room for ";
         assert!(
             text(100_000_000).starts_with(&format!("{said}100000000 bytes; ask for at most 95M, "))
         );

@@ -46,7 +46,7 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
         change(&folder.path().join(name));
         let foxy = Foxy::start(folder.path(), &flags);
         let said: Vec<_> =
-            foxy.welcome.lines().filter(|line| line.contains("begun anew")).collect();
+            foxy.welcome.lines().filter(|line| line.contains("starts empty")).collect();
         let metric = format!(
             "foxy_store_begun_anew{{store=\"{}\"}} {}",
             folder.path().display(),
@@ -86,7 +86,7 @@ fn a_store_of_zeros_that_was_begun_has_lost_its_content_to_serve_fsck_and_inspec
             }
             let foxy = Foxy::start(folder.path(), &flags);
             assert!(
-                foxy.welcome.contains("begun anew: it has lost its content"),
+                foxy.welcome.contains("starts empty: it has lost its content"),
                 "{}",
                 foxy.welcome
             );
@@ -104,5 +104,5 @@ fn a_file_of_zeros_in_a_folder_where_no_store_was_begun_is_a_new_store() {
         crate::support::commands::foxy(&["fsck", folder.path().to_str().expect("UTF-8")]);
     assert_eq!(code, Some(0), "{said}");
     let foxy = Foxy::start(folder.path(), &[]);
-    assert!(!foxy.welcome.contains("begun anew"), "{}", foxy.welcome);
+    assert!(!foxy.welcome.contains("starts empty"), "{}", foxy.welcome);
 }

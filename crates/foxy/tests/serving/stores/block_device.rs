@@ -199,8 +199,7 @@ fn a_mounted_device_is_refused() {
 fn a_size_that_the_device_does_not_have_is_refused_and_a_smaller_one_kept() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     let folder = device.linked_as(NAME);
-    let expected = "a size of 65 MiB was asked for and the disk has room for 67108864 bytes; ask \
-                    for at most 64M";
+    let expected = "the size is 65 MiB, but the disk has room for 67108864 bytes; set at most 64M";
     check_refused(folder.path(), &["--size", "65M"], expected);
     assert!(device.content().iter().all(|&byte| byte == 0), "nothing is written");
     for more in [&["--size", "32M"][..], &[]] {

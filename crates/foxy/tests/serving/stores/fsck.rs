@@ -236,7 +236,7 @@ fn an_empty_file_is_a_store_never_begun_to_both() {
         let (code, out, err) = foxy(&["fsck"], folder.path());
         assert!(code == Some(0) && out.contains("never begun"), "{scheme}: {out}{err}");
         let foxy = crate::support::Foxy::start(folder.path(), &["--scheme", scheme.row().text]);
-        assert!(!foxy.welcome.contains("begun anew"), "{}", foxy.welcome);
+        assert!(!foxy.welcome.contains("starts empty"), "{}", foxy.welcome);
     }
 }
 

@@ -117,7 +117,7 @@ fn a_folder_that_is_not_there_is_refused_and_not_made() {
         let (code, out, err) = bench(&[measure, "--quick", "--folder", name]);
         assert_eq!(code, Some(2), "{measure}: {err}");
         let first = err.lines().next().unwrap_or_default();
-        let wanted = format!("--folder {name}: no such folder; name one that exists");
+        let wanted = format!("--folder {name}: no such folder; name an existing folder");
         assert!(first.contains(&wanted) && out.is_empty(), "{measure}: {err}{out}");
         assert!(!folder.exists(), "{measure}");
     }

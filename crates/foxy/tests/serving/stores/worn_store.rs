@@ -42,7 +42,7 @@ fn a_store_whose_device_fails_is_taken_out_of_use_and_the_other_takes_its_urls()
         std::thread::sleep(Duration::from_millis(100));
     }
     foxy.report_containing(&format!(
-        "store {failing}: out of use, as reads and writes fail again and again"
+        "store {failing}: out of use, because reads and writes fail again and again"
     ));
     let taken = format!("foxy_store_puts_total{{store=\"{}\"}}", folder.path().display());
     let before = value(&foxy, &taken);
@@ -58,7 +58,7 @@ fn a_store_whose_device_fails_is_taken_out_of_use_and_the_other_takes_its_urls()
     let foxy = Foxy::start_plain(folder.path(), &flags);
     for path in [folder.path(), other.path()] {
         let forgotten = format!(
-            "store {}: the disk of a store failed and the others were used",
+            "store {}: the disk of a store failed, and the other stores were used",
             path.display()
         );
         assert!(foxy.welcome.contains(&forgotten), "{}", foxy.welcome);
@@ -85,7 +85,7 @@ fn what_a_failing_device_did_not_forget_does_not_come_back_when_it_works_again()
         assert_eq!(request(foxy.proxy, &head).status, 200);
     }
     foxy.signal("TERM");
-    foxy.report_containing("purged, as a store did not confirm that it has forgotten them");
+    foxy.report_containing("URLs, because a store did not confirm their removal");
     assert_eq!(foxy.wait().0.code(), Some(0));
     device.make_read_only(false);
     let foxy = Foxy::start_plain(folder.path(), &flags);
