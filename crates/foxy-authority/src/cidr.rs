@@ -37,7 +37,8 @@ impl fmt::Display for CidrError {
         match self {
             Self::NoAddress(text) => write!(
                 formatter,
-                "address block {text:?} does not start with an IP address; write a block such as 10.0.0.0/8 or ::1"
+                "address block {text:?} does not start with an IP address; write a block such as \
+                 10.0.0.0/8 or ::1"
             ),
             Self::BadPrefix { text, longest } => {
                 write!(

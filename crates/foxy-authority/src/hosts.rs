@@ -68,7 +68,8 @@ impl fmt::Display for HostPatternError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{:?} is not a host; write a host such as example.org (also matches all names below it), *.example.org (matches only names below it) or 192.0.2.0/24",
+            "{:?} is not a host; write a host such as example.org (also matches all names below \
+             it), *.example.org (matches only names below it) or 192.0.2.0/24",
             self.0
         )
     }
@@ -206,7 +207,7 @@ mod tests {
             &long,
         ] {
             let error = text.parse::<HostPattern>().expect_err(text);
-            assert!(error.to_string().contains("write one such as example.org"), "{error}");
+            assert!(error.to_string().contains("write a host such as example.org"), "{error}");
         }
     }
 

@@ -120,7 +120,8 @@ pub fn open(folder: &Path, setting: &str, now: WallTime) -> Result<Authority, Fa
     let mode = metadata.permissions().mode();
     if mode & 0o077 != 0 {
         let what = format!("other users may read this private key (mode {:o})", mode & 0o777);
-        let right = "run `chmod 600` on the key; if another user may have read it, make a new authority with `foxy ca init --force`";
+        let right = "run `chmod 600` on the key; if another user may have read it, make a new \
+                     authority with `foxy ca init --force`";
         return Err(unusable(&key, &what, right));
     }
     if is_anothers(&metadata) {
@@ -182,7 +183,8 @@ mod tests {
         let before = facts(&folder).expect("a certificate");
         let refused = write(&folder, &made(), false).expect_err("taken").to_string();
         assert!(
-            refused.contains("holds a certificate authority (") && refused.contains("--force"),
+            refused.contains("already contains a certificate authority (")
+                && refused.contains("--force"),
             "{refused}"
         );
         assert_eq!(facts(&folder).expect("still there"), before);
@@ -223,7 +225,7 @@ mod tests {
             let refused =
                 open(&folder, "intercept-ca", NOW).expect_err("open to others").to_string();
             let expected = format!(
-                "other users may create files in this folder (mode {bits:o}); run `chmod 700` on it"
+                "other users may create files in this folder (mode {bits:o}); run `chmod 700` on the folder"
             );
             assert!(refused.contains(&expected), "{refused}");
         }
@@ -251,7 +253,9 @@ mod tests {
         let later = WallTime::from_seconds(NOW.seconds() + 86_400);
         let refused = open(&folder, "intercept-ca", later).expect_err("too late").to_string();
         assert!(
-            refused.contains("ca.pem (intercept-ca): it has expired; make a new one"),
+            refused.contains(
+                "ca.pem (intercept-ca): the certificate has expired; make a new authority"
+            ),
             "{refused}"
         );
     }

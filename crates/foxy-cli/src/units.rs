@@ -13,7 +13,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let known = UNITS.iter().find(|(name, _)| *name == unit);
     let (Ok(number), Some((_, factor))) = (trimmed[..digits].parse::<u64>(), known) else {
         return Err(format!(
-            "duration {text:?} is not a whole number with a unit; write a duration such as 500ms, 30s, 5m, 2h or 1d"
+            "duration {text:?} is not a whole number with a unit; write a duration such as 500ms, \
+             30s, 5m, 2h or 1d"
         ));
     };
     number
@@ -26,7 +27,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 pub fn parse_positive_duration(text: &str) -> Result<Duration, String> {
     let refuse = || {
         format!(
-            "duration {text:?} is not longer than zero; write a duration such as 500ms, 30s, 5m, 2h or 1d"
+            "duration {text:?} is not longer than zero; write a duration such as 500ms, 30s, 5m, \
+             2h or 1d"
         )
     };
     parse_duration(text).and_then(|time| if time.is_zero() { Err(refuse()) } else { Ok(time) })

@@ -71,11 +71,13 @@ fn a_bar_on_what_cannot_be_measured_is_refused_before_the_run() {
     let text = refused("hit_ration<0.5", known()).expect("misspelled");
     assert_eq!(
         text,
-        "--fail-if hit_ration<0.5: nothing is called hit_ration here; write hit_ratio, or another of these names:\n  \
+        "--fail-if hit_ration<0.5: this run has no measure hit_ration; use hit_ratio, or another \
+         of these names:\n  \
          hit_ratio, errors_{cause}, refused\n  {cause}: timeout"
     );
     let text = refused("squit/hit_ratio<0.5", known()).expect("no such proxy");
-    let expected = "--fail-if squit/hit_ratio<0.5: hit_ratio is not measured of squit here; leave squit/ out, or write one of foxy, squid";
+    let expected = "--fail-if squit/hit_ratio<0.5: hit_ratio is not measured for squit; leave out \
+                    squit/, or use one of foxy, squid";
     assert_eq!(text, expected);
     assert!(refused("foxy/refused>0", known()).is_some_and(|text| text.ends_with("one of leap")));
 }

@@ -73,7 +73,8 @@ pub fn remove_leftovers(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
             format!(
-                "{}: a killed run left a mounted file system that is in use; end the processes that use it, then unmount and remove it",
+                "{}: a killed run left a mounted file system that is in use; end the processes \
+                 that use it, then unmount and remove it",
                 mounted.display()
             )
         } else {

@@ -75,7 +75,8 @@ pub fn start_name_server(
     let address = origin.address().ip();
     if address.is_unspecified() {
         let text = format!(
-            "--dns {listen}: names get the origin's address, but clients cannot connect to {address}; give another address with --listen"
+            "--dns {listen}: names get the origin's address, but clients cannot connect to \
+             {address}; give another address with --listen"
         );
         return Err(Failure::Unusable(text));
     }

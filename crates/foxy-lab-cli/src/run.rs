@@ -96,7 +96,8 @@ fn refuse(connections: u64, what: &str, limit: Option<u64>) -> Result<(), Failur
     let needed = connections.saturating_add(OWN_DESCRIPTORS);
     match limit {
         Some(limit) if needed > limit => Err(Failure::Unusable(format!(
-            "{what}: needs up to {needed} open files, but this process may open {limit}; use a smaller value, or raise ulimit -n"
+            "{what}: needs up to {needed} open files, but this process may open {limit}; use a \
+             smaller value, or raise ulimit -n"
         ))),
         _ => Ok(()),
     }
@@ -113,7 +114,8 @@ mod tests {
         let text = refuse(990, "--clients 990", Some(1000)).expect_err("too many").to_string();
         assert_eq!(
             text,
-            "--clients 990: takes up to 1054 open files, and this process may have 1000; ask for less or raise ulimit -n"
+            "--clients 990: needs up to 1054 open files, but this process may open 1000; use a \
+             smaller value, or raise ulimit -n"
         );
     }
 }

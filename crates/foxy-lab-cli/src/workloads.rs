@@ -62,6 +62,6 @@ mod tests {
         );
         std::fs::write(&file, include_str!("../../../workloads/zipf.toml")).expect("written");
         assert_eq!(read(name).expect("a workload").name, "mine");
-        assert!(refusal("coffee").contains("no such workload; there are memory-hit, "));
+        assert!(refusal("coffee").contains("no such workload; use memory-hit, "));
     }
 }

@@ -39,12 +39,14 @@ impl fmt::Display for SecretError {
             Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
             Self::Public { mode, path } => write!(
                 f,
-                "may be read by every user of this machine (mode {mode:o}); run `chmod 600 {}`, and replace the secret if another user may have read it",
+                "may be read by every user of this machine (mode {mode:o}); run `chmod 600 {}`, \
+                 and replace the secret if another user may have read it",
                 path.display()
             ),
             Self::Changeable { mode, path } => write!(
                 f,
-                "may be changed by other users (mode {mode:o}); run `chmod 600 {}`, and check that the content is unchanged",
+                "may be changed by other users (mode {mode:o}); run `chmod 600 {}`, and check \
+                 that the content is unchanged",
                 path.display()
             ),
             Self::Replaceable { mode, folder } => write!(

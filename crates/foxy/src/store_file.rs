@@ -68,7 +68,8 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
             }
             Err(IoError::NotFound) => {}
             Err(IoError::InUse) => {
-                let text = "in use by a running foxy, by this or another name of the file, or the device is mounted; stop that foxy or unmount the device first";
+                let text = "in use by a running foxy, by this or another name of the file, or the \
+                            device is mounted; stop that foxy or unmount the device first";
                 return Err(Failure::Unusable(format!("store {}: {text}", at.display())));
             }
             Err(IoError::NoMedium) => {

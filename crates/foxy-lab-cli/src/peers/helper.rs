@@ -28,7 +28,10 @@ impl Helper {
     ) -> Result<Process, String> {
         let (program, package) = (self.program, self.package);
         let file = in_path(program).ok_or_else(|| {
-            format!("{program}, which the proxy needs, is not installed; `apt-get install {package}` installs it")
+            format!(
+                "{program}, which the proxy needs, is not installed; `apt-get install \
+                     {package}` installs it"
+            )
         })?;
         let status = command(&file, &self.arguments).and_then(|mut command| command.status());
         let status = status.map_err(|error| format!("{program} cannot be started: {error}"))?;

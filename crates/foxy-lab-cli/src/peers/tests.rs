@@ -22,7 +22,7 @@ fn versions_are_found_in_what_each_program_says() {
 fn a_proxy_that_is_not_installed_says_how_to_get_it() {
     let peer = Peer { program: Some("no-such-proxy"), ..PEERS[1] };
     let text = peer.installed().expect_err("not there");
-    assert_eq!(text, "not installed; `apt-get install squid` brings no-such-proxy");
+    assert_eq!(text, "not installed; `apt-get install squid` installs no-such-proxy");
 }
 
 fn described(folder: &str, beside: &[&str]) -> Description {

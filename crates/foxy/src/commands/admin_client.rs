@@ -93,7 +93,8 @@ fn body_of(answer: &[u8]) -> Result<String, String> {
     let parsed = response.parse(answer);
     let (Ok(httparse::Status::Complete(length)), Some(status)) = (parsed, response.code) else {
         return Err(
-            "the answer does not come from foxy; give the address of foxy's admin server with --admin"
+            "the answer does not come from foxy; give the address of foxy's admin server with \
+             --admin"
                 .into(),
         );
     };
@@ -101,7 +102,9 @@ fn body_of(answer: &[u8]) -> Result<String, String> {
     match status {
         200 => Ok(body),
         404 | 405 => {
-            Err("this server does not support the request; it may be another version of foxy, or the proxy instead of the admin server; give the address of the admin server with --admin"
+            Err("this server does not support the request; it may be another version of foxy, or \
+                 the proxy instead of the admin server; give the address of the admin server with \
+                 --admin"
                 .into())
         }
         _ => Err(format!("{} ({status})", body.trim_end())),
@@ -121,7 +124,9 @@ mod tests {
         for (answer, expected) in cases {
             assert_eq!(body_of(answer.as_bytes()), expected);
         }
-        assert!(body_of(b"SSH-2.0-x\r\n").expect_err("no HTTP").contains("not from a foxy"));
+        assert!(
+            body_of(b"SSH-2.0-x\r\n").expect_err("no HTTP").contains("does not come from foxy")
+        );
         assert!(
             body_of(b"HTTP/1.1 404 Not Found\r\n\r\n")
                 .expect_err("not there")

@@ -37,7 +37,8 @@ pub fn patiently<T, E>(
 
 pub fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
     Failure::Unusable(format!(
-        "cannot listen on {address} ({flag}): {error}; stop the program that listens there, or give another address"
+        "cannot listen on {address} ({flag}): {error}; stop the program that listens there, or \
+         give another address"
     ))
 }
 

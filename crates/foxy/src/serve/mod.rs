@@ -194,7 +194,8 @@ async fn stop(
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
             }
             let text = format!(
-                "foxy: store {folder}: its disk does not answer; foxy stopped without it, and unwritten data is lost"
+                "foxy: store {folder}: its disk does not answer; foxy stopped without it, and \
+                 unwritten data is lost"
             );
             terminal::report(Level::Warning, &text);
         }

@@ -85,7 +85,9 @@ pub fn keep_doubts(purger: &Purger) {
             format!("purged {urls} URLs, because a store did not confirm their removal")
         }
         Err(why) => format!(
-            "a store did not confirm the removal of replaced responses, and no purge list can record it ({}); empty the store's folder before foxy starts again, or foxy may serve old responses",
+            "a store did not confirm the removal of replaced responses, and no purge list can \
+             record it ({}); empty the store's folder before foxy starts again, or foxy may serve \
+             old responses",
             why.name()
         ),
     };
@@ -237,7 +239,8 @@ impl DescriptorRoom {
         if clients < connections {
             let text = format!(
                 "foxy: the limit on open files is {limit}, so {clients} clients are served at a \
-                 time, not {connections}, and others wait; raise the limit (ulimit -n) or lower limits.connections"
+                 time, not {connections}, and others wait; raise the limit (ulimit -n) or lower \
+                 limits.connections"
             );
             terminal::report(Level::Warning, &text);
         }

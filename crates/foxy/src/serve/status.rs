@@ -143,7 +143,9 @@ impl ProxyStatus {
         let observer = handle.observer();
         if let Some(reason) = wear.get().reason().filter(|_| self.is_out(number)) {
             return Some(format!(
-                "out of use, because {reason}; the other stores take its URLs; check the disk and the system's log, empty the store's folder (and device), then restart foxy; a store that is not emptied makes foxy discard the content of all stores"
+                "out of use, because {reason}; the other stores take its URLs; check the disk and \
+                 the system's log, empty the store's folder (and device), then restart foxy; a \
+                 store that is not emptied makes foxy discard the content of all stores"
             ));
         }
         match observer.status.get() {

@@ -88,7 +88,9 @@ pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
     if authorities.add(found.certs) == 0 && files.is_empty() {
-        let text = "foxy: the system has no certificate authorities, so foxy trusts no https:// origin; install them (ca-certificates), name their file in SSL_CERT_FILE, or give \
+        let text = "foxy: the system has no certificate authorities, so foxy trusts no https:// \
+                    origin; install them (ca-certificates), name their file in SSL_CERT_FILE, or \
+                    give \
                     origin-ca";
         terminal::report(Level::Warning, text);
     }
@@ -117,7 +119,8 @@ pub fn open_interception(
     if end.since(now) < EXPIRES_SOON {
         let path = authority_folder::certificate(folder);
         let text = format!(
-            "foxy: {} expires on {}; after that, foxy intercepts nothing; make a new authority with `foxy ca init --force`",
+            "foxy: {} expires on {}; after that, foxy intercepts nothing; make a new authority \
+             with `foxy ca init --force`",
             path.display(),
             CivilTime::of(end)
         );
@@ -132,7 +135,8 @@ pub fn interception(authority: Authority, hosts: &[HostPattern]) -> Result<Inter
     if let Some(host) = hosts.iter().find(|host| !constraints.permit_all(host)) {
         let permitted: Vec<_> = constraints.permitted().iter().map(ToString::to_string).collect();
         let text = format!(
-            "{host} (intercept-hosts): the certificate authority may only sign for {}; leave the host out, or make an authority for it with `foxy ca init --allow`",
+            "{host} (intercept-hosts): the certificate authority may only sign for {}; leave the \
+             host out, or make an authority for it with `foxy ca init --allow`",
             permitted.join(", ")
         );
         return Err(Failure::Unusable(text));

@@ -107,7 +107,7 @@ fn text(setting: &Setting, value: &DeValue<'_>) -> Result<String, String> {
             let digits = integer.as_str().replace('_', "");
             i64::from_str_radix(&digits, integer.radix())
                 .map(|value| value.to_string())
-                .map_err(|_| format!("{} is too long", integer.as_str()))
+                .map_err(|_| format!("{} is too large", integer.as_str()))
         }
         DeValue::String(text) if !is_number => Ok(text.to_string()),
         other => Err(format!(
@@ -172,7 +172,7 @@ mod tests {
             ("stop-after = 5", "`stop-after` takes a text, not an integer; write \"30s\""),
             ("timeouts = 5", "`timeouts` is a table; write [timeouts]"),
             ("listen = [\"127.0.0.1:1\"]", "`listen` takes a text, not an array"),
-            ("workers = 99999999999999999999", "more than can be counted"),
+            ("workers = 99999999999999999999", "is too large"),
         ];
         for (content, expected) in cases {
             assert!(complaints(content).contains(expected), "{content}: {}", complaints(content));
@@ -184,7 +184,7 @@ mod tests {
         let all = complaints("workers = 0\nsize = \"5 parsecs\"\nlisten = \"here\"\n");
         let lines: Vec<_> = all.lines().filter(|line| line.starts_with("foxy.toml")).collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("foxy.toml:1:11: 0 is too little"), "{all}");
+        assert!(lines[0].starts_with("foxy.toml:1:11: 0 is too small"), "{all}");
         assert!(lines[1].starts_with("foxy.toml:2:8: "), "{all}");
     }
 

@@ -121,7 +121,8 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
     if certificates != keys {
         let key = if certificates > keys { "tls-certificate" } else { "tls-key" };
         let text = format!(
-            "{certificates} × `tls-certificate` but {keys} × `tls-key`; give one key for each certificate"
+            "{certificates} × `tls-certificate` but {keys} × `tls-key`; give one key for each \
+             certificate"
         );
         return Some(complaint(written, key, text));
     }
@@ -153,7 +154,8 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
         ),
         (true, true, true) => (
             "intercept-hosts",
-            "a reverse proxy (`origin`) accepts no CONNECT, so it cannot intercept hosts; leave out `origin` or `intercept-hosts`",
+            "a reverse proxy (`origin`) accepts no CONNECT, so it cannot intercept hosts; leave \
+             out `origin` or `intercept-hosts`",
         ),
         _ => return None,
     };

@@ -86,23 +86,23 @@ fn contradictions_are_refused_with_their_place() {
         ("cache-dir = [\"coss /a 100\", \"rock /a 100\"]", "f:1:1: /a is named twice"),
         (
             "size = \"3T\"\nscheme = \"stream-packetizer\"",
-            "f:1:1: /home/u/.cache/foxy: a store of stream-packetizer can use 2 TiB at most, not \
+            "f:1:1: /home/u/.cache/foxy: a store of stream-packetizer can use at most 2 TiB, not \
              3 TiB",
         ),
         (
             "cache-dir = [\"coss /a 3000000\"]",
-            "f:1:1: /a: a store of coss can use 2 TiB at most, not 2.8 TiB",
+            "f:1:1: /a: a store of coss can use at most 2 TiB, not 2.8 TiB",
         ),
         (
             "policy = \"gdsf\"\nscheme = \"coss\"",
-            "f:1:1: the scheme coss has an order of its own; leave `policy` out, or use one of \
+            "f:1:1: the scheme coss has its own eviction order; leave `policy` out, or use one of \
              the schemes aufs, ",
         ),
         ("listen-tls = \"127.0.0.1:443\"", "f:1:1: `listen-tls` needs a certificate"),
-        ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` and 0 × `tls-key`; give each"),
+        ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` but 0 × `tls-key`; give one"),
         (
             "listen-tls = \"127.0.0.1:3128\"\ntls-certificate = \"a\"\ntls-key = \"b\"",
-            "f:1:1: `listen-tls` is 127.0.0.1:3128, as `listen` or `admin` is",
+            "f:1:1: `listen-tls` is 127.0.0.1:3128, which `listen` or `admin` also uses",
         ),
         (
             "size = \"16M\"\nobject-limit = \"17M\"",

@@ -32,7 +32,8 @@ impl CacheDir {
             "null" => SchemeName::Null,
             _ => {
                 return Err(format!(
-                    "{kind:?} is not a type of store; the types are ufs, aufs, diskd, coss, rock and \
+                    "{kind:?} is not a type of store; the types are ufs, aufs, diskd, coss, rock \
+                     and \
                      null"
                 ));
             }
@@ -147,13 +148,13 @@ mod tests {
         let cases = [
             ("", "the line is empty"),
             ("cache_dir", "the line is empty"),
-            ("tape /a 100", "\"tape\" is no type of store; the types are ufs,"),
+            ("tape /a 100", "\"tape\" is not a type of store; the types are ufs,"),
             ("ufs", "the folder is missing"),
             ("ufs /a", "the size in megabytes is missing"),
             ("ufs /a 10G 16 256", "\"10G\" is not a size in whole megabytes"),
             ("ufs /a 100", "not nothing and nothing; write 16 256"),
             ("aufs /a 100 64 256", "not 64 and 256; write 16 256"),
-            ("coss /a 1", "a store of 1 MiB cannot be made"),
+            ("coss /a 1", "a store cannot have 1 MiB"),
             (
                 "coss /a 100 block-size=512",
                 "foxy has no option \"block-size\" here; the options are min-size, max-size",
@@ -163,7 +164,7 @@ mod tests {
             ("ufs /a 100 16 256 read-only", "foxy has no read-only stores; leave out read-only"),
             ("ufs /a 100 16 256 no-store", "leave out no-store"),
             ("ufs /a 100 16 256 max-size=8K", "max-size takes a whole number, not \"8K\""),
-            ("ufs /a 100 16 256 min-size=9 max-size=8", "no object is at least"),
+            ("ufs /a 100 16 256 min-size=9 max-size=8", "is larger than max-object"),
         ];
         for (text, expected) in cases {
             let refused = CacheDir::read(text).expect_err(text);

@@ -70,7 +70,8 @@ impl StoreChoice {
             "max-object" => self.max_object = Some(bytes()?),
             _ => {
                 return Err(format!(
-                    "{name:?} is not an option of a store; the options are scheme, size, min-object \
+                    "{name:?} is not an option of a store; the options are scheme, size, \
+                     min-object \
                      and \
                      max-object"
                 ));
@@ -150,10 +151,10 @@ mod tests {
         let cases = [
             ("", "the path of a folder is empty"),
             (",size=1G", "the path of a folder is empty"),
-            ("/a,sise=1G", "\"sise\" is no option of a store; the options are scheme, size"),
+            ("/a,sise=1G", "\"sise\" is not an option of a store; the options are scheme, size"),
             ("/a,scheme=tape", "stream-packetizer"),
-            ("/a,size=1K", "a store of 1 KiB cannot be made; it must be 16 MiB to 64 TiB"),
-            ("/a,min-object=2K,max-object=1K", "no object is at least 2 KiB and at most 1 KiB"),
+            ("/a,size=1K", "a store cannot have 1 KiB; give a size from 16 MiB to 64 TiB"),
+            ("/a,min-object=2K,max-object=1K", "min-object 2 KiB is larger than max-object 1 KiB"),
             ("/a,size=much", "size: "),
         ];
         for (text, expected) in cases {

@@ -239,7 +239,7 @@ mod tests {
     fn bounds_are_named() {
         let refused =
             bounded(ByteSize(1), ByteSize(1 << 20), ByteSize(2 << 20), ByteSize::to_string);
-        assert_eq!(refused, Err("1 B is too little; at least 1 MiB".into()));
+        assert_eq!(refused, Err("1 B is too small; give at least 1 MiB".into()));
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub fn named_once(matches: &ArgMatches) -> Result<(), Failure> {
     match proxy.or(workload).or(rate) {
         None => Ok(()),
         Some(what) => Err(Failure::Unusable(format!(
-            "{what}: named twice, but a comparison has one row for each name; name it once, or repeat its trials with --repeats"
+            "{what}: named twice, but a comparison has one row for each name; name it once, or \
+             repeat its trials with --repeats"
         ))),
     }
 }

@@ -29,7 +29,8 @@ impl Records {
         let file = File::options().write(true).create_new(true).open(&path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => unusable(
-                "already contains a comparison; name another folder, or use --report for this comparison",
+                "already contains a comparison; name another folder, or use --report for this \
+                 comparison",
             ),
             _ => unusable(&format!("cannot be written to: {error}; name a place that can be")),
         })?;

@@ -34,7 +34,8 @@ pub fn start(
     let (Some(first), Some(origin)) = (given.or(free), origin) else { return Ok(None) };
     if !Reach::Offline.covers(origin.ip()) {
         return Err(Failure::Unusable(format!(
-            "--direct {origin}: with --collector the origin must have a loopback or private address; name such an address"
+            "--direct {origin}: with --collector the origin must have a loopback or private \
+             address; name such an address"
         )));
     }
     let names = std::iter::once("direct").chain(proxies.iter().map(|proxy| proxy.name.as_str()));
@@ -47,7 +48,8 @@ pub fn start(
     if given.is_some_and(|given| given.port() == 0) || listen.len() <= proxies.len() {
         let most = usize::from(u16::MAX) - proxies.len();
         let text = format!(
-            "--collector {first}: each proxy uses a port after this port; give a port from 1 to {most}"
+            "--collector {first}: each proxy uses a port after this port; give a port from 1 to \
+             {most}"
         );
         return Err(Failure::Unusable(text));
     }

@@ -243,7 +243,8 @@ pub fn workload(matches: &ArgMatches, given: Option<Workload>) -> Result<Workloa
         changed.objects = count;
         if changed.are_too_many() {
             return Err(Failure::Unusable(format!(
-                "--objects {count}: at most {MAX_RANKED_OBJECTS} objects can have different popularities; give fewer objects, or a workload without zipf"
+                "--objects {count}: at most {MAX_RANKED_OBJECTS} objects can have different \
+                 popularities; give fewer objects, or a workload without zipf"
             )));
         }
     }

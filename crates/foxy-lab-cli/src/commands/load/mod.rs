@@ -141,7 +141,8 @@ fn finish(
     }
     if report.unnumbered > 0 {
         warnings.push(format!(
-            "{} of {} answers lack the field {REQUEST_ID}, so it is unknown which of them are hits: the proxy drops the field",
+            "{} of {} answers lack the field {REQUEST_ID}, so it is unknown which of them are \
+             hits: the proxy drops the field",
             report.unnumbered, report.answers
         ));
     }

@@ -76,7 +76,8 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
             "the certificate is not trusted, or is for another name; give its authority with --ca"
         }
         Some(ErrorCause::Handshake) => {
-            "the TLS handshake failed; does the server speak TLS, and the HTTP version of --protocol?"
+            "the TLS handshake failed; does the server speak TLS, and the HTTP version of \
+             --protocol?"
         }
         Some(
             ErrorCause::Protocol | ErrorCause::Closed | ErrorCause::Reset | ErrorCause::Incomplete,
@@ -90,7 +91,8 @@ pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> Str
             | ErrorCause::Foreign
             | ErrorCause::Protocol,
         ) => {
-            "the answers are not the origin's objects; is the address a proxy that may reach the origin?"
+            "the answers are not the origin's objects; is the address a proxy that may reach the \
+             origin?"
         }
         _ => cause.and_then(of_this_machine).unwrap_or("is the proxy running there?"),
     };
@@ -157,7 +159,8 @@ mod tests {
         ));
         assert!(
             text.ends_with(
-                "; this machine, not the proxy, was too slow for the load, so what was measured is incomplete"
+                "; this machine, not the proxy, was too slow for the load, so what was measured \
+                 is incomplete"
             ),
             "{text}"
         );

@@ -197,7 +197,8 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     if knobs.fill_rate > knobs.peak_rate {
         let (first, most) = (knobs.fill_rate, knobs.peak_rate);
         return Err(Failure::Unusable(format!(
-            "--first-rate {first}: is above --most-rate {most}, the most that the robots can send; lower --first-rate or raise --most-rate"
+            "--first-rate {first}: is above --most-rate {most}, the most that the robots can \
+             send; lower --first-rate or raise --most-rate"
         )));
     }
     let knobs = knobs.clone();

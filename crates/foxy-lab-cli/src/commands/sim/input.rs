@@ -36,7 +36,8 @@ pub fn open(matches: &ArgMatches, scale: f64) -> Result<(Input, String), Failure
     let made = scaled(requests.unwrap_or(GETS));
     if !matches.contains_id("trace") && made as u64 > synthetic::MOST_GETS {
         return Err(Failure::Unusable(format!(
-            "--requests and --scale ask for {made} gets, which must fit in memory; at most {} are possible",
+            "--requests and --scale ask for {made} gets, which must fit in memory; at most {} are \
+             possible",
             synthetic::MOST_GETS
         )));
     }

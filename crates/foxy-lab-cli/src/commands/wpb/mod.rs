@@ -43,7 +43,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let first = run_of(&plan, plan.clients[0], &route, &interrupted);
     if let Err(cause) = wpb::probe(&first).map_err(failed)? {
         return Err(Failure::Failed(format!(
-            "wpb: {} gave no correct answer ({}); does a proxy listen there that may forward to {}?",
+            "wpb: {} gave no correct answer ({}); does a proxy listen there that may forward to \
+             {}?",
             plan.target,
             cause.name(),
             match &route {

@@ -92,7 +92,8 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
         locked.iter().map(|root| StoreChoice::plain(root.path().to_owned())).collect();
     if locked.is_none() {
         let text = format!(
-            "foxy: {MAX_STORES} other commands use {} and its further stores; this command stores downloads only in memory (--store FOLDER gives it a store)",
+            "foxy: {MAX_STORES} other commands use {} and its further stores; this command stores \
+             downloads only in memory (--store FOLDER gives it a store)",
             folder.display()
         );
         terminal::report(Level::Warning, &text);

@@ -37,13 +37,15 @@ impl Tally {
         let tunnels = gauges.count(Counter::Tunnels);
         if tunnels > 0 {
             text.push_str(&format!(
-                "; {tunnels} connections to other hosts were tunnelled unread (--intercept HOST caches a host)"
+                "; {tunnels} connections to other hosts were tunnelled unread (--intercept HOST \
+                 caches a host)"
             ));
         }
         let distrusted = gauges.count(Counter::InterceptDistrusted);
         if distrusted > 0 {
             text.push_str(&format!(
-                "; {distrusted} connections failed because a program does not trust foxy (see --help)"
+                "; {distrusted} connections failed because a program does not trust foxy (see \
+                 --help)"
             ));
         }
         text

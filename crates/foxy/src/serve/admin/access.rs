@@ -87,7 +87,8 @@ pub fn read_token_word(path: &Path) -> Result<String, Failure> {
     let unusable =
         |what: &str| Failure::Unusable(format!("the token file {name} (admin-token-file) {what}"));
     let right = format!(
-        "write one word of at least {MIN_TOKEN_BYTES} characters to the file, for example with `openssl rand -hex 32`"
+        "write one word of at least {MIN_TOKEN_BYTES} characters to the file, for example with \
+         `openssl rand -hex 32`"
     );
     let content = secret_file::read(path).map_err(|error| match error {
         SecretError::Unreadable(_) => unusable(&format!("{error}; {right}")),

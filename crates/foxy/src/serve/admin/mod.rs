@@ -29,7 +29,8 @@ const MAX_CONNECTIONS: usize = 64;
 /// Pause before the next accept if the system has no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, otherwise 503\n\
+const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, \
+                     otherwise 503\n\
                      /purge    POST: purge stored responses; see docs/operation.md\n\
                      /explain  ?url=URL the stored responses, and how foxy would answer a GET\n";
 const TEXT: &str = "text/plain; charset=utf-8";

@@ -228,16 +228,16 @@ mod tests {
     #[test]
     fn an_unusable_purge_request_names_the_mistake() {
         let cases = [
-            (Some("x=1"), "", "\"x\" is not one of"),
+            (Some("x=1"), "", "unknown name \"x\""),
             (Some(""), "", "names nothing to purge"),
             (Some("all=0"), "", "names nothing to purge"),
-            (Some("hard=maybe&all"), "", "hard is true or false"),
+            (Some("hard=maybe&all"), "", "hard must be true or false"),
             (Some("url=%zz"), "", "two hexadecimal digits"),
             (Some("url=%+1"), "", "two hexadecimal digits"),
             (Some("url=/x"), "", "url \"/x\": it must begin with http://"),
-            (None, "", "not JSON"),
-            (None, "[]", "not an object"),
-            (None, "{\"tag\": 7}", "neither text nor"),
+            (None, "", "is not JSON"),
+            (None, "[]", "not a JSON object"),
+            (None, "{\"tag\": 7}", "must be text, true or false"),
         ];
         for (query, body, part) in cases {
             let said = PurgeRequest::read(query, body.as_bytes()).expect_err("refused");
@@ -258,10 +258,10 @@ mod tests {
     #[test]
     fn an_unusable_explain_request_names_the_mistake() {
         for (query, part) in [
-            (None, "no URL"),
-            (Some("url=http://a.test/&field=x"), "no header line"),
+            (None, "no url"),
+            (Some("url=http://a.test/&field=x"), "not a header line"),
             (Some("url=http://a.test/&field=a:b%0d%0ac:d"), "control character"),
-            (Some("link=x"), "neither url nor field"),
+            (Some("link=x"), "use url or field"),
         ] {
             let said = ExplainRequest::read(query).expect_err("refused");
             assert!(said.contains(part), "{query:?}: {said}");

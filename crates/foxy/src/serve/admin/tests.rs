@@ -164,7 +164,7 @@ fn explanations_need_the_same_access() {
         &["200 OK", "\"rule\":\"not-stored\"", "\"section\":\"RFC 9111 §4\"", "\"stored\":null"],
     );
     check_with(request, "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
-    check("GET /explain HTTP/1.1\r\n\r\n", &["400 ", "no URL is named"]);
+    check("GET /explain HTTP/1.1\r\n\r\n", &["400 ", "the query has no url"]);
 }
 
 #[test]

@@ -40,7 +40,8 @@ impl ListHealth {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let why = seen.get(store).copied().flatten()?;
         Some(format!(
-            "{NAME} cannot be written: {why}; foxy refuses purges unless another store can record them; check the folder and its disk"
+            "{NAME} cannot be written: {why}; foxy refuses purges unless another store can record \
+             them; check the folder and its disk"
         ))
     }
 
@@ -112,7 +113,8 @@ fn refusal(folder: &Path, why: WriteError) -> Failure {
     let right = match why {
         WriteError::InUse => "stop the other foxy, or name another folder with --store",
         WriteError::Lost | WriteError::OtherFolder | WriteError::System(_) => {
-            "it is outdated, because the stores were used differently since, and foxy can neither replace nor remove it; remove the file, or give this user the permission"
+            "it is outdated, because the stores were used differently since, and foxy can neither \
+             replace nor remove it; remove the file, or give this user the permission"
         }
     };
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
@@ -124,7 +126,8 @@ fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<Forg
         let text = match (forgotten, found) {
             (Some(ForgottenReason::NoList), _) if !may_hold => continue,
             (Some(why), _) => format!(
-                "{why}; foxy discards the stored responses, because purges or newer versions may be missing"
+                "{why}; foxy discards the stored responses, because purges or newer versions may \
+                 be missing"
             ),
             (None, FoundList::Unsound(why)) => {
                 format!("its purge list is rebuilt from another store's list: {why}")

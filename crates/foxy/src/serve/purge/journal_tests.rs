@@ -202,7 +202,7 @@ fn a_list_in_use_is_another_foxys() {
     let (_kept, paths) = folders(1);
     let first = opened(&paths, 5);
     let Err(Failure::Unusable(text)) = tried(&paths, 6).map(drop) else { panic!("it is in use") };
-    assert!(text.contains("foxy.purges: in use by another foxy; stop that one"), "{text}");
+    assert!(text.contains("foxy.purges: in use by another foxy; stop the other foxy"), "{text}");
     opened_after(first, &paths, 7);
 }
 

@@ -40,10 +40,12 @@ impl fmt::Display for ForgottenReason {
                 "the stores were used with another scheme, other stores or another order since",
             ),
             Self::OutOfUse => f.write_str(
-                "the disk of a store failed, and the other stores were used without it since; the failed store was not emptied",
+                "the disk of a store failed, and the other stores were used without it since; the \
+                 failed store was not emptied",
             ),
             Self::NoWitness => f.write_str(
-                "at least half of the purge lists are missing, so it is unknown whether the stores were used without this store",
+                "at least half of the purge lists are missing, so it is unknown whether the \
+                 stores were used without this store",
             ),
         }
     }

@@ -45,15 +45,18 @@ impl fmt::Display for DiskTrouble {
             ),
             Self::ReadOnly => FileFault::ReadOnly.fmt(f),
             Self::Failing => f.write_str(
-                "reads and writes fail, so few responses are stored or found; check the disk and the system's log, then restart \
+                "reads and writes fail, so few responses are stored or found; check the disk and \
+                 the system's log, then restart \
                  foxy",
             ),
             Self::FailingSometimes => f.write_str(
-                "some reads and writes fail; each failure costs a miss or a response that is not stored; check the disk and the system's log",
+                "some reads and writes fail; each failure costs a miss or a response that is not \
+                 stored; check the disk and the system's log",
             ),
             Self::Silent => write!(
                 f,
-                "its disk has not answered for more than {} seconds, so few responses are stored or found; check the disk and the system's log",
+                "its disk has not answered for more than {} seconds, so few responses are stored \
+                 or found; check the disk and the system's log",
                 SILENT_AFTER.as_secs()
             ),
         }

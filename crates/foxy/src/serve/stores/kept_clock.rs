@@ -128,7 +128,8 @@ impl KeptClock {
         if went_back {
             terminal::report(
                 Level::Warning,
-                "foxy: the clock shows an earlier time than when foxy last ran: the age of stored responses is unknown, so foxy validates each response before it serves it",
+                "foxy: the clock shows an earlier time than when foxy last ran: the age of stored \
+                 responses is unknown, so foxy validates each response before it serves it",
             );
         }
         let home = |folder: PathBuf| Home { opened: File::open(&folder), folder };

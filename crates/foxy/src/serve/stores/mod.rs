@@ -70,10 +70,12 @@ impl RunningStore {
     fn report_lost_content(&self) {
         let text = match self.beginning() {
             Some(Beginning::Anew(reason)) => format!(
-                "starts empty: {reason}; its old content is lost, and foxy fetches it again when clients request it"
+                "starts empty: {reason}; its old content is lost, and foxy fetches it again when \
+                 clients request it"
             ),
             Some(Beginning::Cut { found, expected }) => format!(
-                "its file was truncated from {expected} to {found} bytes; the content after that is lost, the rest is kept"
+                "its file was truncated from {expected} to {found} bytes; the content after that \
+                 is lost, the rest is kept"
             ),
             Some(Beginning::New | Beginning::Kept) | None => return,
         };

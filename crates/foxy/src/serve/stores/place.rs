@@ -105,7 +105,8 @@ fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     }
     let (device, file) = (path.display(), webcosm::FILE_NAME);
     Err(Failure::Unusable(format!(
-        "store {device}: a block device, but --store names a folder; make a folder with a link to the device: \
+        "store {device}: a block device, but --store names a folder; make a folder with a link to \
+         the device: \
          mkdir FOLDER && ln -s {device} FOLDER/{file}"
     )))
 }

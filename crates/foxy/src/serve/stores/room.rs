@@ -109,7 +109,8 @@ pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
     let (folder, size, limit) = (folder.display(), ByteSize(choice.min_bytes()), ByteSize(limit));
     Some(Failure::Unusable(format!(
-        "store {folder}: the size is {size}, but a file may have {limit}; raise the limit on file sizes (ulimit -f), or set a smaller size"
+        "store {folder}: the size is {size}, but a file may have {limit}; raise the limit on file \
+         sizes (ulimit -f), or set a smaller size"
     )))
 }
 
@@ -218,8 +219,8 @@ mod tests {
         let text = |available| no_room(Path::new("/s"), wish, ByteSize(available)).to_string();
         let said = "store /s: the size is 1 TiB, but the disk has room for ";
         assert!(
-            text(100_000_000).starts_with(&format!("{said}100000000 bytes; ask for at most 95M, "))
+            text(100_000_000).starts_with(&format!("{said}100000000 bytes; set at most 95M, "))
         );
-        assert!(text(5).starts_with(&format!("{said}5 bytes; a store takes at least 16 MiB, ")));
+        assert!(text(5).starts_with(&format!("{said}5 bytes; a store needs at least 16 MiB, ")));
     }
 }
