@@ -37,7 +37,7 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(
-        err.contains("trafficserver: not installed; `apt-get install trafficserver` brings"),
+        err.contains("trafficserver: not installed; `apt-get install trafficserver` installs"),
         "{err}"
     );
     assert!(out.contains("[1/1] memory-hit 1 foxy: ") && out.contains(", hit ratio 1, "), "{out}");
@@ -116,9 +116,9 @@ fn what_cannot_be_compared_is_refused_in_one_line() {
 fn a_load_that_cannot_have_its_connections_is_refused_before_it_begins() {
     let folder = tempfile::tempdir().expect("a folder");
     for (workload, expected) in [
-        ("memory-hit", "--clients 64: takes up to 192 open files, and this process may have 64;"),
-        ("table3", "--workload table3: 100 clients: takes up to 264 open files"),
-        ("polymix-4", "--workload polymix-4: 500 robots: takes up to"),
+        ("memory-hit", "--clients 64: needs up to 192 open files, but this process may open 64;"),
+        ("table3", "--workload table3: 100 clients: needs up to 264 open files"),
+        ("polymix-4", "--workload polymix-4: 500 robots: needs up to"),
     ] {
         let mut command = Command::new("sh");
         command.args([

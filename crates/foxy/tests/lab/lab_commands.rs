@@ -50,7 +50,7 @@ fn a_missed_bar_ends_with_one_and_nonsense_with_two() {
     check(
         &["--fail-if", "hit_ratoi<0.5"],
         2,
-        "nothing is called hit_ratoi here; write hit_ratio, or another of",
+        "this run has no measure hit_ratoi; use hit_ratio, or another of",
     );
     check(
         &["--fail-if", "cpu_us_per_request>1"],
@@ -86,27 +86,24 @@ fn a_bar_on_what_a_command_does_not_measure_is_refused_before_anything_is_starte
     let leap = ["leap", "--proxy", "p=127.0.0.1:1", "--listen", nobody, "--fail-if"];
     check(
         &[&leap[..], &["verdict_stail>0"]].concat(),
-        "write verdict_stale, or another of these names",
+        "use verdict_stale, or another of these names",
     );
     check(
         &[&leap[..], &["q/verdict_stale>0"]].concat(),
-        "not measured of q here; leave q/ out, or write one of direct, p",
+        "not measured for q; leave out q/, or use one of direct, p",
     );
-    check(
-        &["leap", "--check", "fairness", "--fail-if", "false_alarm>0"],
-        "write false_alarm_share",
-    );
+    check(&["leap", "--check", "fairness", "--fail-if", "false_alarm>0"], "use false_alarm_share");
     check(
         &["collector", "--listen", nobody, "--fail-if", "colapse_factor<2"],
-        "write collapse_factor",
+        "use collapse_factor",
     );
-    check(&["passthrough", "--listen", nobody, "--fail-if", "error>0"], "write errors");
-    check(&["load", "--proxy", nobody, "--fail-if", "error>0"], "write errors");
-    check(&["wpb", "--proxy", nobody, "--fail-if", "wpb-8/errors>0"], "not measured of wpb-8 here");
+    check(&["passthrough", "--listen", nobody, "--fail-if", "error>0"], "use errors");
+    check(&["load", "--proxy", nobody, "--fail-if", "error>0"], "use errors");
+    check(&["wpb", "--proxy", nobody, "--fail-if", "wpb-8/errors>0"], "not measured for wpb-8");
     let compare = ["compare", "foxy", "--workload", "fill", "--out", out, "--fail-if"];
     check(
         &[&compare[..], &["zipf/foxy/errors>0"]].concat(),
-        "leave zipf/foxy/ out, or write one of fill/foxy",
+        "leave out zipf/foxy/, or use one of fill/foxy",
     );
     assert!(!place.exists());
 }
@@ -278,19 +275,19 @@ fn too_few_open_files_are_said_with_how_many_it_takes_and_what_asks_for_them() {
         assert!(err.contains(expected), "{err}");
     };
     let load = ["load", "--proxy", "127.0.0.1:1", "--workload"];
-    let may = "open files, and this process may have 64; ask for less or raise ulimit -n";
+    let may = "open files, but this process may open 64; use a smaller value, or raise ulimit -n";
     check(
         &[&load[..], &["table3"]].concat(),
         2,
-        &format!("--workload table3: 100 clients: takes up to 268 {may}"),
+        &format!("--workload table3: 100 clients: needs up to 268 {may}"),
     );
     let given = [&load[..], &["table3", "--clients", "9"]].concat();
     check(
         &[&given[..], &["--requests", "1"]].concat(),
         2,
-        "--clients 9: takes up to 86 open files",
+        "--clients 9: needs up to 86 open files",
     );
-    check(&[&load[..], &["zipf"]].concat(), 2, "--clients 64: takes up to 193 open files");
+    check(&[&load[..], &["zipf"]].concat(), 2, "--clients 64: needs up to 193 open files");
     let origin = ["origin", "--servers", "100", "--listen", "127.0.0.1:0"];
-    check(&origin, 2, &format!("--servers 100: takes up to 164 {may}"));
+    check(&origin, 2, &format!("--servers 100: needs up to 164 {may}"));
 }

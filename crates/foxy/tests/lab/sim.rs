@@ -82,7 +82,7 @@ fn seeds_of_a_workload_are_runs_of_their_own() {
 fn an_unknown_name_is_answered_with_those_there_are() {
     check_unusable(
         &["--workload", "dev"],
-        &["--workload dev", "there are table1, dec, bu95, ircache"],
+        &["--workload dev", "the workloads are table1, dec, bu95, ircache"],
     );
     check_unusable(
         &["--workload", "dec", "--policy", "coffee"],

@@ -53,7 +53,7 @@ fn bad_values_are_refused_together_before_anything_is_opened() {
         &["serve", "--size", "10X", "--workers", "0"],
         2,
         &[],
-        &["--size: size \"10X\" has an unknown unit", "--workers: 0 is too little; at least 1"],
+        &["--size: size \"10X\" has an unknown unit", "--workers: 0 is too small; give at least 1"],
     );
 }
 

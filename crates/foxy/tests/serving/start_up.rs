@@ -163,7 +163,7 @@ fn an_access_log_that_cannot_be_opened_is_refused() {
 #[test]
 fn a_full_disk_and_a_read_only_one_are_refused_with_what_would_be_right() {
     for (options, expected) in [
-        ("size=64k", "room for 65536 bytes; a store takes at least 16 MiB, free some space"),
+        ("size=64k", "room for 65536 bytes; a store needs at least 16 MiB, free some space"),
         (
             "size=40m",
             "the size is 64 MiB, but the disk has room for 41943040 bytes; set at \
@@ -200,7 +200,7 @@ fn a_policy_that_the_scheme_does_not_ask_is_refused_with_the_schemes_that_do() {
     check(
         folder.path(),
         &flags,
-        &["--policy: the scheme buddy has an order of its own", "stream-packetizer, ufs"],
+        &["--policy: the scheme buddy has its own eviction order", "stream-packetizer, ufs"],
     );
 }
 

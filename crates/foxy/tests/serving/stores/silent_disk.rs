@@ -25,7 +25,7 @@ fn a_disk_that_hangs_is_named_costs_hits_only_and_does_not_keep_foxy_from_ending
     assert!(health.contains("its disk has not answered for more than 10 seconds"), "{health}");
     foxy.report_containing("its disk has not answered");
     foxy.signal("TERM");
-    foxy.report_containing("its disk does not answer; stopped without it");
+    foxy.report_containing("its disk does not answer; foxy stopped without it");
     assert_eq!(foxy.wait().0.code(), Some(0));
     disk.iter().for_each(|&process| commands::signal(process, "CONT"));
 }
