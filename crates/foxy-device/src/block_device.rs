@@ -22,8 +22,8 @@ pub(crate) fn open_block_device(
     name: &str,
     flags: OFlags,
 ) -> Result<(OwnedFd, u64), IoError> {
-    // Check the kind before opening, because opening another kind of file could block or have
-    // effects.
+    // Checks the kind before opening, because opening a pipe could block and opening another kind
+    // of device could have side effects.
     if !is_block_device(&statat(&folder, name, AtFlags::empty())?) {
         return Err(IoError::WrongKind);
     }
@@ -52,7 +52,8 @@ pub(crate) fn open_block_device(
 /// the kernel either reports a missing permission or refuses later writes.
 fn is_read_only(device: impl AsFd) -> bool {
     const BLKROGET: Opcode = opcode::none(0x12, 94);
-    // SAFETY: BLKROGET takes a pointer to an int and writes one there (block/ioctl.c).
+    // SAFETY: BLKROGET takes a pointer to an int and writes one int to that address
+    // (block/ioctl.c).
     let asked = unsafe { ioctl(device, Getter::<BLKROGET, c_int>::new()) };
     asked.is_ok_and(|read_only| read_only != 0)
 }

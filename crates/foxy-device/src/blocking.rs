@@ -1,6 +1,6 @@
-//! A device for a real disk that makes plain system calls. Each call finishes before `submit`
-//! returns, so the owner's thread waits for the disk. Squid's ufs without threads works in this
-//! way.
+//! A device for a real disk that makes blocking system calls. Each call finishes before `submit`
+//! returns, so the owner's thread waits for the disk. Squid's store type `ufs` without threads
+//! works in this way.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
 use crate::open_file::OpenFile;
@@ -25,7 +25,7 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// Creates a device on `root`. This function starts no thread, so it cannot fail.
+    /// Creates a device on `root`. This function cannot fail, because it starts no thread.
     #[must_use]
     pub fn new(root: &Root, direct: DirectIo) -> Self {
         Self::on(root.directory(), direct)

@@ -136,7 +136,8 @@ impl fmt::Debug for IoBuffer {
     }
 }
 
-/// Shortest and longest pause between two calls. The bounds keep both the cost and the delay small.
+/// Shortest and longest pause between two calls of `release_freed_memory`. The bounds limit the
+/// cost of the calls and the delay of the release.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
 /// The pause is this factor times the duration of the last call, so calls take about 0.2 %
@@ -144,9 +145,9 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs
 const PAUSE_FACTOR: u32 = 500;
 
 /// Returns the calling thread's freed memory to the operating system. Returns the pause before the
-/// next useful call. mimalloc returns memory only from a thread that works, so a thread that sleeps
-/// after a peak would keep its memory. A call takes microseconds for each 64 KiB that the thread
-/// uses. With another allocator, the call does nothing.
+/// next useful call. mimalloc returns memory only when the thread calls the allocator. So a thread
+/// that sleeps after a peak would keep its memory. A call takes microseconds for each 64 KiB that
+/// the thread uses. With another allocator, the call does nothing.
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();

@@ -15,7 +15,8 @@ pub enum Preference {
     Fastest,
     /// A pool of threads, even where io_uring works.
     Threads,
-    /// Blocking calls in the owner's thread. Some schemes are measured in this way.
+    /// Blocking calls in the owner's thread. The lab measures some storage schemes with blocking
+    /// calls.
     Blocking,
 }
 

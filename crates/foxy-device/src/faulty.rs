@@ -32,7 +32,7 @@ pub struct Faulty<D> {
     in_flight: usize,
     /// Operations that the wrapped device receives only after their delay.
     deferred: BTreeMap<Due, (IoId, IoOp)>,
-    /// For each operation that the wrapped device received or will receive: how to change its
+    /// For each operation that the wrapped device received or will receive, the change to its
     /// result.
     expected: BTreeMap<IoId, Expected>,
     /// Results that are not due yet.
@@ -40,8 +40,8 @@ pub struct Faulty<D> {
     seen: Instant,
 }
 
-/// An operation with its fault applied. `passed` is the operation for the wrapped device, `buffer`
-/// is the submitter's buffer to return, and `outcome` is the change to the result.
+/// An operation with its fault applied. `passed` is the operation that the wrapped device receives.
+/// `buffer` is the submitter's buffer to return. `outcome` is the change to the result.
 struct Planned {
     passed: Option<IoOp>,
     buffer: Option<IoBuffer>,
@@ -172,8 +172,9 @@ impl<D: Device> Faulty<D> {
 }
 
 impl Faulty<Memory> {
-    /// Simulates a crash. Each delayed operation happens with probability one half, and no
-    /// operation in flight returns a result. Then calls [`Memory::crash`]. The plan stays active.
+    /// Simulates a crash. Each delayed operation takes effect with probability one half. No
+    /// operation in flight returns a result. Then the function calls [`Memory::crash`]. The plan
+    /// stays active.
     pub fn crash(&mut self, policy: &CrashPolicy) {
         for (due, (id, op)) in std::mem::take(&mut self.deferred) {
             if self.random.chance(0.5) {

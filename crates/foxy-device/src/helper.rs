@@ -30,8 +30,8 @@ use wire::Answer;
 /// A function that waits for the end of a helper.
 pub type Ending = Box<dyn FnOnce() + Send>;
 
-/// A function that starts a helper on a socket. The result is a function that waits for the
-/// helper's end.
+/// A function that starts a helper on a socket. It returns a function that waits for the helper's
+/// end.
 pub type Starter = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
 
 /// A device whose operations run in another process.
@@ -126,7 +126,7 @@ impl Running {
 
     fn send(&self, message: &[u8]) {
         if (&self.socket).write_all(message).is_err() {
-            // The reader thread also notices the closed socket. Then the pending operations fail.
+            // The reader thread notices the closed socket and fails the pending operations.
             let _ = self.socket.shutdown(Shutdown::Both);
         }
     }
@@ -138,7 +138,8 @@ impl Drop for Running {
         // Ignore the error: if the helper is gone, the socket is already shut down.
         let _ = self.socket.shutdown(Shutdown::Write);
         if let Some(reader) = self.reader.take() {
-            // Ignore the error: a reader thread that panicked has already printed its message.
+            // Ignore the error: a reader thread that panicked has already printed its panic
+            // message.
             let _ = reader.join();
         }
         if let Some(ending) = self.ending.take() {
@@ -205,7 +206,7 @@ impl Helper {
         }
         self.collect();
         let Ok(running) = Running::start(&mut self.start, self.parker.waker()) else { return };
-        // Dropping the old helper does not block, because the old helper is dead.
+        // Replace the old helper. Dropping it does not block, because the old helper is dead.
         self.running = running;
         for (id, op) in self.files.open_again() {
             self.running.shared.lock().outstanding += 1;

@@ -110,8 +110,8 @@ pub enum IoOp {
         /// The file to sync.
         file: FileId,
     },
-    /// Removes the name of a file. The file stays usable while it is open. After a crash the name
-    /// may reappear with its durable content.
+    /// Removes the name of a file. Processes that have the file open can still use it. After a
+    /// crash the name may reappear with its durable content.
     Remove {
         /// The path of the file.
         path: StorePath,

@@ -70,7 +70,7 @@ pub struct Mechanical {
     volumes: Vec<Volume>,
     directories: Directories,
     files: HashMap<FileNumber, PlacedFile>,
-    /// Files in the name cache. To open such a file needs no search.
+    /// Files in the name cache. Opening such a file needs no search of its directory.
     names: Lru<FileNumber, ()>,
     processor: Processor,
     /// Changed blocks and collected file pages that wait for their write.
@@ -79,7 +79,7 @@ pub struct Mechanical {
     pages: Lru<(u64, u64), RequestId>,
     operations: HashMap<OperationId, Operation>,
     requests: HashMap<RequestId, Pending>,
-    /// The last number that was given to a request, an operation or a content.
+    /// The last number that the model assigned to a request, an operation or a content.
     last_number: u64,
     ready: VecDeque<(Instant, IoDone)>,
     now: Instant,

@@ -49,9 +49,9 @@ impl OpenFile {
         Self { buffered, kind, direct, direct_refused, new_in }
     }
 
-    /// Returns the direct descriptor if a transfer of `length` bytes at `offset` can use it. Only
-    /// the file range needs a check. A buffer starts on a page, and a transfer covers the whole
-    /// buffer or its rest, so memory has the same alignment as `offset`.
+    /// Returns the direct descriptor if a transfer of `length` bytes at `offset` can use it. The
+    /// function checks only the file range. A buffer starts on a page, and a transfer covers the
+    /// whole buffer or its remaining end. So the memory address has the same alignment as `offset`.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))

@@ -1,5 +1,5 @@
-//! Lets the thread that owns a device sleep. The sleep ends when an operation finishes, the timeout
-//! passes, or another thread wakes the owner.
+//! Lets the thread that owns a device sleep until an operation finishes, a timeout passes, or
+//! another thread wakes the owner.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
 use crate::reader::Reader;

@@ -1,5 +1,5 @@
 //! Reads cached file content on any thread. A read neither uses the device's thread nor waits for
-//! the disk. After misses, reads are skipped for a while, because each attempt costs a system call.
+//! the disk. After misses, the reader skips some reads, because each attempt costs a system call.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, range_end};
@@ -58,7 +58,7 @@ impl Reader {
 }
 
 /// Decides which reads to skip. Each miss about doubles the number of reads to skip. A hit resets
-/// the number to 0.
+/// this number to 0.
 #[derive(Debug, Default)]
 struct Pause {
     length: AtomicU32,

@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::{Errno, retry_on_intr};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Minimum size in bytes of a file that gets a second descriptor for direct IO, if requested.
+/// Minimum size in bytes of a file that the device also opens for direct IO, if requested.
 const DIRECT_MIN_BYTES: u64 = 1 << 20;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -123,8 +123,8 @@ pub(crate) fn create(root: &OwnedFd, path: &StorePath, size: u64, direct: bool) 
             // error only at a later write.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => ftruncate(&buffered, size)?,
             Err(error) => {
-                // Remove the file, because it got no space. Ignore a second error: the caller needs
-                // the first.
+                // Remove the file, because the disk has no space for it. Ignore a second error: the
+                // caller needs the first.
                 let _ = unlinkat(root, path.as_str(), AtFlags::empty());
                 return Err(error.into());
             }

@@ -26,7 +26,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// User data that marks the completion of a poll of the bell. No slot has this number.
+/// User data that marks the completion of a poll of the bell (the eventfd that wakes the owner). No
+/// slot has this number.
 const BELL: u64 = u64::MAX;
 
 /// Maximum wait in the kernel, because the kernel rejects more than 2^63 seconds. A wait may end
@@ -78,7 +79,7 @@ pub struct Uring {
     slots: Slots,
     /// Slots whose next entry is not in the ring yet.
     backlog: VecDeque<u32>,
-    /// Number of entries in the ring or in the kernel. The entry that polls the bell does not
+    /// Number of transfers in the ring or in the kernel. The entry that polls the bell does not
     /// count.
     started: usize,
     /// Maximum value of `started`.
@@ -86,9 +87,9 @@ pub struct Uring {
     finished: Vec<IoDone>,
     names: Threads,
     bell: Arc<Bell>,
-    /// Whether the ring contains an entry that polls the bell.
+    /// Whether the ring contains an entry that polls the bell (the eventfd that wakes the owner).
     armed: bool,
-    /// Whether a poll of the bell completed after the last wait.
+    /// Whether a poll of the bell (the eventfd that wakes the owner) completed after the last wait.
     heard: bool,
 }
 
@@ -106,7 +107,7 @@ impl Uring {
     /// nothing stays open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
-        // Add one entry for the poll of the bell.
+        // Add one entry for the poll of the bell, which is the eventfd that wakes the owner.
         let ring = IoUring::new(depth.saturating_add(1)).map_err(setup)?;
         check_abilities(&ring)?;
         let helper = |error: std::io::Error| UringError::Helper(error.raw_os_error().unwrap_or(0));
@@ -128,7 +129,8 @@ impl Uring {
         Ok(device)
     }
 
-    /// Rings the bell and waits for its completion, to check that operations complete.
+    /// Wakes the owner through the bell (an eventfd) and waits for the completion of its poll. This
+    /// test shows whether operations complete on this machine.
     fn try_out(&mut self) -> Result<(), UringError> {
         self.bell.ring();
         self.wait(Some(Duration::from_secs(1)));
@@ -196,7 +198,7 @@ impl Uring {
         };
         self.take_completions();
         match entered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO)) {
-            // A signal, the timeout, or a kernel without free memory or completion entries. A later
+            // A signal, the timeout, or missing memory in the kernel ended the call early. A later
             // call retries.
             Ok(_) | Err(Errno::INTR | Errno::TIME | Errno::AGAIN | Errno::BUSY) => Ok(()),
             Err(error) => Err(error),
@@ -311,11 +313,12 @@ impl Drop for Uring {
 }
 
 /// Wakes the owner of the ring through an eventfd that the ring polls. Any thread may ring the
-/// bell. Only the owner silences it.
+/// bell, that is, write to the eventfd. Only the owner resets the bell.
 #[derive(Debug)]
 struct Bell {
     descriptor: OwnedFd,
-    /// Whether the bell rang after the last silence. Only the first ring needs a system call.
+    /// Whether the bell rang after its last reset. Only the first ring after a reset needs a system
+    /// call.
     rung: AtomicBool,
 }
 
@@ -342,8 +345,8 @@ impl Bell {
         }
     }
 
-    /// Resets the bell for the next ring. Work that was done before an ignored ring is visible
-    /// after this call.
+    /// Resets the bell for the next wake-up. A thread that finds the bell already rung makes no
+    /// system call. Its earlier work is visible to the owner after this reset.
     fn silence(&self) {
         // Ignore an error, because the eventfd may still be empty. The poll can complete before the
         // ringing thread has finished its write. Then this write ends one additional wait.

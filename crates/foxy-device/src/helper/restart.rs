@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The shortest and the longest pause between two starts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// A helper that runs for at least this long counts as reliable. After its death, the pause is
-/// reset to the shortest.
+/// A helper that runs for at least this long counts as reliable. After its death, the next pause is
+/// the shortest pause.
 const SOUND_LIFETIME: Duration = Duration::from_secs(60);
 
 /// Computes the pause between two starts. The pause doubles after each early death.

@@ -40,7 +40,7 @@ const OTHER_ERROR: u64 = 6;
 pub(super) struct Answer {
     pub(super) id: IoId,
     pub(super) result: std::result::Result<IoOutput, IoError>,
-    /// The bytes of a read; empty for other operations.
+    /// The bytes that a read returned; empty for other operations.
     pub(super) content: Vec<u8>,
 }
 

@@ -15,8 +15,8 @@ pub(super) enum Aged {
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// Changes in the order of due times. An item is stale if `due` has no entry or another time
-    /// for it, because the change was already written.
+    /// Changes in the order of due times. If `due` has another time or no time for an item, the
+    /// change was already written. Such an item is stale.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,
@@ -60,7 +60,7 @@ impl Aging {
         Some(aged)
     }
 
-    /// Drops stale items from the front, so that the first item still has to be written.
+    /// Drops stale items (changes that were already written) from the front of the queue.
     fn drop_stale(&mut self) {
         while self.queue.front().is_some_and(|(due, aged)| self.due.get(aged) != Some(due)) {
             self.queue.pop_front();

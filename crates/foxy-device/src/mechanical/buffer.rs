@@ -1,5 +1,5 @@
-//! The disk's own buffer: sectors that the disk has read, and sectors of the read-ahead. After a
-//! read, the read-ahead continues until the head moves away.
+//! The disk's own buffer. It contains sectors that the disk read for requests or read ahead. After
+//! a read, the read-ahead continues until the head moves away.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
@@ -32,7 +32,7 @@ pub(super) enum Lookup {
 
 #[derive(Debug)]
 pub(super) struct DiskBuffer {
-    /// Segments from newest to oldest. The read-ahead extends the newest.
+    /// Segments from newest to oldest. The read-ahead extends the newest segment.
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,

@@ -22,10 +22,11 @@ const FILES: u64 = 64;
 const NAMES: u64 = 1000;
 
 /// Mean size of an operation in bytes, from the trace of the reference paper (requirement R3). The
-/// trace moved 7.6 GB in all URL-reads and URL-writes.
+/// trace moved 7.6 GB when it read and wrote responses on disk.
 const OPERATION_BYTES: f64 = 10_550.0;
 
-/// Number of URL-gets per URL-write in the trace of the reference paper (requirement R3).
+/// Number of URL-gets per URL-write in the trace of the reference paper (requirement R3). A URL-get
+/// is a client's request of a URL. A URL-write stores its response on disk.
 const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
 
 /// One measurement and its expected range.
@@ -188,8 +189,8 @@ fn search(profile: &DiskProfile, seed: u64) -> Duration {
     driver.now.since(start) / u32::try_from(NAMES).unwrap_or(u32::MAX)
 }
 
-/// Returns the mean times to create and to remove an empty file. Files are removed in reverse
-/// order.
+/// Returns the mean time to create an empty file and the mean time to remove it. Files are removed
+/// in reverse order.
 fn create_and_remove(profile: &DiskProfile, seed: u64) -> (Duration, Duration) {
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
     let (mut create, mut remove) = (Duration::ZERO, Duration::ZERO);

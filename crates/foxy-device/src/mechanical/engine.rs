@@ -30,7 +30,8 @@ pub(super) enum Step {
     WriteBlock(u64),
     /// Puts pages `first` to `last` of a file into the page cache, after a write.
     Wrote { file: FileNumber, first: u64, last: u64 },
-    /// Waits until the bytes of writes in flight to the disk are within the limit.
+    /// Waits until the bytes of writes in flight to the disk are within the limit
+    /// [`SystemProfile::write_behind`](super::profile::SystemProfile::write_behind).
     Hold,
     /// Sends the collected pages of a file to the disk. Waits for all writes in flight of the file.
     Sync(FileNumber),
@@ -46,7 +47,7 @@ pub(super) struct Operation {
     pub(super) pending: usize,
 }
 
-/// Decides the actions after a request finishes.
+/// Decides the actions after a disk request finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// No further action: operations wait for the request.
@@ -191,7 +192,7 @@ impl Mechanical {
         }
     }
 
-    /// Notes that one of the events has happened for which the operation waits.
+    /// Notes that an event happened for which the operation waits.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -200,7 +201,7 @@ impl Mechanical {
         }
     }
 
-    /// Performs steps until a step has to wait or the operation is finished.
+    /// Performs steps of an operation until a step has to wait or the operation is finished.
     fn proceed(&mut self, id: OperationId) {
         loop {
             let operation =

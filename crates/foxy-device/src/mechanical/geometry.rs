@@ -92,8 +92,8 @@ impl Geometry {
         }
     }
 
-    /// Returns the number of sectors that pass under the head in `time`. Includes the mean cost of
-    /// track switches.
+    /// Returns the number of sectors that pass under the head in `time`. The result includes the
+    /// mean cost of track switches.
     pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
         let tracks = self.heads * self.sectors_per_track;
         nanoseconds(time) / self.sector_time * tracks / (tracks + self.cylinder_shift)

@@ -223,8 +223,8 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Completes a partial last page before pages up to `last` are written. The page grows in
-    /// place. Otherwise it is freed, and the caller places it again.
+    /// Completes a partial last page before pages up to `last` are written. If possible, the page
+    /// grows in place. Otherwise the function frees the page, and the caller places it again.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -331,8 +331,8 @@ impl Extents {
         Some((extent.start + before, (extent.fragments - before).min(page_fragments)))
     }
 
-    /// Adds pages that had no place. The pages extend the extent before them if they follow it both
-    /// in the file and on the disk.
+    /// Adds pages that had no place. If these pages follow the extent before them in the file and
+    /// on the disk, that extent becomes longer.
     pub(super) fn insert(&mut self, new: Extent, page_fragments: u32) {
         let index = self.0.partition_point(|extent| extent.page < new.page);
         if let Some(before) = index.checked_sub(1).map(|before| &mut self.0[before]) {

@@ -21,19 +21,20 @@ pub(super) struct Directory {
     /// The first fragment of each block of the directory.
     blocks: Vec<u32>,
     block_entries: u32,
-    /// Number of used and free entries.
+    /// Number of used and free entries together.
     entries: u32,
     /// Free entries. A new name takes the entry with the lowest number.
     free: BinaryHeap<Reverse<u32>>,
-    /// The entry that the last look-up found.
+    /// The entry that the last search for a name found.
     looked_up: u32,
 }
 
-/// The blocks and the number of entries that a search examines.
+/// The blocks that a search reads and the number of entries that it examines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) directory: DirectoryId,
-    /// Blocks that are still to examine. Numbers beyond the last block continue at the first block.
+    /// Blocks that the search still has to examine. Numbers beyond the last block continue at the
+    /// first block.
     pub(super) blocks: Range<usize>,
     pub(super) entries: u32,
 }
@@ -106,7 +107,7 @@ pub(super) struct PlacedFile {
     pub(super) in_flight: Vec<RequestId>,
     /// The offset in bytes at which a sequential read would continue.
     pub(super) next_read: u64,
-    /// True if a `Sync` does not need to write the inode and the name.
+    /// Whether a `Sync` does not need to write the inode and the name.
     pub(super) settled: bool,
 }
 
@@ -142,8 +143,8 @@ impl Directories {
         Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
     }
 
-    /// Returns the blocks and the number of entries that a look-up examines. A look-up starts where
-    /// the last look-up ended, and wraps around.
+    /// Returns the blocks and the number of entries that a search for a name examines. A search
+    /// starts where the last search ended, and wraps around.
     pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
         let Search { blocks, entries, .. } = self.search(directory);
         let place = &mut self.all[directory];

@@ -43,7 +43,8 @@ impl Mechanical {
         };
         match placed {
             Err(DiskFull) => {
-                // Remove the file, because a file that does not fit must not remain.
+                // Remove the file, because a `Create` that does not fit on the disk must not leave
+                // a file.
                 self.apply(id, IoOp::Remove { path: path.clone() });
                 self.forget_unless_used(existing.ok());
                 self.fail(id, op(path), IoError::NoSpace);

@@ -10,8 +10,8 @@ pub const SECTOR: u64 = 512;
 pub enum Scheduling {
     /// First come, first served.
     Fifo,
-    /// The next request above the head position. If there is none, the lowest request. Solaris and
-    /// BSD use this one-way elevator.
+    /// The disk serves the next request above the head position. If no request is above, it serves
+    /// the lowest request. Solaris and BSD use this one-way elevator.
     CLook,
 }
 
@@ -19,11 +19,11 @@ pub enum Scheduling {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataMode {
     /// As in the UFS of Solaris 2.6. `Create` waits for the inode block and then for the directory
-    /// block. `Remove` waits for the directory block. Other changes (the removed inode, times,
-    /// bitmaps) are written later.
+    /// block. `Remove` waits for the directory block. The system writes other changes (the removed
+    /// inode, times, bitmaps) later.
     Synchronous,
-    /// As with soft updates or `mount -o async`. All changes are written later. A `Sync` waits only
-    /// for its own file.
+    /// As with soft updates or `mount -o async`. The system writes all changes later. A `Sync`
+    /// waits only for its own file.
     Asynchronous,
 }
 
@@ -49,9 +49,9 @@ pub struct SystemProfile {
     /// Number of directory bytes that the processor searches per second. With 0, a search takes no
     /// time.
     pub search_rate: u64,
-    /// Number of cached file names (LRU). To open such a file needs no search.
+    /// Number of cached file names (LRU). Opening such a file needs no search of its directory.
     pub name_cache: u64,
-    /// When changes of names and inodes reach the disk.
+    /// Decides when changes of names and inodes reach the disk.
     pub metadata: MetadataMode,
     /// Whether reading a file changes its inode.
     pub access_times: AccessTimes,
@@ -126,8 +126,8 @@ pub struct DiskProfile {
     /// Distance in cylinders at which the seek curve bends. Below it, the seek time grows with the
     /// square root of the distance. Above it, the time grows linearly.
     pub seek_bend: u32,
-    /// Time between a request's arrival and the first movement. The time in the queue overlaps with
-    /// it.
+    /// Time between a request's arrival and the first movement of the arm. The time in the queue
+    /// overlaps with it.
     pub controller_overhead: Duration,
     /// Number of segments of the disk's buffer; 0 disables the buffer.
     pub buffer_segments: u32,

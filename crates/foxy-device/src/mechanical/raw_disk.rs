@@ -8,7 +8,7 @@ use super::spindle::{DiskRequest, RequestId, Spindle};
 use foxy_base::Instant;
 use std::sync::Arc;
 
-/// The times of one disk. It stores no content and reads no clock.
+/// Computes the times of one disk. It stores no content and reads no clock.
 #[derive(Debug)]
 pub struct RawDisk {
     spindle: Spindle,
@@ -34,7 +34,7 @@ impl RawDisk {
         id
     }
 
-    /// Completion time of the request that the disk serves.
+    /// Returns the completion time of the request that the disk serves.
     #[must_use]
     pub fn next_finish(&self) -> Option<Instant> {
         self.spindle.next_finish()
@@ -48,7 +48,7 @@ impl RawDisk {
         finished
     }
 
-    /// Counts since the start.
+    /// Returns the counts since the start.
     #[must_use]
     pub const fn counts(&self) -> MechanicalCounts {
         self.spindle.counts()

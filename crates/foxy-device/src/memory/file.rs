@@ -6,7 +6,7 @@ use crate::open_file::FileKind;
 use foxy_base::Random;
 use std::collections::VecDeque;
 
-/// Unit in bytes that a disk writes completely or not at all.
+/// Unit in bytes that a disk writes as a whole or not at all.
 pub(crate) const SECTOR: usize = 512;
 
 /// A change to a file that a crash may undo.
@@ -75,7 +75,7 @@ pub(crate) struct MemoryFile {
     pending: VecDeque<Change>,
     pending_weight: u64,
     pub(crate) kind: FileKind,
-    /// Number of open ids, current names and durable names that lead to this file.
+    /// Number of open ids, current names and durable names of this file.
     pub(crate) references: u32,
     /// The name under which the file was created, until this name is durable.
     pub(crate) new_name: Option<StorePath>,
@@ -91,8 +91,8 @@ impl MemoryFile {
         &self.current
     }
 
-    /// Writes `bytes` at `offset`. At most `limit` bytes of changes stay volatile. With a limit of
-    /// 0, every change is durable at once.
+    /// Writes `bytes` at `offset`. A crash may undo at most `limit` bytes of changes. With a limit
+    /// of 0, every change is durable at once.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], limit: u64) {
         self.current.write(offset, bytes);
         if limit > 0 {
@@ -175,7 +175,7 @@ pub struct CrashPolicy {
     /// probability one half. A torn trim affects a shorter range. A torn truncation leaves an empty
     /// file.
     pub tear_write: f64,
-    /// Probability that a name survives after its creation, or stays away after its removal.
+    /// Probability that a crash keeps a created name, or does not restore a removed name.
     pub keep_name: f64,
 }
 

@@ -31,8 +31,8 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     names: BTreeMap<StorePath, Node>,
-    /// Names that survive a crash for certain. Directories are missing here, because they are
-    /// always durable.
+    /// Names that survive every crash. Directories are not in this map, because they are always
+    /// durable.
     durable: BTreeMap<StorePath, FileNumber>,
     /// Removed names that are still durable, oldest first.
     removed: VecDeque<StorePath>,

@@ -1,5 +1,5 @@
 //! Tests the simulated disks: calibrated times (requirement R3), names, and parallel disks. Also
-//! tests that the content is that of the memory device.
+//! tests that file content equals the content on the memory device.
 
 mod disk;
 mod names;
