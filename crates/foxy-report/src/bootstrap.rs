@@ -7,10 +7,10 @@ use foxy_base::random::Random;
 const RESAMPLES: usize = 1000;
 /// Number of blocks in a time series.
 const BLOCKS: usize = 10;
-/// Widens the interval, because there are few blocks and neighbouring blocks depend on each other.
-/// Its factors are Student's 2.26 for the normal 1.96, √(10/9) for the variance, and a quarter for
-/// dependence. With the noise of the tests, at most one interval in twenty misses the true value.
-/// Without the quarter, one in twelve would miss.
+/// Factor by which every interval is widened, because there are few blocks and neighbouring blocks
+/// depend on each other. Its parts are Student's 2.26 for the normal 1.96, √(10/9) for the
+/// variance, and a quarter for dependence. With the noise of the tests, at most one interval in
+/// twenty misses the true value. Without the quarter, one interval in twelve would miss it.
 const WIDENING: f64 = 1.5;
 
 /// The statistic of a sample.
@@ -78,7 +78,7 @@ impl Interval {
         Some(Self { value, low, high })
     }
 
-    /// Whether the interval lies on one side of zero.
+    /// Returns whether the interval lies on one side of zero.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -93,7 +93,8 @@ mod tests {
         Interval::drawn(values, 1, statistic, seed)
     }
 
-    /// Returns nearly normal values with variance one: sums of twelve uniform numbers, less six.
+    /// Returns nearly normal values with variance one. Each value is the sum of twelve uniform
+    /// numbers, minus six.
     fn normal(seed: u64, count: usize) -> Vec<f64> {
         let mut random = Random::new(seed);
         (0..count).map(|_| (0..12).map(|_| random.unit()).sum::<f64>() - 6.0).collect()
@@ -118,7 +119,7 @@ mod tests {
         assert!((2..=20).contains(&misses), "{misses} of 200");
     }
 
-    /// Returns correlated noise: each value keeps nine tenths of the value before it.
+    /// Returns correlated noise: each value is nine tenths of the previous value plus new noise.
     fn correlated(seed: u64, count: usize) -> Vec<f64> {
         let mut last = 0.0;
         let next = |fresh: f64| {

@@ -18,7 +18,8 @@ pub(crate) use svg::escape;
 /// The origin of a chart's values, which the chart shows under its title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// Paper and its table or figure that the run repeats, such as `001 Fig 10`, or empty.
+    /// Paper and its table or figure that the run repeats, such as `001 Fig 10`. Empty for other
+    /// runs.
     pub source: String,
     /// Whether the values are measured, simulated, quoted or derived.
     pub place: Place,
@@ -94,7 +95,7 @@ pub enum Look {
 pub struct Line {
     /// Name in the legend.
     pub name: String,
-    /// Solid for measured lines, dashed for quoted ones.
+    /// Solid for measured lines, dashed for lines from a paper.
     pub look: Look,
     /// Pairs of x and value. The chart draws them in order of x.
     pub points: Vec<(f64, Value)>,
@@ -172,13 +173,13 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Returns the chart as SVG. Drops points that are not finite, and points at or below 0 on a
-    /// logarithmic axis. The subtitle gives the number of dropped points.
+    /// Returns the chart as SVG. Drops points with infinite or undefined values, and points at or
+    /// below 0 on a logarithmic axis. The subtitle gives the number of dropped points.
     pub fn svg(&self) -> String {
         draw::chart(self)
     }
 
-    /// Makes a chart of a distribution of times. `times` is the caption of the x axis. Use
+    /// Makes a chart of a distribution of times. `times` is the title of the x axis. Use
     /// [`shares_over_times`] for the points of `lines`.
     pub fn distribution(
         title: String,
@@ -196,8 +197,8 @@ impl Chart {
     }
 }
 
-/// Returns the points of a distribution from pairs of share and time in microseconds. Raises a time
-/// of 0 to one microsecond, because the logarithmic axis cannot show 0.
+/// Returns the points of a distribution. `quantiles` contains pairs of a share and a time in
+/// microseconds. A time of 0 becomes one microsecond, because the logarithmic axis cannot show 0.
 pub fn shares_over_times(quantiles: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, Value)> {
     quantiles.into_iter().map(|(share, time)| (time.max(1.0), Value::exact(share))).collect()
 }

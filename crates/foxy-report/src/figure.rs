@@ -215,7 +215,7 @@ pub(crate) fn extent_text(scale: f64, quick: bool) -> String {
     }
 }
 
-/// The result of a comparison with a quoted value.
+/// The result of a comparison with the value in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The values of all runs are within the tolerance.
@@ -224,10 +224,10 @@ pub enum Verdict {
     /// The value differs from the paper, but order and direction agree.
     #[serde(rename = "shape only")]
     ShapeOnly,
-    /// Neither value nor order agrees with the paper, in a simulation.
+    /// Neither value nor order agrees with the paper. The value comes from a simulation.
     #[serde(rename = "differs")]
     Differs,
-    /// Neither value nor order agrees with the paper, on a present-day machine.
+    /// Neither value nor order agrees with the paper. The value comes from a present-day machine.
     #[serde(rename = "different today")]
     DifferentToday,
     /// The paper gives no value.

@@ -1,5 +1,5 @@
 //! Run records, and their presentation as tables, charts, pages and comparisons. The crate reads no
-//! clock and no file. Start at `record`.
+//! clock and no file. Read the module `record` first.
 
 pub mod bootstrap;
 pub mod chart;

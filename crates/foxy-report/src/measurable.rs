@@ -1,5 +1,5 @@
-//! Lists the names of measures that a run may record. The command line checks bars against this
-//! list before the run.
+//! Lists the names of measures that a run may record. Before the run, the command line checks that
+//! each limit of `--fail-if` is on such a measure.
 
 use crate::Measure;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub struct Measurable {
     /// Subject, or `None` if its name is unknown before the run.
     pub subject: Option<String>,
-    /// Workload, for measures that have one.
+    /// Workload of the measures, or `None` if they belong to no workload.
     pub workload: Option<String>,
     /// Names of measures, with placeholders in braces.
     pub names: Vec<String>,
@@ -35,7 +35,7 @@ impl Measurable {
         self
     }
 
-    /// Adds the possible values of the placeholder `word`.
+    /// Sets the possible values of the placeholder `word`.
     pub fn choosing<T: Into<String>>(
         mut self,
         word: &'static str,
@@ -55,7 +55,7 @@ impl Measurable {
         self.names.iter().flat_map(|name| self.expand(name)).collect()
     }
 
-    /// Whether the list contains `measure`.
+    /// Returns whether the list contains `measure`.
     pub fn covers(&self, measure: &Measure) -> bool {
         self.workload == measure.workload
             && self.subject.as_ref().is_none_or(|subject| *subject == measure.subject)

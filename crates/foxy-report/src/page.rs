@@ -44,7 +44,7 @@ impl Page {
     }
 
     /// Makes a page with the setup and setting of a run. `stopped` is the reason if the run ended
-    /// early. `warnings` are doubts about its figures.
+    /// early. `warnings` are reasons to doubt the measured values.
     pub fn of_run(
         title: &str,
         setup: &Setup,
@@ -112,7 +112,7 @@ impl Page {
         self.figure(&map.svg());
     }
 
-    /// Adds preformatted text, which the reader opens by a click on `summary`.
+    /// Adds preformatted text. The page shows it only after a click on `summary`.
     pub fn details(&mut self, summary: &str, text: &str) {
         let (summary, text) = (escape(summary), escape(text));
         self.body.push_str(&format!(

@@ -159,7 +159,7 @@ impl Timeline {
     }
 }
 
-/// A measured proxy, with the data to set it up again.
+/// A measured proxy, with the data that a repetition of its setup needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Name of the proxy, as in other records.
@@ -202,9 +202,9 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workload: Option<String>,
     },
-    /// The setup of a measured proxy.
+    /// The setup of a measured proxy, with its command line and files.
     Subject(Subject),
-    /// A run that gave no values.
+    /// A run that produced no values.
     FailedRun {
         /// Name of the proxy, scheme or engine.
         subject: String,
@@ -220,7 +220,7 @@ pub enum Record {
     },
     /// The end of a complete run. It is the last record.
     End {
-        /// Whether the run missed no bar of the command line.
+        /// Whether the run met every limit of `--fail-if`.
         held: bool,
     },
 }

@@ -47,7 +47,7 @@ impl Table {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Whether the column has only numbers. Empty cells and dashes do not count.
+    /// Returns whether the column has only numbers. Empty cells and dashes do not count.
     pub(crate) fn holds_numbers(&self, column: usize) -> bool {
         let cells = self.rows.iter().skip(1).filter_map(|row| row.get(column));
         let mut filled = cells.filter(|cell| !cell.is_empty() && *cell != "–").peekable();
@@ -82,8 +82,8 @@ impl Table {
     }
 }
 
-/// Whether a cell is a number, a range or a share, with an optional unit. `001-table2` and `1/s`
-/// are not numbers.
+/// Returns whether a cell is a number, a range or a share, with an optional unit. `001-table2` and
+/// `1/s` are not numbers.
 fn is_number(cell: &str) -> bool {
     let unit = cell.trim_start_matches(|c: char| c.is_ascii_digit() || " ,.–-+/×e".contains(c));
     let number = cell[..cell.len() - unit.len()].trim_end();

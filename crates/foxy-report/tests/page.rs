@@ -1,4 +1,4 @@
-//! Tests the page of a run: it shows all records, loads nothing from elsewhere, and escapes words.
+//! Tests the page of a run: it shows all records, loads no other file or address, and escapes text.
 
 use foxy_report::{
     FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline,

@@ -9,7 +9,7 @@ pub enum Spacing {
     Linear,
     /// Logarithmic, with ticks at powers of ten.
     Logarithmic,
-    /// Logarithmic, with ticks at powers of two. For sizes and numbers of clients.
+    /// Logarithmic, with ticks at powers of two. Use this scale for sizes and numbers of clients.
     Doubling,
 }
 
@@ -48,7 +48,7 @@ impl Axis {
         self
     }
 
-    /// Whether the axis can show `value`.
+    /// Returns whether the axis can show `value`.
     pub(super) fn holds(&self, value: f64) -> bool {
         value.is_finite() && (self.spacing == Spacing::Linear || value > 0.0)
     }

@@ -114,8 +114,8 @@ fn grid(sheet: &mut Sheet, area: Area, x: &Ruler, y: &Ruler) {
     }
 }
 
-/// Whether the axis must include zero. It must for a histogram. It must also for positive values
-/// that spread over at least a quarter of the largest value.
+/// Returns whether the axis must include zero. Zero is necessary for a histogram. It is also
+/// necessary for positive values that spread over at least a quarter of the largest value.
 fn wants_zero(plot: &Plot, axis: &Axis, (low, high): (f64, f64)) -> bool {
     let linear = axis.spacing == Spacing::Linear;
     linear && (matches!(plot, Plot::Histogram(_)) || (low > 0.0 && high - low >= high / 4.0))

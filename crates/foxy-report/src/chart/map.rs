@@ -1,6 +1,5 @@
-//! Draws maps of the slots of a store, coloured by fullness, age or site. The store begins at the
-//! lower left, and slots follow upwards, column by column. Fig 13 of paper 001
-//! has this order.
+//! Draws maps of the slots of a store, coloured by fullness, age or site. The first slot is at the
+//! lower left. Slots follow upwards, column by column, as in Fig 13 of paper 001.
 
 use super::Provenance;
 use super::sheet::{COLOURS, Entry, Key, MARGIN, Sheet, WIDTH, colour};
@@ -29,7 +28,7 @@ pub enum Shading {
     Fullness,
     /// Mean age of the cell's live objects. The number is the oldest age on the scale.
     Age(u32),
-    /// Site of most slots of the cell.
+    /// Site that most slots of the cell belong to.
     Site,
 }
 
@@ -266,8 +265,8 @@ fn cells(state: &MapState, grid: Grid) -> Vec<Cell> {
     cells
 }
 
-/// Returns the SVG outline of the cells of each colour class. Joins equal cells of a column, which
-/// shortens the text.
+/// Returns the SVG outline of the cells of each colour class. Joins neighbouring cells of a column
+/// that have one colour, to shorten the text.
 fn outlines(
     cells: &[Cell],
     grid: Grid,

@@ -49,8 +49,8 @@ impl Sheet {
         sheet
     }
 
-    /// Adds a legend, and breaks it into lines if necessary. An entry without a name stands close
-    /// to the next entry.
+    /// Adds a legend, and breaks it into lines if necessary. The next entry stands close to an
+    /// entry without a name.
     pub(super) fn legend(&mut self, entries: &[Entry]) {
         if entries.is_empty() {
             return;

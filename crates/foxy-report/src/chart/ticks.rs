@@ -24,8 +24,8 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// Makes about `wanted` ticks in a finite range. Unless the spacing is linear, the range must
-    /// be positive.
+    /// Makes about `wanted` ticks in a finite range. For logarithmic spacing, the range must be
+    /// positive.
     pub(super) fn new(spacing: Spacing, range: (f64, f64), wanted: usize, ends: Ends) -> Self {
         match spacing {
             Spacing::Linear => linear(widened(range), wanted, ends),
@@ -45,7 +45,7 @@ fn stretched((low, high): (f64, f64)) -> (f64, f64) {
     if low < high { (low, high) } else { (low / 2.0, low * 2.0) }
 }
 
-/// Returns the step for about `wanted` ticks: the digit 1, 2 or 5, and a power of ten.
+/// Returns the step for about `wanted` ticks: 1, 2 or 5 times a power of ten.
 fn nice_step(span: f64, wanted: usize) -> (f64, i32) {
     let rough = span / wanted.max(1) as f64;
     let power = rough.log10().floor() as i32;

@@ -1,16 +1,16 @@
-//! Writes a comparison as a JUnit report for continuous integration. It has a test case per proxy
-//! and workload, and a test case per bar.
+//! Writes a comparison as a JUnit report for continuous integration. The report has a test case per
+//! proxy and workload, and a test case per limit of `--fail-if`.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
 use crate::record::Record;
 
-/// A bar of the command line: a limit that a measure must keep.
+/// A limit of `--fail-if` that a measure must keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Text of the bar.
+    /// Text of the limit on the command line.
     pub name: String,
-    /// Measured value if the bar was missed, otherwise `None`.
+    /// The measured value if it breaks the limit, otherwise `None`.
     pub missed: Option<String>,
 }
 
@@ -45,8 +45,8 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     )
 }
 
-/// Returns the case that checks for errors and wrong bytes. During an injected fault requests may
-/// fail, so their errors do not count.
+/// Returns the test case that checks for errors and wrong bytes. During an injected fault requests
+/// may fail, so the case ignores errors of these requests.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
     let outside = "errors_outside_fault";
     let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);

@@ -63,7 +63,7 @@ fn result<'a>(
     })
 }
 
-/// Whether the run ended early.
+/// Returns whether the run ended early.
 pub fn is_incomplete(records: &[Record]) -> bool {
     !matches!(records.last(), Some(Record::End { .. }))
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::record::Subject;
 
-    /// Returns records of two proxies with three repeats. foxy always takes half the time of nginx.
+    /// Returns records of two proxies with three repeats. foxy always takes half of nginx's time.
     pub(super) fn records() -> Vec<Record> {
         let mut records = Vec::new();
         for (subject, scale) in [("foxy", 1.0), ("nginx", 2.0)] {

@@ -39,7 +39,7 @@ pub fn page(records: &[Record]) -> String {
     page.html()
 }
 
-/// Returns the provenance for all charts. It counts repeats as seeds.
+/// Returns the provenance for all charts. The number of repeats replaces the number of seeds.
 fn provenance(records: &[Record]) -> Provenance {
     let setup = records.iter().find_map(|record| match record {
         Record::Setup(setup) => Some(setup),
@@ -102,7 +102,8 @@ fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<L
     subjects.iter().filter_map(line).collect()
 }
 
-/// Returns the points of a latency distribution: at each share, the mean of the repeats.
+/// Returns the points of a latency distribution. At each share, the value is the mean over the
+/// repeats.
 fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let mut latencies: Vec<(f64, Vec<f64>)> = Vec::new();
     for record in records {

@@ -5,7 +5,7 @@
 use super::{in_order, measures, subjects, workloads};
 use crate::record::{Measure, Record};
 
-/// Measures that get a ratio, named `NAME_ratio_to_SUBJECT`.
+/// Measures for which the summary adds a ratio, named `NAME_ratio_to_SUBJECT`.
 pub const WITH_RATIOS: [&str; 5] = [
     "cpu_us_per_request",
     "requests_per_second",
@@ -44,7 +44,8 @@ fn repeats<'a>(
 /// The number of failed requests. Every repeat records it, even if it is 0.
 const ERRORS: &str = "errors";
 
-/// Whether repeats record this count only above 0: errors by cause, and deliberate aborts.
+/// Returns whether repeats record this count only above 0. This holds for errors by cause and for
+/// deliberate aborts.
 fn is_recorded_where_it_happened(name: &str) -> bool {
     name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
 }

@@ -5,7 +5,8 @@ use crate::number::significant;
 use crate::record::{Measure, Record};
 use crate::table::Table;
 
-/// Possible columns of a table: measure, heading, and factor to the unit of the heading.
+/// Possible columns of a table. Each entry has the measure, the heading, and the factor that
+/// converts the value to the heading's unit.
 const COLUMNS: [(&str, &str, f64); 18] = [
     ("cpu_us_per_request", "CPU µs/request", 1.0),
     ("requests_per_second", "requests/s", 1.0),

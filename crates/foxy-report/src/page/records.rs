@@ -1,4 +1,5 @@
-//! Makes pages from run records: facts, rows of figures, measures, and a chart per kind of curve.
+//! Makes pages from run records: facts, rows of figures, measures, and a chart for each kind of
+//! timeline or distribution.
 
 use super::Page;
 use crate::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value, shares_over_times};
