@@ -28,9 +28,9 @@ pub struct Campaign {
 pub struct Findings {
     /// Number of schedules that ran. It is below [`Campaign::schedules`] only after a failure.
     pub schedules: u64,
-    /// Counts of the events in these schedules.
+    /// Counts of the events in the schedules that ran.
     pub tally: Tally,
-    /// The failure with the lowest seed among those found, after shrinking.
+    /// The failure with the lowest seed among the failures found, after shrinking.
     pub found: Option<Found>,
 }
 
@@ -62,8 +62,8 @@ impl fmt::Display for Found {
 }
 
 impl Campaign {
-    /// Runs the schedules until all are done or one fails. Calls `progress` with the number of
-    /// schedules started, after every 1000.
+    /// Runs the schedules until all are done or one schedule fails. Calls `progress` after every
+    /// 1000 schedules with the number of schedules started.
     pub fn against(&self, subject: &Subject, progress: &(dyn Fn(u64) + Sync)) -> Findings {
         let next = AtomicU64::new(0);
         let stop = AtomicBool::new(false);
@@ -110,8 +110,8 @@ impl Campaign {
     }
 }
 
-/// Number of seeds for each smaller script. A script without one of its steps draws other random
-/// faults, so it may fail only with another seed.
+/// Number of seeds to try for each smaller script. A script without one of its steps draws other
+/// random faults, so it may fail only with another seed.
 const SEEDS_TRIED: u64 = 12;
 
 fn shrunk(subject: &Subject, seed: u64, failure: Failure) -> Found {

@@ -6,8 +6,8 @@ use foxy_base::Random;
 use foxy_base::random::split_mix;
 use foxy_store::{Key, Record};
 
-/// Size in bytes of the name at the start of every head: key, version and size as little-endian
-/// numbers.
+/// Size in bytes of the name at the start of every head. The name consists of key, version and size
+/// as little-endian numbers.
 const NAME_LENGTH: usize = 16;
 
 /// The name of a record in scripts: key, version and body size.
@@ -15,7 +15,7 @@ const NAME_LENGTH: usize = 16;
 pub struct RecordName {
     /// Number of the key.
     pub key: u32,
-    /// Number of the version, unique among the puts of the key.
+    /// Number of the version. Each `put` of the key has another version.
     pub version: u32,
     /// Body size in bytes.
     pub size: u32,

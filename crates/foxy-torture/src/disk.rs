@@ -1,7 +1,7 @@
-//! The simulated disk of the torture tests: files in memory, and virtual time. It behaves as badly
-//! as `foxy_device::io` permits. It carries out an operation at any moment before its completion,
-//! and completes operations in any order. When the process dies, it keeps, loses or tears writes
-//! that are not durable.
+//! The simulated disk of the torture tests: files in memory, and virtual time. The disk behaves as
+//! badly as `foxy_device::io` permits. It carries out an operation at any moment before the
+//! operation's completion, and completes operations in any order. When the process dies, the disk
+//! keeps, loses or tears writes that are not durable.
 
 use crate::files::Files;
 use crate::pending::{Covered, Finished, Work, Written};
@@ -20,8 +20,8 @@ pub struct Disk {
     submissions: u64,
     random: Random,
     faults: Faults,
-    /// Probability per operation that the system writes a file back without a sync. It is 0 on some
-    /// disks.
+    /// Probability per operation that the operating system writes a file back without a sync. The
+    /// value is 0 on some disks.
     write_back: f64,
 }
 
@@ -64,8 +64,8 @@ impl Disk {
         (count == length).then_some(buffer)
     }
 
-    /// Ends the process: operations in flight take effect, take effect partly, or do not. All files
-    /// close. A power failure also destroys content that is not durable.
+    /// Ends the process. Each operation in flight takes effect wholly, partly or not at all. All
+    /// files close. A power failure also destroys content that is not durable.
     pub fn die(&mut self, death: Death) {
         for work in std::mem::take(&mut self.pending).into_values() {
             match work {
@@ -86,7 +86,7 @@ impl Disk {
         }
     }
 
-    /// Returns the writes that a sync submitted now must make durable.
+    /// Returns the writes that a sync must make durable if it is submitted now.
     fn coverage(&self, op: &IoOp) -> Option<Covered> {
         let IoOp::Sync { file } = op else { return None };
         let inode = *self.open.get(file)?;

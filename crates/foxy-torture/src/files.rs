@@ -70,8 +70,8 @@ impl Files {
         self.directories.insert(path.to_owned());
     }
 
-    /// Creates a file of `size` zeros. Replaces an earlier file of that name, which may come back
-    /// after a power failure if it was durable.
+    /// Creates a file of `size` zeros. Replaces an earlier file of that name. If the earlier file
+    /// was durable, it may come back after a power failure.
     pub(crate) fn create(&mut self, path: &str, size: usize) -> u64 {
         self.unlink(path);
         self.next_inode += 1;
@@ -201,7 +201,7 @@ impl Files {
         }
     }
 
-    /// Drops files without a name, because no process has them open any more.
+    /// Drops files without a name. No process has these files open any more.
     pub(crate) fn forget_unlinked(&mut self) {
         self.inodes.retain(|_, inode| inode.linked);
     }

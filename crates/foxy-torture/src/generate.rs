@@ -5,8 +5,8 @@ use crate::content::RecordName;
 use crate::script::{Death, Faults, Script, Step};
 use foxy_base::Random;
 
-/// The kind of a schedule: number of keys, sizes and faults. It is drawn first, so that each kind
-/// occurs often enough.
+/// The kind of a schedule: number of keys, sizes and faults. The generator draws the kind first, so
+/// that each kind occurs often enough.
 #[derive(Clone, Copy, Debug)]
 struct Mood {
     keys: u64,
@@ -94,8 +94,8 @@ impl Writer {
         self.steps.push(Step::Put(RecordName { key, version: self.versions, size }));
     }
 
-    /// Adds a crash and sometimes a second crash during recovery. Then usually gets and looks up
-    /// every key.
+    /// Adds a crash and sometimes a second crash during recovery. Then usually adds a `Get` and a
+    /// `Look` for every key.
     fn end_of_life(&mut self) {
         self.crash();
         if self.random.chance(0.4) {
@@ -115,7 +115,7 @@ impl Writer {
         }
     }
 
-    /// Usually lets the store finish opening before the first request.
+    /// Usually adds a step that lets the store finish opening before the first request.
     fn recover(&mut self) {
         if self.random.chance(0.85) {
             self.steps.push(Step::Settle);

@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 /// A request as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A get of a key.
+    /// A `get` of a key.
     Get(u32),
-    /// A put of a record.
+    /// A `put` of a record.
     Put(RecordName),
-    /// A removal of a key.
+    /// A `remove` of a key.
     Remove(u32),
     /// A request to close the store.
     Close,
@@ -81,7 +81,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Records that a request goes to the store.
+    /// Records that the store receives a request.
     pub fn ask(&mut self, ticket: Ticket, asked: Asked) {
         self.order += 1;
         let order = self.order;
@@ -160,9 +160,9 @@ impl Model {
         }
     }
 
-    /// Tells whether the disk is free of silent bit flips. A flip may damage the journal of removed
-    /// records. From the first flip on, the model accepts records that were replaced or removed,
-    /// but still checks their bytes.
+    /// States whether the disk is free of silent bit flips. A flip may damage the journal, which
+    /// lists removed records. From the first flip on, the model accepts records that were replaced
+    /// or removed, but still checks their bytes.
     pub const fn trust_journal(&mut self, trusted: bool) {
         self.journal_doubted |= !trusted;
     }

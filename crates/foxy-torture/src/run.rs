@@ -1,5 +1,5 @@
 //! Runs a script: a production scheme on the simulated disk, in virtual time, one event at a time.
-//! The model checks every answer. This module itself checks only bounds and operation ids. A script
+//! The model checks every answer. This module itself checks only limits and operation ids. A script
 //! always gives the same run, byte for byte.
 
 mod look;
@@ -21,13 +21,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limit of events in one `settle`. A scheme with more events loops forever.
+/// Limit of events in one `settle`. A scheme that causes more events is in an endless loop.
 const SETTLE_LIMIT: u32 = 50_000;
 
 /// A broken promise and its position in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Index of the step. At the end of the script, it is the number of steps.
+    /// Index of the step. After the last step, the index is the number of steps.
     pub step: usize,
     /// The broken promise.
     pub violation: Violation,
@@ -66,7 +66,7 @@ struct Run<'a> {
     scheme: Box<dyn Scheme>,
     observer: Observer,
     lookup: Option<Arc<dyn Lookup>>,
-    /// Gets of keys that a look reported as absent.
+    /// The `get` requests of keys for which a `Look` step had reported that the record is absent.
     looked_absent: HashMap<Ticket, u32>,
     model: Model,
     now: Instant,
@@ -201,8 +201,8 @@ impl<'a> Run<'a> {
         self.carry_out()
     }
 
-    /// Submits the scheme's operations to the disk, and its answers to the model. Checks the
-    /// bounds.
+    /// Submits the scheme's operations to the disk, and passes the scheme's answers to the model.
+    /// Checks the limits of the scheme.
     fn carry_out(&mut self) -> Result<(), Violation> {
         for (id, op) in std::mem::take(&mut self.out.operations) {
             let bytes = match &op {

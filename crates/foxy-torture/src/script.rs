@@ -26,24 +26,25 @@ pub struct Faults {
 /// One step of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Gets a key.
+    /// Sends a `get` of a key.
     Get(u32),
-    /// Looks a key up without a request to the scheme, and reads the disk's current content. If the
-    /// look is unsure, the step has no effect.
+    /// Looks up a key without a request to the scheme, and reads the disk's current content. If the
+    /// scheme cannot answer the look-up for certain, the step has no effect.
     Look(u32),
-    /// Puts a record.
+    /// Sends a `put` of a record.
     Put(RecordName),
-    /// Removes a key.
+    /// Sends a `remove` of a key.
     Remove(u32),
-    /// Lets this number of events happen. An event is a completion or a deadline of the scheme.
+    /// Runs this number of events. An event is a completion of the disk or a deadline of the
+    /// scheme.
     Run(u32),
-    /// Lets events happen until every request is answered and the device is idle.
+    /// Runs events until every request is answered and the device is idle.
     Settle,
-    /// Advances virtual time by this many milliseconds, with all due events.
+    /// Advances virtual time by this number of milliseconds, and runs all events that are due.
     Advance(u32),
     /// Ends the process without closing the store, and opens the store again.
     Crash(Death),
-    /// Closes the store in order, and opens it again.
+    /// Closes the store normally, and opens it again.
     Reopen,
     /// Sets the probabilities of faults for the following operations.
     Faults(Faults),

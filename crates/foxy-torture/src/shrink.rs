@@ -5,7 +5,8 @@
 use crate::script::{Faults, Script, Step};
 
 /// Returns the smallest failing script that the search finds. `failing` returns a script that
-/// fails, perhaps with another seed, or `None`. It must return a script for `script` itself.
+/// fails, perhaps with another seed, or `None`. For `script` itself, `failing` must return a
+/// script.
 pub fn shrink(script: &Script, mut failing: impl FnMut(&Script) -> Option<Script>) -> Script {
     let mut best = script.clone();
     loop {

@@ -11,11 +11,11 @@ use std::time::Duration;
 /// The limits that a scheme must keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of all files on the device.
+    /// Largest total size of all files on the device, in bytes.
     pub disk_bytes: u64,
-    /// Operations in flight.
+    /// Largest number of operations in flight.
     pub operations: u64,
-    /// Bytes in the buffers of operations in flight.
+    /// Largest total size of the buffers of operations in flight, in bytes.
     pub buffer_bytes: u64,
 }
 
@@ -162,8 +162,8 @@ fn noting(seed: u64) -> SchemeSettings {
     }
 }
 
-/// Returns `noting` with a write budget that holds newcomers back in memory. By `seed`, this starts
-/// at once or after some writes.
+/// Returns `noting` with a write budget. The budget makes the scheme hold new records in memory,
+/// either at once or after some writes, depending on `seed`.
 fn holding(seed: u64) -> SchemeSettings {
     let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
     let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
@@ -190,7 +190,7 @@ fn clean_stop(seed: u64) -> SchemeSettings {
     }
 }
 
-/// The canary without a flaw, and the flawed ones that the tests must catch.
+/// The canaries: one scheme without a flaw, and the flawed schemes that the tests must catch.
 pub const CANARIES: &[Subject] = &[
     canary("canary-honest", |_, _| Box::new(Slots::new(Flaw::None))),
     canary("canary-skips-checksum", |_, _| Box::new(Slots::new(Flaw::SkipsChecksum))),

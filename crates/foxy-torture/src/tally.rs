@@ -6,15 +6,15 @@ use std::ops::AddAssign;
 /// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Gets and looks that found a record with correct bytes.
+    /// `Get` and `Look` steps that found a record with correct bytes.
     pub found: u64,
-    /// Records that a look found, also counted in `found`.
+    /// `Look` steps that found a record. `found` counts them too.
     pub looked_up: u64,
-    /// Gets and looks that found nothing.
+    /// `Get` and `Look` steps that found nothing.
     pub absent: u64,
-    /// Puts, removals and closes that succeeded.
+    /// `put`, `remove` and `close` requests that succeeded.
     pub done: u64,
-    /// Puts, removals and closes that were refused.
+    /// `put`, `remove` and `close` requests that the store refused.
     pub refused: u64,
     /// Crashes of the process or the machine.
     pub crashes: u64,

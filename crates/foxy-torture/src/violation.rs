@@ -11,9 +11,9 @@ pub enum Violation {
     AnsweredTwice(Ticket),
     /// Promise 4: no answer, although the store waits for nothing.
     NeverAnswered(Ticket),
-    /// Promise 4: an answer of the wrong kind for the request.
+    /// Promise 4: an answer whose kind does not fit the request.
     WrongKind(Ticket),
-    /// Promise 1: bytes that no request put.
+    /// Promise 1: a record with bytes that no `put` contained.
     WrongBytes {
         /// Number of the requested key.
         key: u32,
@@ -25,11 +25,11 @@ pub enum Violation {
         /// Name of the record in the answer.
         found: RecordName,
     },
-    /// Promises 1 and 3: a record that was replaced or removed before the get.
+    /// Promises 1 and 3: a record that was replaced or removed before the `get`.
     CameBack(RecordName),
-    /// Promise 2: a record whose put was refused before the get.
+    /// Promise 2: a record whose `put` was refused before the `get`.
     RefusedPut(RecordName),
-    /// The scheme found a record although a look had reported it absent.
+    /// The scheme found a record although a `Look` step had reported that the record is absent.
     LookedAbsent {
         /// Number of the requested key.
         key: u32,

@@ -1,5 +1,5 @@
-//! Tests of the torture tests: they must find the flaw of every flawed canary soon, and shrink the
-//! failure to a few steps. The canary without a flaw must pass.
+//! Tests of the torture tests. They must find the flaw of every flawed canary within a fixed number
+//! of schedules, and shrink the failure to a few steps. The canary without a flaw must pass.
 
 use foxy_torture::campaign::{Campaign, Findings};
 use foxy_torture::run;
@@ -7,7 +7,7 @@ use foxy_torture::script::Script;
 use foxy_torture::subject::{self, Subject};
 use foxy_torture::violation::Violation;
 
-/// Number of schedules that must suffice to find a flaw.
+/// Number of schedules within which the torture tests must find a flaw.
 const BUDGET: u64 = 2000;
 
 fn torture(name: &str) -> (&'static Subject, Findings) {

@@ -1,5 +1,5 @@
 //! Canaries: small test schemes with one known flaw each, and one without a flaw. If the torture
-//! tests pass a flawed canary, the torture tests are broken. Not for production.
+//! tests pass a flawed canary, the torture tests are broken. Production code must not use canaries.
 
 mod slot;
 mod slots;
@@ -21,10 +21,12 @@ pub enum Flaw {
     ChecksHalfTheKey,
     /// Serves the previous record of a key from memory after a newer put.
     ServesPrevious,
-    /// Loses the answers of some requests when several requests wait.
+    /// Loses the answers of some requests while several requests wait.
     LosesAnswers,
-    /// Answers every look that the key is absent.
+    /// Reports for every look-up that the record is absent. A look-up reads the store without a
+    /// request.
     LooksAway,
-    /// Answers a look with the first record of the key instead of the newest.
+    /// Returns the first record of the key for a look-up, instead of the newest. A look-up reads
+    /// the store without a request.
     LooksBack,
 }

@@ -1,6 +1,6 @@
 //! The canary scheme: one file of sixteen slots. A key always has the same slot. The scheme carries
-//! out one request at a time, and syncs every put and removal. It is slow, but so simple that a
-//! reader can see that it is correct.
+//! out one request at a time, and syncs every put and removal. The scheme is slow, but so simple
+//! that a reader can see that it is correct.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
@@ -65,7 +65,7 @@ impl Slots {
         out.submit(IoId(self.operations), op);
     }
 
-    /// Starts waiting requests until one of them needs the disk.
+    /// Starts waiting requests until one request needs the disk.
     fn next(&mut self, out: &mut Outbox) {
         while matches!(self.work, SlotWork::Idle | SlotWork::Broken(_) | SlotWork::Closed) {
             let Some(request) = self.waiting.pop_front() else { return };

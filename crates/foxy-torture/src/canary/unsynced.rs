@@ -1,11 +1,11 @@
 //! Wraps a production scheme so that its syncs do nothing. The torture tests must then find lost
-//! data, which proves that they would find a missing sync.
+//! data. This result proves that the tests would find a missing sync.
 
 use foxy_base::Instant;
 use foxy_device::{IoDone, IoOp, IoOutput};
 use foxy_store::{Outbox, Scheme, StoreRequest};
 
-/// Answers every sync at once, and never passes it to the disk.
+/// Answers every sync at once, and never passes the sync to the disk.
 pub struct Unsynced(pub Box<dyn Scheme>);
 
 impl Unsynced {

@@ -1,5 +1,5 @@
-//! Looks: other threads read the store without sending it a request. The model checks looks like
-//! gets.
+//! Performs `Look` steps: another thread reads the store without sending a request. The model
+//! checks the result like the answer to a `get`.
 
 use super::{Run, brief};
 use crate::content;
@@ -8,14 +8,14 @@ use crate::violation::Violation;
 use foxy_store::{AbsentReason, Answer, Look, StoreReply, Ticket};
 
 impl Run<'_> {
-    /// Whether a look without reading from disk reports that the record is absent.
+    /// Returns whether a look-up that does not read the disk reports that the record is absent.
     pub(super) fn says_absent(&self, key: u32) -> bool {
         let look =
             self.lookup.as_ref().map(|lookup| lookup.look(content::key(key), &mut |_, _, _| None));
         look == Some(Look::Absent)
     }
 
-    /// Looks a key up. Reads the disk's current content, even if writes are in flight.
+    /// Looks up a key. Reads the disk's current content, even if writes are in flight.
     pub(super) fn look(&mut self, key: u32) -> Result<(), Violation> {
         let Some(lookup) = &self.lookup else { return Ok(()) };
         let disk = &mut self.disk;

@@ -34,7 +34,7 @@ fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     }
 }
 
-/// Returns `settings`. For schemes that can read ahead or hold back newcomers, also returns
+/// Returns `settings`. For schemes that can read ahead or hold new records in memory, also returns
 /// settings with this feature.
 fn variants(scheme: SchemeName, settings: &SchemeSettings) -> Vec<SchemeSettings> {
     let mut variants = vec![settings.clone()];
@@ -58,8 +58,8 @@ fn small() -> SchemeSettings {
     })
 }
 
-/// Puts records of mixed sizes, several at a time, and gets old and new ones. Returns the keys in
-/// order.
+/// Puts records of mixed sizes, several at a time. Also requests old and new records. Returns the
+/// keys in order.
 fn fill(store: &mut Store, bytes: u64, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);
     let (mut keys, mut written) = (Vec::new(), 0);

@@ -1,4 +1,5 @@
-//! Places for a store: each device in a form that outlives the store.
+//! Storage for the store under test. Each kind of device keeps its content after the store has
+//! ended.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -27,7 +28,7 @@ pub enum Kind {
 /// Devices that keep written bytes.
 pub const KINDS: [Kind; 5] = [Kind::Memory, Kind::Faulty, Kind::Threads, Kind::Helper, Kind::Uring];
 
-/// An empty place for a store.
+/// Storage that contains no store yet.
 pub struct Place {
     kind: Kind,
     memory: Kept,

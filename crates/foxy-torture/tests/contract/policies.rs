@@ -1,4 +1,4 @@
-//! Tests the contract with every replacement policy, and that the policy chooses the evicted
+//! Tests the contract with every replacement policy. Also tests that the policy chooses the evicted
 //! records.
 
 use crate::place::{Kind, Place};
@@ -11,8 +11,8 @@ use foxy_store::Answer;
 /// The schemes that use a replacement policy.
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
 
-/// Runs a test in memory, with eviction only when a new record needs room. W-TinyLFU then judges
-/// every newcomer.
+/// Runs a test in memory. The store evicts only when a new record needs room, so W-TinyLFU judges
+/// every new record.
 fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
     let place = Place::new(Kind::Memory);
     let settings = SchemeSettings { policy, low_watermark: 95, ..small() };
@@ -37,8 +37,8 @@ fn under_every_policy_three_wraps_are_exact_and_no_record_is_lost_by_reopening()
     }
 }
 
-/// Whether a record with ten early uses survives other records that fill the store twice and have
-/// one use each.
+/// Returns whether a record with ten early uses survives. Other records, each used once, fill the
+/// store twice.
 fn popular_survives(policy: PolicyName, scheme: SchemeName) -> bool {
     let mut survives = false;
     with(policy, scheme, |store| {

@@ -92,12 +92,12 @@ impl<'a> Store<'a> {
         self.answer(Asked::Put(RecordName { key, version, size }))
     }
 
-    /// Whether a get finds the record. The model checks its bytes.
+    /// Returns whether a `get` finds the record. The model checks its bytes.
     pub fn has(&mut self, key: u32) -> bool {
         matches!(self.answer(Asked::Get(key)), Answer::Found(_))
     }
 
-    /// Removes and returns the answer to a request. Panics if there is none.
+    /// Removes and returns the answer to a request. Panics if no answer has arrived.
     pub fn take(&mut self, ticket: Ticket) -> Answer {
         self.answers.remove(&ticket).expect("each request is answered once")
     }
