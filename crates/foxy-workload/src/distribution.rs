@@ -13,8 +13,8 @@ pub fn normal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     mean + deviation * radius * (TAU * random.unit()).cos()
 }
 
-/// Draws from a lognormal distribution. The drawn values have the mean `mean` and the standard
-/// deviation `deviation`; their logarithms have others.
+/// Draws from a lognormal distribution. `mean` and `deviation` are the mean and the standard
+/// deviation of the drawn values, not of their logarithms.
 pub fn lognormal(random: &mut Random, mean: f64, deviation: f64) -> f64 {
     let square = (deviation * deviation + mean * mean).ln();
     let mu = 2.0 * mean.ln() - 0.5 * square;
@@ -38,9 +38,9 @@ pub fn zipf_count_mean(most: u32) -> f64 {
     f64::from(most) - logarithms / f64::from(most + 1).ln()
 }
 
-/// Draws a distance back to an object that was requested before, from 1 to `objects`. It is at most
-/// k with the probability (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity thus follows
-/// recency, as in Polygraph's `zipf(skew)`.
+/// Draws a distance back to an object that was requested before, from 1 to `objects`. The distance
+/// is at most k with the probability (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity thus
+/// follows recency, as in Polygraph's `zipf(skew)`.
 #[expect(clippy::cast_precision_loss, reason = "objects of a run are far below 2^53")]
 pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
     let rank = (objects as f64 + 1.0).powf(random.unit().powf(skew));
@@ -57,8 +57,8 @@ pub(crate) fn floor(number: f64) -> u64 {
     number as u64
 }
 
-/// Draws ranks. The weight of a rank, counted from 1, is rank^-exponent. Draws are exact, and take
-/// O(log n) each.
+/// Draws ranks by Zipf's law. The weight of a rank, counted from 1, is rank^-exponent. Draws are
+/// exact, and each draw takes O(log n) time.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     cumulated: Vec<f64>,
@@ -75,7 +75,8 @@ impl Zipf {
         Self { cumulated: cumulated.collect() }
     }
 
-    /// Returns the rank, counted from 0, at the share `unit` of all weights. `unit` is in `[0, 1)`.
+    /// Returns the rank, counted from 0, at which the cumulative share of the weights reaches
+    /// `unit`. `unit` is in `[0, 1)`.
     pub(crate) fn rank(&self, unit: f64) -> u64 {
         let total = self.cumulated.last().copied().unwrap_or(1.0);
         let rank = self.cumulated.partition_point(|&sum| sum <= unit * total);
@@ -102,8 +103,9 @@ mod tests {
         (mean, (squares / f64::from(DRAWS) - mean * mean).sqrt())
     }
 
-    /// The mean of n draws is off by more than four times deviation / √n for one seed in 16,000. A
-    /// tolerance of 2 % covers this for all tested means and deviations.
+    /// The mean of n draws differs from the true mean by more than four times deviation / √n for
+    /// one seed in 16,000. A tolerance of 2 % covers this difference for all tested means and
+    /// deviations.
     #[test]
     fn draws_have_the_mean_and_deviation_that_they_are_named_by() {
         let near = |name: &str, (mean, deviation): (f64, f64), expected: (f64, f64)| {

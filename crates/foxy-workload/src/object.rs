@@ -1,5 +1,5 @@
-//! A synthetic object. Its path has all data that an origin needs for the response. Its body
-//! follows from number and version, so a client can check each byte on arrival.
+//! A synthetic object. The path of an object contains all data that an origin needs for the
+//! response. The body follows from number and version, so a client can check each received byte.
 
 use foxy_base::random::split_mix;
 use std::fmt;

@@ -11,20 +11,21 @@ pub const MAX_RANKED_OBJECTS: u64 = 100_000_000;
 /// The way in which the next object is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Popularity {
-    /// Each request gets a new object.
+    /// Each request asks for a new object.
     AllNew,
     /// All objects are equally likely.
     Uniform,
-    /// All objects take turns in order.
+    /// Requests ask for all objects in order, again and again.
     InOrder,
-    /// All objects take turns in order, with numbers from `first` on.
+    /// Requests ask for all objects in order, again and again. The numbers of the objects start at
+    /// `first`.
     Window {
         /// Number of the first object.
         first: u64,
     },
     /// The object of rank k has the weight k^-exponent.
     Zipf {
-        /// Exponent of Zipf's law. Traces of proxies have 0.57 to 0.83.
+        /// Exponent of Zipf's law. Published traces of proxies have exponents from 0.57 to 0.83.
         exponent: f64,
     },
 }

@@ -1,5 +1,5 @@
-//! Replays the GET requests of a trace as a workload. An object of the verifying origin replaces
-//! each URL. The caller waits for the time of each request.
+//! Replays the GET requests of a trace as a workload. Each URL becomes an object of the verifying
+//! origin. The caller waits for the time of each request.
 
 use crate::object::{Draw, Object};
 use crate::trace::Trace;
@@ -47,8 +47,8 @@ impl Replay {
         self.steps.len() as u64
     }
 
-    /// Returns the time of request `number` after the first. Returns `None` beyond the last
-    /// request.
+    /// Returns the time of request `number`, measured from the first request. Returns `None` beyond
+    /// the last request.
     pub fn time(&self, number: u64) -> Option<Duration> {
         let step = self.steps.get(usize::try_from(number).ok()?)?;
         Some(Duration::from_micros(step.time))

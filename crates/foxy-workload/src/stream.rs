@@ -12,7 +12,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-/// The target of a request. Its path has all data that an origin needs for the response.
+/// The target of a request. The path of the target contains all data that an origin needs for the
+/// response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A synthetic object, and the time that the origin waits before it answers.
@@ -40,7 +41,7 @@ pub struct Request {
     pub server: u32,
     /// Method and conditions.
     pub manner: Manner,
-    /// Whether an earlier request had this target.
+    /// Whether an earlier request had the target of this request.
     pub repeat: bool,
 }
 
@@ -54,7 +55,8 @@ impl Request {
         }
     }
 
-    /// Returns the requests that follow the response: for a page, its images.
+    /// Returns the requests that follow the response. For a page, these are requests for its
+    /// images.
     pub fn embedded(&self) -> impl Iterator<Item = Self> + use<> {
         let request = *self;
         let page = match (self.content, self.manner) {
@@ -67,13 +69,13 @@ impl Request {
         })
     }
 
-    /// Whether the response could be a hit: the request is a plain GET that repeats a cachable
-    /// target.
+    /// Returns whether the response could be a hit. This requires a plain GET that repeats a
+    /// cachable target.
     pub fn is_offered_hit(&self) -> bool {
         self.repeat && self.manner == Manner::Basic && self.is_cachable()
     }
 
-    /// Whether a cache may store the response.
+    /// Returns whether a cache may store the response.
     pub fn is_cachable(&self) -> bool {
         self.manner != Manner::Post
             && match self.content {
@@ -155,7 +157,8 @@ impl RequestStream {
         }
     }
 
-    /// Whether the set of objects that repeats request has reached its final size.
+    /// Returns whether the set of objects that repeated requests choose from has reached its final
+    /// size.
     pub fn is_frozen(&self) -> bool {
         match &self.source {
             Source::Objects { .. } | Source::Table3 { .. } | Source::Trace(_) => true,
@@ -182,8 +185,8 @@ impl Model {
         }
     }
 
-    /// Returns the time of request `number` after the first, as recorded in a trace. Returns `None`
-    /// without a trace.
+    /// Returns the recorded time of request `number`, measured from the first request of the trace.
+    /// Returns `None` without a trace.
     pub fn recorded(&self, number: u64) -> Option<Duration> {
         match self {
             Self::Trace(replay) => replay.time(number),

@@ -91,8 +91,8 @@ mod tests {
     }
 
     /// For 100,000 requests, four standard deviations of the share of repeats are 0.6 %. For the
-    /// mean size of 60,000 objects they are 1.6 %, because the deviation equals the mean. For a
-    /// server's share they are 0.55 %.
+    /// mean size of 60,000 objects, they are 1.6 %, because the deviation equals the mean. For the
+    /// share of one server, they are 0.55 %.
     #[test]
     fn the_stream_has_the_shares_and_sizes_of_table_3() {
         let mut stream = Table3Stream::new(&knobs(), 7);

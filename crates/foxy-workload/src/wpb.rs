@@ -71,7 +71,7 @@ pub struct WpbClient {
     base: u64,
     files: u64,
     issued: Vec<(Object, u32)>,
-    /// Sum of 1/t for t from 1 to the number of issued requests.
+    /// Sum of 1/t for t from 1 to the number of requests so far.
     harmonic: f64,
 }
 
@@ -129,7 +129,7 @@ impl WpbClient {
             left -= 1.0 / count(age);
             left < 0.0
         });
-        // If rounding leaves a rest, choose the oldest request.
+        // If rounding errors prevented a choice, choose the oldest request.
         found.or((issued > 0).then_some(issued))
     }
 

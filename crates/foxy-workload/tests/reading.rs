@@ -190,7 +190,7 @@ fn any_format() -> impl Strategy<Value = Option<Format>> {
     ])
 }
 
-/// Generates a log of a random format with a few bytes changed. Some logs are also cut off.
+/// Generates a log of a random format with a few changed bytes. Some logs are also truncated.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let log = prop::sample::select(vec![SQUID, COMBINED, CSV, PARQUET]);
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8);

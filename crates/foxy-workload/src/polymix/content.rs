@@ -25,8 +25,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Types of first requests, with their share of all objects in thousandths. Images follow with
-    /// their page.
+    /// Types of documents that clients request directly, with their share of all objects in
+    /// thousandths. Clients request images only after the page that contains them.
     pub const DIRECT: [(Self, u32); 3] =
         [(Self::Html, 150), (Self::Download, 5), (Self::Other, 195)];
 
@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// The part that all document names of a run have in common.
+/// The part of a document's name that is equal for all documents of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     /// Number of the world. Worlds have different documents.
@@ -94,7 +94,7 @@ pub struct World {
 /// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Document {
-    /// The part that all names of the run have in common.
+    /// The part of the name that is equal for all documents of the run.
     pub world: World,
     /// Type of the page or single document.
     pub container: Kind,
@@ -126,7 +126,7 @@ pub struct LifeCycle {
 }
 
 impl LifeCycle {
-    /// Returns the version at `second`, which is the number of changes before.
+    /// Returns the version at `second`. The version is the number of changes before this time.
     pub const fn version(self, second: u64) -> u64 {
         second.saturating_sub(self.offset) / self.length
     }

@@ -1,7 +1,7 @@
 //! The workload model `polymix-4/1`: PolyMix-4, the standard load of the cache-off benchmarks.
-//! Knobs (settings) fit it to machine and proxy, and the version fixes everything else. This file
-//! has the knobs, the phases, and random draws. Client and origin make equal draws, because both
-//! use the number of the request.
+//! Knobs (settings) adapt the load to machine and proxy. The version of the model fixes everything
+//! else. This file contains the knobs, the phases, and random draws. Client and origin make equal
+//! draws, because both use the number of the request.
 
 pub mod content;
 pub mod requests;
@@ -12,7 +12,7 @@ use content::{Kind, MAX_IMAGES};
 use foxy_base::Random;
 use std::time::Duration;
 
-/// Requests per second of one robot (simulated user), including images.
+/// Requests per second of one robot (a simulated user). Requests for images count too.
 const ROBOT_RATE: f64 = 0.4;
 /// Largest number of connections of one robot.
 pub const ROBOT_CONNECTIONS: usize = 4;
@@ -119,7 +119,7 @@ const IDLE_SHARE: f64 = 0.1;
 pub enum Goal {
     /// The phase ends after this duration.
     After(Duration),
-    /// The phase ends after the fill, when the working set is frozen.
+    /// The phase ends when the cache is filled and the working set no longer grows.
     Filled,
 }
 
@@ -137,7 +137,8 @@ pub struct PolymixPhase {
 }
 
 impl PolymixPhase {
-    /// Returns the share of the peak rate after `elapsed`. It changes linearly within the phase.
+    /// Returns the share of the peak rate at the time `elapsed`. The share changes linearly within
+    /// the phase.
     pub fn share_at(&self, elapsed: Duration) -> f64 {
         match self.goal {
             Goal::After(time) if elapsed < time => {
@@ -148,9 +149,11 @@ impl PolymixPhase {
     }
 }
 
-/// Limit of requests that a robot sends on a connection, by the distribution zipf(64).
+/// Largest number of requests that a robot sends on a connection. The number follows the
+/// distribution zipf(64).
 const MAX_ROBOT_USES: u32 = 64;
-/// Limit of requests that a server accepts on a connection, by the distribution zipf(16).
+/// Largest number of requests that a server accepts on a connection. The number follows the
+/// distribution zipf(16).
 const MAX_SERVER_USES: u32 = 16;
 /// Idle timeout of a connection.
 pub const IDLE_LIMIT: Duration = Duration::from_secs(15);
@@ -209,8 +212,8 @@ mod tests {
         assert!((ramp.share_at(Duration::from_secs(90)) - 1.0).abs() < 1e-9);
     }
 
-    /// For 100,000 requests, four standard deviations are 0.013 s for the mean think time, and 40
-    /// for the number of aborts.
+    /// For 100,000 requests, four standard deviations of the mean think time are 0.013 s. Four
+    /// standard deviations of the number of aborts are 40.
     #[test]
     fn think_times_and_aborts_have_their_means() {
         let think: Duration = (0..100_000).map(|request| think_time(request, 10)).sum();

@@ -9,11 +9,12 @@ use foxy_base::Random;
 const RECURRENCE: f64 = 0.55 / 0.80;
 pub(super) const POST_SHARE: f64 = 0.015;
 pub(super) const HEAD_SHARE: f64 = 0.001;
-/// Share of repeats that request a document of the hot set.
+/// Share of repeated requests that ask for a document of the hot set.
 const HOT_CHANCE: f64 = 0.10;
-/// Divisor of the working set's size that gives the size of the hot set.
+/// The hot set has the size of the working set divided by this number.
 const HOT_DIVISOR: u64 = 100;
-/// Probability that a repeat requests the smallest neighbour of the drawn document instead.
+/// Probability that a repeated request asks for a neighbour of the drawn document instead. The
+/// chosen neighbour has the smallest body of all neighbours.
 const NEIGHBOUR_CHANCE: f64 = 0.90;
 /// Number of neighbours on each side of a document.
 const NEIGHBOURS: u64 = 4;
@@ -23,10 +24,11 @@ const NEIGHBOURS: u64 = 4;
 pub enum Manner {
     /// A plain GET.
     Basic,
-    /// GET with an If-Modified-Since before the last change. The response must be the whole
-    /// document.
+    /// GET with an If-Modified-Since date before the document's last change. The response must be
+    /// the whole document.
     SinceBefore,
-    /// GET with the If-Modified-Since of the last change. The response must be 304.
+    /// GET with the date of the document's last change as If-Modified-Since. The response must be
+    /// 304.
     SinceThen,
     /// GET that bypasses caches.
     Reload,
@@ -50,7 +52,8 @@ pub(crate) struct PolyMixStream {
     world: World,
     /// Number of different documents so far, for each type in [`Kind::DIRECT`].
     seen: [u64; 3],
-    /// Number of newest documents that repeats may request, for each type in [`Kind::DIRECT`].
+    /// Number of newest documents from which repeated requests choose, for each type in
+    /// [`Kind::DIRECT`].
     windows: [u64; 3],
 }
 
@@ -64,7 +67,7 @@ impl PolyMixStream {
         Self { random: Random::new(seed), world, seen: [0; 3], windows }
     }
 
-    /// Whether the working set has reached its final size.
+    /// Returns whether the working set has reached its final size.
     pub fn is_frozen(&self) -> bool {
         self.seen.iter().zip(self.windows).all(|(&seen, window)| seen >= window)
     }
@@ -199,8 +202,8 @@ mod tests {
     }
 
     /// The model offers 55 % hits among plain GETs. The hits of one start deviate by about 0.45 of
-    /// its requests, and a start has up to 14 requests. So the ratio of 100,000 starts is off by
-    /// 0.8 % for one seed in 16,000.
+    /// its requests, and a start has up to 14 requests. So for one seed in 16,000, the ratio of
+    /// 100,000 starts differs by more than 0.8 %.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
         let seen = look(100_000);

@@ -26,8 +26,8 @@ impl Builder {
     }
 
     /// Adds a log line. Drops the URL's fragment, because browsers log it but never send it (RFC
-    /// 3986 §3.5). Refuses a 304 for a URL of unknown size, a method that the builder does not
-    /// collect, and too many names.
+    /// 3986 §3.5). Returns an error for a 304 with a URL of unknown size, for a method that the
+    /// builder does not collect, and after too many names.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
         let entry = Entry { url: without_fragment(entry.url), ..entry };
         let size = match entry.answer {
@@ -44,8 +44,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a request with another method. Its size is that of the last GET of its URL. Without
-    /// such a GET, it keeps its own size.
+    /// Adds a request with another method. The request receives the size of the last GET of its
+    /// URL. Without such a GET, the request keeps its own size.
     fn add_other(&mut self, entry: Entry<'_>, verb: Verb, size: u64) -> Result<(), Skip> {
         if self.others.is_none() {
             return Err(Skip::NotGet);
@@ -81,7 +81,7 @@ impl Builder {
         self.others.as_ref().map_or(0, Vec::len)
     }
 
-    /// Whether there are no GET requests.
+    /// Returns whether there are no GET requests.
     pub fn is_empty(&self) -> bool {
         self.gets.is_empty()
     }
@@ -161,7 +161,7 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Whether there is no text.
+    /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

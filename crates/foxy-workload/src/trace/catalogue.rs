@@ -1,6 +1,6 @@
 //! Generates synthetic traces of a catalogue of objects, as on the edge of a content network or in
 //! a package registry. Requests are independent, and choose objects by Zipf's law. The catalogue
-//! renews objects over time. Some objects outside the catalogue get one request. For traces of
+//! renews objects over time. Each object outside the catalogue is requested once. For traces of
 //! proxies, use [`synthetic`](super::synthetic). Reports must label the traces "synthetic".
 
 use super::{Get, Names, Trace};
@@ -18,24 +18,25 @@ pub struct Catalogue {
     pub objects: usize,
     /// Exponent of Zipf's law.
     pub exponent: f64,
-    /// Share of GET requests for objects outside the catalogue. Each of these objects gets one
-    /// request.
+    /// Share of GET requests for objects outside the catalogue. Each of these objects is requested
+    /// once.
     pub once: f64,
     /// Number of times that a full trace renews the whole catalogue.
     pub renewals: f64,
     /// Share of metadata objects, and the median of their sizes in bytes. Sizes are lognormal with
     /// a spread of 1.
     pub metadata: (f64, f64),
-    /// Median size in bytes of other objects, and the standard deviation of its logarithm.
+    /// Median size in bytes of objects that are not metadata, and the standard deviation of the
+    /// size's logarithm.
     pub body: (f64, f64),
-    /// Largest size in bytes. A twentieth of the other objects follow a Pareto tail up to this
-    /// size.
+    /// Largest size in bytes. A twentieth of the objects that are not metadata follow a Pareto tail
+    /// up to this size.
     pub largest: f64,
 }
 
-/// The edge of a content network. Three of four objects get one request; Maggs and Sitaraman
-/// (Algorithmic Nuggets in Content Delivery, 2015) saw 74 %. The exponent is at the upper end of
-/// proxies. The sizes are our choice.
+/// The edge of a content network. Three of four objects are requested only once. Maggs and
+/// Sitaraman (Algorithmic Nuggets in Content Delivery, 2015) measured 74 %. The exponent is among
+/// the largest exponents of proxies. The sizes are our choice.
 pub const CDN: Catalogue = Catalogue {
     name: "cdn",
     gets: 1_000_000,

@@ -97,17 +97,18 @@ fn end_of_field(text: &str, separator: u8) -> Result<usize, Skip> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
     Time,
-    /// Optional. Without this column, all requests have one client.
+    /// Name of the client. This column is optional. Without it, all requests have one client.
     Client,
     Url,
     Bytes,
-    /// Optional. Without this column, all requests are GET.
+    /// Method of the request. This column is optional. Without it, all requests are GET.
     Method,
-    /// Optional. Without this column, all responses have the status 200.
+    /// Status of the response. This column is optional. Without it, all responses have the status
+    /// 200.
     Status,
 }
 
-/// Known column names by meaning, the most usual first.
+/// Known column names by meaning. The most usual name of each meaning is first.
 const NAMES: [(Column, &[&str]); 6] = [
     (Column::Time, &["time", "timestamp", "ts", "date", "datetime"]),
     (Column::Client, &["client", "client_ip", "clientip", "remote_addr", "host_ip", "user"]),
@@ -127,7 +128,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Finds the columns in any order and any case. Returns an error without time, URL or size.
+    /// Finds the columns in any order and any case. Returns an error if time, URL or size has no
+    /// column.
     pub(super) fn find<'a>(
         names: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<Self, ReadError> {

@@ -1,5 +1,5 @@
-//! Models of published traces for the generator in [`synthetic`](super::synthetic). Each has the
-//! published figures that its generated traces must match.
+//! Models of published traces for the generator in [`synthetic`](super::synthetic). Each model
+//! contains the published figures that its generated traces must match.
 
 /// The parameters of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,8 +13,8 @@ pub struct TraceModel {
     pub urls: Option<u64>,
     /// Share of page fetches that repeat an earlier fetch.
     pub repeats: f64,
-    /// Share of repeats whose distance to the earlier fetch is log-uniform. The distances of other
-    /// repeats are uniform.
+    /// Share of repeats whose distance to the earlier fetch follows a log-uniform distribution. The
+    /// distances of other repeats follow a uniform distribution.
     pub recent: f64,
     /// Share of new pages that no later request repeats.
     pub once: f64,
@@ -86,8 +86,8 @@ pub const TABLE1: TraceModel = TraceModel {
 };
 
 /// Clients at Boston University without browser caches, November 1994 to February 1995. The
-/// parameters are fitted to the published hit ratios of LRU caches. Without bursts of images, the
-/// first three parameters would be .647, .85 and .5.
+/// parameters are fitted to the published hit ratios of LRU caches. Without bursts of images,
+/// `repeats`, `recent` and `once` would be .647, .85 and .5.
 pub const BU95: TraceModel = TraceModel {
     name: "bu95",
     gets: 135_382,

@@ -33,15 +33,15 @@ impl RawRecord {
         Self { seconds: four(0), object: eight(4), size: four(12), next: eight(16).cast_signed() }
     }
 
-    /// Whether `next` is a possible value in record `index`: a later index, or the mark of an
-    /// object's last request. Writers use -1 or the largest number as this mark.
+    /// Returns whether `next` is a possible value in record `index`: a later index, or the mark of
+    /// an object's last request. Writers use -1 or the largest number as this mark.
     fn is_plausible(&self, index: usize) -> bool {
         let after = i64::try_from(index).is_ok_and(|index| self.next > index);
         matches!(self.next, -1 | i64::MAX) || (after && self.next < MAX_NEXT)
     }
 }
 
-/// Whether `head`, the start of a file, consists of plausible records in order of time.
+/// Returns whether `head`, the start of a file, consists of plausible records in order of time.
 pub(super) fn is_likely(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD_BYTES>();
     let records: Vec<_> =

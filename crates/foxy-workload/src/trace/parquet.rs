@@ -1,5 +1,5 @@
 //! Reads Apache Parquet with Snappy, gzip or LZ4. Decodes the known columns row by row. Reads the
-//! whole file into memory, because its directory is at the end.
+//! whole file into memory, because the file's directory is at its end.
 
 use super::csv::{Column, Columns};
 use super::report::{ReadError, ReadReport, is_damage};
@@ -81,7 +81,7 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
 }
 
 /// Runs a step of the decoder, and turns a panic into an error. The decoder panics on some damaged
-/// files, and the caller does not use it after an error.
+/// files. After an error, the caller must not use the decoder.
 fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(step))
         .unwrap_or_else(|_| Err(ParquetError::General("its parts do not fit together".into())))

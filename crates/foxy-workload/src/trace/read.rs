@@ -128,8 +128,8 @@ fn read_lines(
     Ok(())
 }
 
-/// Reads a line with its line end. Returns `None` at the end of the input. Returns `Some(false)`
-/// for a line that is too long; `line` then has its start.
+/// Reads a line with its line end. Returns `None` at the end of the input. For a line that is too
+/// long, returns `Some(false)` and leaves the start of the line in `line`.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let limit = MAX_LINE_BYTES as u64;
@@ -154,11 +154,11 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-/// Number of first lines that decide the format. If none of them has a known format, all lines of
-/// the head decide.
+/// Number of lines from which the reader guesses the format. If none of them has a known format,
+/// the reader uses all lines at the start of the file.
 const GUESSED_LINES: usize = 20;
 
-/// Returns the format of most lines in `head`.
+/// Returns the format that most lines in `head` have.
 fn guess(head: &[u8]) -> Option<Format> {
     if head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
@@ -199,8 +199,8 @@ struct Resumed<R> {
 }
 
 impl<R: Read> Resumed<R> {
-    /// Reads the first [`HEAD_BYTES`]. After an error, keeps the bytes before it, and returns the
-    /// error when they are used up.
+    /// Reads the first [`HEAD_BYTES`]. If reading fails, keeps the bytes before the error, and
+    /// returns the error after these bytes.
     fn new(mut rest: R) -> Result<Self, ReadError> {
         let mut head = Vec::new();
         let error = rest.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).err();

@@ -23,7 +23,7 @@ pub enum Skip {
     NoUrl,
     /// The method is not GET. A builder may collect other methods, if the request succeeded.
     NotGet,
-    /// The status carries no whole object: it is not 200, 203 or 304.
+    /// The status does not stand for a whole object: it is not 200, 203 or 304.
     StatusNotUsed,
     /// The transfer was aborted, so the object's size is unknown.
     BrokenOff,
@@ -54,7 +54,7 @@ impl Skip {
         Self::Damaged,
     ];
 
-    /// Whether the reader could not parse the line.
+    /// Returns whether the reader could not parse the line.
     pub fn is_broken(self) -> bool {
         match self {
             Self::TooLong

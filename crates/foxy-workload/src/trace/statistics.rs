@@ -1,5 +1,5 @@
-//! Computes statistics of a trace: counts, repeats, sizes and popularity. The lab simulates caches
-//! of limited size.
+//! Computes statistics of a trace: counts, repeats, sizes and popularity. The crate `foxy-lab`
+//! simulates caches of limited size.
 
 use super::Trace;
 
@@ -16,7 +16,7 @@ pub struct Statistics {
     pub sites: u64,
     /// Bytes of all responses.
     pub bytes: u128,
-    /// Bytes of all URLs. Each URL counts with its last size.
+    /// Sum of the sizes of all URLs. The size of a URL is its last size in the trace.
     pub unique_bytes: u128,
     /// Hit ratios of a cache that never evicts.
     pub infinite: Repeats,
@@ -37,9 +37,9 @@ pub struct Statistics {
 /// The requests that repeat a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Repeats {
-    /// Their share of all requests.
+    /// Share of these requests among all requests.
     pub gets: f64,
-    /// Their share of all bytes.
+    /// Share of the bytes of these requests among all bytes.
     pub bytes: f64,
 }
 

@@ -32,11 +32,11 @@ struct Visit {
     end: u32,
 }
 
-/// The requests that are still to assign, if the number of URLs is fixed. They are drawn without
-/// replacement.
+/// The requests that are not assigned to a page yet, if the number of URLs is fixed. The generator
+/// draws them without replacement.
 struct Left {
     gets: u64,
-    /// Number of these requests that are the first of their URL.
+    /// Number of the remaining requests that are the first request of their URL.
     firsts: u64,
 }
 
@@ -101,8 +101,8 @@ impl Left {
         (self.gets - self.firsts) as f64 / self.gets as f64
     }
 
-    /// Assigns requests to a fetch of a page with `count` objects. A new page gets all of them. A
-    /// repeated page gets at most the remaining repeats.
+    /// Assigns requests to a fetch of a page with `count` objects. A new page receives all `count`
+    /// requests. A repeated page receives at most the remaining repeats.
     fn give(&mut self, count: u32, is_new: bool) -> u32 {
         let given = if is_new { count.into() } else { (self.gets - self.firsts).min(count.into()) };
         self.gets -= given;
@@ -117,7 +117,7 @@ impl SyntheticGenerator<'_> {
         if self.left.as_ref().is_some_and(|left| left.gets == 0) {
             return None;
         }
-        // Squaring lets a few clients fetch much more than most others.
+        // Squaring the random number lets a few clients fetch much more than most other clients.
         let client = (self.random.unit().powi(2) * f64::from(self.model.clients)) as u32;
         let known = self.sizes.len();
         let repeats = self.left.as_ref().map_or(self.model.repeats, Left::repeats);
@@ -132,8 +132,8 @@ impl SyntheticGenerator<'_> {
         Some(Visit { client, next: first, end: first + count })
     }
 
-    /// Draws a page of an earlier fetch. Returns `None` if no draw found one and a new page is
-    /// possible.
+    /// Draws a page of an earlier fetch. Returns `None` if the draws found no such page and a new
+    /// page is possible.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
         for _ in 0..MAX_TRIES.min(past as u32) {

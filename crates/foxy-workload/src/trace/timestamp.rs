@@ -30,9 +30,9 @@ pub(super) fn from_seconds(seconds: f64) -> Option<i64> {
     (seconds.abs() < 9e12).then(|| (seconds * 1e6).round() as i64)
 }
 
-/// Converts a number to microseconds, with its unit guessed from its magnitude. It is in seconds
-/// below 10^11 (the year 5138), in milliseconds below 10^14, in microseconds below 10^17, and
-/// otherwise in nanoseconds.
+/// Converts a number to microseconds, with its unit guessed from its magnitude. Numbers below 10^11
+/// (the year 5138) are seconds. Numbers below 10^14 are milliseconds, numbers below 10^17 are
+/// microseconds, and larger numbers are nanoseconds.
 pub(super) fn by_magnitude(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(MICROS),

@@ -1,4 +1,4 @@
-//! Writes a trace as CSV or as Squid's access.log. Numbers replace the names of clients.
+//! Writes a trace as CSV or as Squid's access.log. Clients appear as numbers instead of names.
 
 use super::Trace;
 use std::borrow::Cow;
