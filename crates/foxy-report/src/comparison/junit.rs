@@ -70,7 +70,7 @@ struct Case {
     outcome: Outcome,
 }
 
-/// The result of a case, with the reason unless it passed.
+/// The result of a test case. A failed or skipped case has a reason.
 enum Outcome {
     Passed,
     Failed(String),
