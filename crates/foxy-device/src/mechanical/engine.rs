@@ -30,8 +30,7 @@ pub(super) enum Step {
     WriteBlock(u64),
     /// Puts pages `first` to `last` of a file into the page cache, after a write.
     Wrote { file: FileNumber, first: u64, last: u64 },
-    /// Waits until the bytes of writes in flight to the disk are within the limit
-    /// [`SystemProfile::write_behind`](super::profile::SystemProfile::write_behind).
+    /// Waits until the bytes of writes in flight to the disk are within the limit `write_behind`.
     Hold,
     /// Sends the collected pages of a file to the disk. Waits for all writes in flight of the file.
     Sync(FileNumber),
