@@ -31,7 +31,7 @@ struct Arguments {
     /// File for run records, one JSON object per line.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Replay the script in this file instead, and print every event.
+    /// Replay this script instead, and print every event.
     #[arg(long)]
     replay: Option<PathBuf>,
 }

@@ -69,7 +69,7 @@ impl Objects {
         Ok(read)
     }
 
-    /// Whether the number of objects with Zipf popularity exceeds [`MAX_RANKED_OBJECTS`].
+    /// Returns whether the number of objects with Zipf popularity exceeds [`MAX_RANKED_OBJECTS`].
     pub fn are_too_many(&self) -> bool {
         matches!(self.popularity, Popularity::Zipf { .. }) && self.objects > MAX_RANKED_OBJECTS
     }

@@ -85,9 +85,9 @@ impl Kind {
 pub struct World {
     /// Number of the world. Worlds have different documents.
     pub number: u64,
-    /// Divisor of the time between changes.
+    /// Number by which the time between changes is divided.
     pub time_scale: u32,
-    /// Divisor of a server's think time.
+    /// Number by which a server's think time is divided.
     pub delay_scale: u32,
 }
 

@@ -28,9 +28,9 @@ pub struct PolyMix4 {
     pub fill_rate: f64,
     /// Cache size in bytes before scaling. The fill ends at twice this size.
     pub cache_size: u64,
-    /// Divisor of durations, times between changes, and cache size.
+    /// Number by which durations, times between changes, and cache size are divided.
     pub time_scale: u32,
-    /// Divisor of a server's think time.
+    /// Number by which a server's think time is divided.
     pub delay_scale: u32,
 }
 

@@ -14,7 +14,7 @@ const HOT_CHANCE: f64 = 0.10;
 /// The hot set has the size of the working set divided by this number.
 const HOT_DIVISOR: u64 = 100;
 /// Probability that a repeated request asks for a neighbour of the drawn document instead. The
-/// chosen neighbour has the smallest body of all neighbours.
+/// request then asks for the neighbour with the smallest body among the cachable neighbours.
 const NEIGHBOUR_CHANCE: f64 = 0.90;
 /// Number of neighbours on each side of a document.
 const NEIGHBOURS: u64 = 4;
