@@ -1,6 +1,6 @@
-//! Bounds of `--fail-if`, called bars. The bar `hit_ratio<0.9` is missed if the hit ratio is below
-//! 0.9. `foxy/hit_ratio<0.9` also names the proxy, and `fill/foxy/hit_ratio<0.9` also names the
-//! workload. The command refuses a bar on a measure that the run cannot produce.
+//! Bars: the bounds that `--fail-if` sets. The bar `hit_ratio<0.9` is missed if the hit ratio is
+//! below 0.9. `foxy/hit_ratio<0.9` also names the proxy, and `fill/foxy/hit_ratio<0.9` also names
+//! the workload. The command refuses a bar on a measure that the run cannot produce.
 
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -43,8 +43,8 @@ impl fmt::Display for Bar {
 }
 
 impl Bar {
-    /// Whether the bar applies to `measure`. The name of the bar must equal the last parts of the
-    /// measure's full name `WORKLOAD/SUBJECT/NAME`.
+    /// Returns whether the bar (a bound of `--fail-if`) applies to `measure`. The name of the bar
+    /// must equal the last parts of the measure's full name `WORKLOAD/SUBJECT/NAME`.
     fn is_on(&self, measure: &Measure) -> bool {
         self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
     }
@@ -61,14 +61,15 @@ impl Bar {
 
     fn may_be_on(&self, measurable: &Measurable) -> bool {
         let (of, name) = self.parts();
-        // A measure whose subject is not known yet matches a bar on any subject.
+        // The subject (the measured proxy) of some measures is unknown before the run. Such a
+        // measure matches a bar on any subject.
         let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
         let subject = measurable.subject.as_deref().unwrap_or(any);
         self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
     }
 
-    /// Whether the bar is on an error count such as `errors_reset`. A report without this count
-    /// means zero errors.
+    /// Returns whether the bar is on an error count such as `errors_reset`. A report without this
+    /// count means zero errors.
     fn is_on_a_cause(&self) -> bool {
         self.parts().1.starts_with(CAUSE)
     }
@@ -98,10 +99,11 @@ impl<'a> Bars<'a> {
         }
     }
 
-    /// Returns a text for each missed bar.
+    /// Returns a text for each missed bar of `--fail-if`.
     ///
     /// # Errors
-    /// The run could have produced the measure of a bar, but did not.
+    ///
+    /// Returns an error if the run could have produced the measure of a bar, but did not.
     pub fn missed(&self, records: &[Record]) -> Result<Vec<String>, Failure> {
         for record in records {
             if let Record::Measure(measure) = record {
@@ -175,10 +177,11 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Returns a text for each missed bar. A missing error count counts as 0.
+/// Returns a text for each missed bar of `--fail-if`. A missing error count counts as 0.
 ///
 /// # Errors
-/// The records do not contain the measure of a bar.
+///
+/// Returns an error if the records do not contain the measure of a bar.
 pub fn missed<'a>(
     bars: impl IntoIterator<Item = &'a Bar>,
     records: &[Record],

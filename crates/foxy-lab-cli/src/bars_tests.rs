@@ -1,4 +1,4 @@
-//! Tests which bars of `--fail-if` hold, are missed, or are refused.
+//! Tests which bounds of `--fail-if` are met, missed or refused.
 
 use super::*;
 use crate::experiment::{Flag, flags};

@@ -1,5 +1,5 @@
-//! The Collector of LEAP, a parent that several proxies share: its temporary file, and its counters
-//! as text.
+//! Code for commands that run a Collector, which is LEAP's common parent of several proxies.
+//! Creates the Collector's temporary file, and formats its counters as text.
 
 use foxy_base::ByteSize;
 use foxy_cli::temporary;

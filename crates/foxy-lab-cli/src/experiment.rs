@@ -1,6 +1,6 @@
-//! The common frame of all measuring commands. It defines the shared flags, and checks the bars of
-//! `--fail-if` before the run. After the run, it prints the table, writes page and records, and
-//! compares the results with the bars.
+//! The common code of all measuring commands. Defines the shared flags, and checks the bounds of
+//! `--fail-if` before the run. After the run, prints the table, writes page and records, and
+//! compares the results with the bounds.
 
 use crate::arguments::{option, output};
 use crate::bars::{Bar, Bars};
@@ -22,7 +22,7 @@ pub enum Flag {
     Seed,
     Json,
     Html,
-    /// `--fail-if`. The text is an example of a bar in the help.
+    /// `--fail-if`. The text is an example of a bound in the help.
     FailIf(&'static str),
 }
 
@@ -80,7 +80,7 @@ pub struct Conclusion {
     pub text: String,
     pub warnings: Vec<String>,
     pub records: Vec<Record>,
-    /// Reason why the run failed. Bars are not checked for a failed run.
+    /// Reason why the run failed. The bounds of `--fail-if` are not checked for a failed run.
     pub failed: Option<String>,
 }
 
@@ -93,12 +93,14 @@ pub struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    /// Starts without bars. The name of the command precedes all warnings and failures.
+    /// Creates an experiment without bounds of `--fail-if`. The name of the command precedes all
+    /// warnings and failures.
     pub fn new(command: &'static str, matches: &'a ArgMatches) -> Self {
         Self { command, matches, bars: None, scale: 1.0 }
     }
 
-    /// Adds the bars of `--fail-if`. Fails if a bar is on a measure that the run cannot produce.
+    /// Adds the bounds of `--fail-if`. Returns an error if a bound is on a measure that the run
+    /// cannot produce.
     pub fn with_bars(mut self, measurable: Vec<Measurable>) -> Result<Self, Failure> {
         self.bars = Some(Bars::of(self.matches, measurable)?);
         Ok(self)

@@ -1,5 +1,5 @@
-//! Causes a fault in the middle third of a load: the origin is down, the origin is slow, or the
-//! disk is full.
+//! Causes a fault in the middle third of a load test. The fault is a closed origin, a slow origin,
+//! or a full disk.
 
 use foxy_base::Instant;
 use foxy_lab::load::fault::{Fault, Phase};
@@ -26,7 +26,7 @@ pub const FAULTS: [(&str, FaultKind); 3] = [
     ("disk-full", FaultKind::DiskFull),
 ];
 
-/// A fault that lasts for the middle third of a run. Drop ends the fault.
+/// A fault that lasts for the middle third of a run. Dropping this value ends the fault.
 pub struct Staged<'a> {
     kind: FaultKind,
     origin: &'a Origin,

@@ -1,5 +1,5 @@
-//! Folders of measurements: locks and checks them, and removes mounts and folders that killed runs
-//! left. The name of each folder contains the process id, so that folders of running processes
+//! Folders of measurements. Locks and checks folders, and removes mounts and folders that killed
+//! runs left. The name of each folder contains the process id, so that folders of running processes
 //! stay.
 
 use crate::mounts::call;
@@ -89,7 +89,8 @@ pub fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Lists a folder and its sub-folders. A sub-folder can be the mount point of a comparison's disk.
+/// Lists a folder and its sub-folders. A sub-folder can be the mount point of a disk that `foxy
+/// compare` created.
 fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_disk = |entry: &DirEntry| {
@@ -148,15 +149,16 @@ fn process(name: &str, prefix: &str) -> Option<u32> {
     (!what.is_empty()).then(|| process.parse().ok()).flatten()
 }
 
-/// Whether the process is a running foxy. The name is checked because containers soon reuse process
-/// ids.
+/// Returns whether the process is a running foxy. The function checks the name of the process,
+/// because containers soon reuse process ids.
 fn runs(process: u32) -> bool {
     let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     let (of_it, own) = (name(process), std::process::id());
     process != own && !of_it.is_empty() && (of_it.starts_with(b"foxy") || of_it == name(own))
 }
 
-/// Whether `path` is a mount point: it is on another device than its parent folder.
+/// Returns whether `path` is a mount point. A mount point is on another device than its parent
+/// folder.
 fn is_mounted(path: &Path) -> bool {
     let device = |path: &Path| path.symlink_metadata().map(|metadata| metadata.dev()).ok();
     let (here, above) = (device(path), path.parent().and_then(device));

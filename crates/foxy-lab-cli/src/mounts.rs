@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileSystem {
     Ext2,
-    /// Current kernels mount ext3 with the code of ext4.
+    /// ext3. Current kernels mount this file system with the code of ext4.
     Ext3,
     Ext4,
     Xfs,
@@ -77,7 +77,8 @@ impl std::error::Error for MountReason {}
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 pub struct LoopMount {
-    /// Parent folder of the mount point. It is removed last.
+    /// Parent folder of the mount point. `LoopMount` first unmounts the file system, and then Rust
+    /// removes this folder.
     _base: Temporary,
     mounted: PathBuf,
 }
@@ -113,8 +114,8 @@ impl LoopMount {
         let mut mount = Command::new("mount");
         mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
         let tried = call(&mut mount, "mount");
-        // `losetup -d` detaches a mounted device when it is unmounted, and any other device at
-        // once.
+        // `losetup -d` detaches an unmounted device at once. It detaches a mounted device as soon
+        // as the device is unmounted.
         let detached = call(Command::new("losetup").args(["-d", &device]), "losetup");
         tried.map_err(|reason| match reason {
             MountReason::Failed(_, words) if words.contains("unknown filesystem type") => {

@@ -1,5 +1,5 @@
-//! The origin that a command starts on this machine, and the name server of `--dns` for the
-//! origin's names.
+//! The origin that a command starts on this machine, and the name server of `--dns` that resolves
+//! the names of the origin.
 
 use crate::arguments::option;
 use clap::{Arg, ArgMatches, value_parser};

@@ -87,8 +87,8 @@ impl CellOutcome {
     }
 }
 
-/// Measures Table D-1 with the paper's stream of requests, not with a proxy at its peak. Therefore
-/// only ratios are comparable with the paper, not rates.
+/// Measures Table D-1 with the paper's stream of requests, but without a proxy at its peak.
+/// Therefore only ratios are comparable with the paper, not rates.
 pub fn table_d1(context: &Context) -> Figure {
     let extent = context.extent();
     let scale = extent.scale;
@@ -118,8 +118,8 @@ pub fn table_d1(context: &Context) -> Figure {
     Figure { rows, pictures }
 }
 
-/// All file systems are mounted at the same time and measured in turn, so that a disturbance
-/// affects all of them.
+/// Mounts all file systems at once, and measures them in turn, so that a disturbance affects all of
+/// them.
 fn measure(context: &Context, lab: &Lab) -> Vec<CellOutcome> {
     let seeds = &lab.extent().seeds;
     let disk =

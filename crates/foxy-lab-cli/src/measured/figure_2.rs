@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// At this scale or more, the measurement creates files four times, in all sizes from 0 to 10 KB.
-/// At a smaller scale, it uses three sizes.
+/// At this scale or more, the measurement creates files of all sizes from 0 to 10 KB, four times.
+/// At a smaller scale, the measurement uses three sizes.
 const FULL: f64 = 0.5;
 const SIZE: u64 = 512 << 20;
 

@@ -1,5 +1,5 @@
-//! Figures that are measured on real file systems and real proxies: the list of these figures, and
-//! their shared code.
+//! Figures that foxy measures on real file systems and real proxies. Contains the list of these
+//! figures, and their shared code.
 
 mod d1;
 mod figure_2;
@@ -15,8 +15,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// Scale of a measured run, divided by the scale of a modelled run. Measured runs are smaller
-/// because they take real time.
+/// Measured runs use the scale of a modelled run multiplied by this factor. Measured runs are
+/// smaller because they take real time.
 const SHARE: f64 = 0.05;
 const LARGEST: f64 = 0.05;
 
@@ -124,11 +124,11 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-/// Fewest runs for the verdict "reproduced".
+/// Smallest number of runs for the verdict "reproduced".
 const RUNS: u32 = 3;
 
-/// The verdict is "reproduced" if at least [`RUNS`] runs are all within the band. The verdict is
-/// "shape only" if all runs are on the same side of 1 as the quoted value.
+/// Returns the row with its verdict. The verdict is "reproduced" if at least [`RUNS`] runs are all
+/// within the band. The verdict is "shape only" if all runs are on the quoted value's side of 1.
 fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
     let row = row.against(quoted, band.clone());
     let (Some(low), Some(high)) = (row.low, row.high) else { return row };

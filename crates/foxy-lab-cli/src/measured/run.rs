@@ -25,18 +25,20 @@ const HELPER_LIMIT: usize = 72;
 pub struct Measured {
     pub gets: u64,
     pub rate: f64,
-    /// Number of created files. Excludes attempts that failed because a directory was missing.
+    /// Number of created files. The number excludes attempts that failed because a directory was
+    /// missing.
     pub creates: u64,
     pub counts: DeviceCounts,
     pub syncs: u64,
     pub lost: u64,
-    /// Set if fewer locality buffers fit than were requested.
+    /// The numbers of locality buffers, if fewer buffers fit than were requested.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
 pub struct ReadAgain {
     pub rate: f64,
-    /// Reads that found no record. At a small scale, a large record evicts several others.
+    /// Number of reads that found no record. At a small scale, a large record evicts several other
+    /// records.
     pub lost: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Measures Table 2 of paper 001 on the real disk of this machine, and on the disk model at the
-//! same scale.
+//! Measures Table 2 of paper 001 on the real disk of this machine, and on the disk model with an
+//! equal scale.
 
 use super::run::Run;
 use super::{Context, Missing, judged, row};

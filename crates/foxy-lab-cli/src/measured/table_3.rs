@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// At this scale or more, each rate in [`RATES`] is measured for [`TIME`]. At a smaller scale, only
-/// the paper's rates are measured, for a quarter of this time.
+/// At this scale or more, foxy measures each rate in [`RATES`] for the time [`TIME`]. At a smaller
+/// scale, foxy measures only the paper's rates, for a quarter of this time.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
 /// Request rates per second. The paper ends at 350 and discusses 50, 90, 110 and 340.
@@ -32,8 +32,8 @@ const SPOKEN_OF: [u32; 2] = [110, 340];
 const MEMORY: ByteSize = ByteSize(32 << 20);
 const DISK: ByteSize = ByteSize(256 << 20);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// A proxy sustains a rate if it answers this share of the requests and reaches this share of the
-/// rate.
+/// A proxy sustains a rate if it answers at least this share of the requests and reaches at least
+/// this share of the rate.
 const GOOD: f64 = 0.95;
 
 struct Subject {
@@ -70,7 +70,7 @@ struct RatePoint {
     answered: f64,
     good: bool,
     response: f64,
-    /// Bytes that the origin sent, per byte that clients requested.
+    /// Bytes that the origin sent, divided by the bytes that clients requested.
     fetched: f64,
     /// Share of the possible hits that the proxy did not deliver.
     shed: f64,
@@ -189,8 +189,8 @@ fn point(
 impl RatePoint {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
-        // The origin waits `think` before it answers. If the proxy kept up, the last request
-        // started `think` before the last answer ended.
+        // The origin waits for the time `think` before it answers. If the proxy sustained the rate,
+        // the last request started this time before the last answer ended.
         let sending = report.elapsed.saturating_sub(think).as_secs_f64();
         let share = |part: u64, of: u64| part as f64 / of as f64;
         let answered = report.answers as f64 / sending;

@@ -74,7 +74,7 @@ ProxyPass / {}/ enablereuse=on
 }
 
 /// Returns the URL of the origin. Apache compares a certificate with host names but not with
-/// addresses, so the TLS origin has a name.
+/// addresses. Therefore the URL of a TLS origin contains a host name.
 fn origin(description: &Description) -> String {
     let origin = description.origin;
     match description.papers {
@@ -96,7 +96,8 @@ SSLProxyCACertificateFile {authority}
     )
 }
 
-/// Runs `htcacheclean` with the arguments of Debian, and at its highest frequency.
+/// Runs Apache's cache cleaner `htcacheclean` with the arguments of Debian, as often as the program
+/// permits.
 fn cleaner(description: &Description) -> Helper {
     let number = description.folder.join("htcacheclean.pid");
     let cache = description.cache();

@@ -1,7 +1,7 @@
 //! Limits the memory or the CPU time of a proxy's processes with a control group (version 1 or 2).
-//! A memory limit includes the page cache. Otherwise a small disk cache would fit the page cache,
-//! and the lab would measure memory. A CPU limit keeps the proxy slower than the load generator on
-//! the same machine.
+//! A memory limit includes the page cache. Otherwise the whole disk cache could be in the page
+//! cache, and the lab would measure memory. A CPU limit makes the proxy slower than the load
+//! generator on the same machine.
 
 use foxy_base::ByteSize;
 use std::io;
@@ -52,7 +52,8 @@ impl Limit {
     }
 }
 
-/// A control group with a limit. Drop removes the group; its processes must have ended before.
+/// A control group with a limit. Dropping this value removes the group. The processes of the group
+/// must have ended before.
 #[derive(Debug)]
 pub struct ControlGroup {
     folder: PathBuf,
@@ -78,8 +79,8 @@ impl ControlGroup {
         std::fs::create_dir(&folder)?;
         let group = Self { folder };
         for (name, text) in files {
-            // Opens the file without creating it. If the kernel has no such limit, this fails and
-            // the group is removed.
+            // Opens the file without creating it. If the kernel has no such limit, the file does
+            // not exist. Then opening fails, and the drop of `group` removes the group.
             std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(
                 |mut file| {
                     use std::io::Write;

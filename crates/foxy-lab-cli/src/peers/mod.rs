@@ -1,5 +1,5 @@
-//! The proxies that the lab can compare. A row of [`PEERS`] and a file describe each proxy. All are
-//! configured from the same neutral description.
+//! The proxies that the lab can compare. A row of [`PEERS`] and a file describe each proxy. The lab
+//! configures all proxies from one description that favours no proxy.
 
 mod apache;
 pub mod choice;
@@ -86,8 +86,8 @@ impl Description {
 pub struct Plan {
     pub folders: Vec<&'static str>,
     pub files: Vec<(&'static str, String)>,
-    /// Arguments of a first run of the proxy's program, which creates the cache. `None` if none is
-    /// needed.
+    /// Arguments with which the proxy's program creates the cache before the actual start. `None`
+    /// if the proxy needs no such step.
     pub prepare: Option<Vec<String>>,
     pub serve: Vec<String>,
     pub helper: Option<Helper>,

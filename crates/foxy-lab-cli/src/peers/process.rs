@@ -1,5 +1,5 @@
-//! Runs a proxy in its own folder and process group. On stop, ends the proxy and all processes that
-//! it started, but no other process.
+//! Runs a proxy in its own folder and process group. To stop the proxy, ends the proxy and all
+//! processes that it started, but no other process.
 
 use super::control_group::ControlGroup;
 use super::secured::Papers;
@@ -132,7 +132,8 @@ impl Running {
         if self.asked_to_end.is_some() || self.ended().is_some() {
             return;
         }
-        // Lists the child processes now, because they cannot be found after the proxy has ended.
+        // List the child processes now, because this program cannot find them after the proxy has
+        // ended.
         let now = self.all();
         let seen = std::mem::replace(&mut self.family, now);
         self.family.extend(seen);
@@ -170,7 +171,7 @@ impl Running {
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
-            // No new group can get the id of this group while the group has members.
+            // The process group still has members, so no new group can have this id.
             if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }

@@ -70,8 +70,8 @@ fn cores(text: &str) -> Result<f64, String> {
 pub struct Single {
     up: Up,
     set_up: Record,
-    // Must be dropped after `up`: a control group can only be removed after its processes have
-    // ended.
+    // Control group of the proxy. Rust must drop this field after `up`, because the system removes
+    // a control group only after its processes have ended.
     _group: Option<ControlGroup>,
     _folders: Vec<Temporary>,
 }

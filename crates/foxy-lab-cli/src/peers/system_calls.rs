@@ -1,4 +1,5 @@
-//! Counts the system calls of processes with `perf stat`, because it slows them less than tracing.
+//! Counts the system calls of processes with `perf stat`, because `perf stat` slows the processes
+//! less than tracing.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
@@ -16,8 +17,8 @@ impl SystemCalls {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let counter = command.spawn().map_err(|error| format!("this needs perf ({error})"))?;
         let mut counter = Self { counter };
-        // Waits until perf has attached to the processes. If perf lacks permission, it has ended by
-        // then.
+        // Waits until perf has attached to the processes. If perf lacks permission, perf ends
+        // during this wait.
         std::thread::sleep(Duration::from_millis(300));
         match counter.counter.try_wait() {
             Ok(None) => Ok(counter),

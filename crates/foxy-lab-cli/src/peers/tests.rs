@@ -1,4 +1,5 @@
-//! Tests of version texts that proxies print, and of the folders and files in their plans.
+//! Tests the parsing of version texts that proxies print. Also tests the folders and files in the
+//! proxies' start plans.
 
 use super::*;
 use foxy_authority::MadeCertificate;

@@ -1,4 +1,5 @@
-//! Sets up Apache Traffic Server in its own run root. Its cyclone cache is one file on each disk.
+//! Sets up Apache Traffic Server in its own run root (a folder tree for one instance). Its disk
+//! cache is one file on each disk, which the server overwrites in a circle.
 
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};

@@ -23,7 +23,8 @@ pub struct Up {
     before: Duration,
 }
 
-/// Several running proxies. Drop first asks all proxies to end, and then waits for each.
+/// Several running proxies. Dropping this value first asks all proxies to end, and then waits for
+/// each proxy.
 #[derive(Default)]
 pub struct Beside(pub Vec<Up>);
 
@@ -121,7 +122,7 @@ pub struct Start<'a> {
     pub peer: &'a Peer,
     pub program: &'a Path,
     pub name: &'a str,
-    /// Address of the origin in the requests.
+    /// Address of the origin that the requests contain.
     pub host: SocketAddr,
     pub workload: &'a str,
     pub limit: Option<&'a ControlGroup>,

@@ -102,7 +102,7 @@ impl Moment {
 }
 
 impl Spent {
-    /// Adds two intervals. Both must cover the same devices.
+    /// Adds two measured intervals. Both intervals must contain equal devices.
     pub fn and(&self, other: &Self) -> Self {
         let disks = self.disks.iter().zip(&other.disks).map(|(&one, &more)| Some(one? + more?));
         Self {
@@ -121,9 +121,9 @@ impl Spent {
         (requests > 0).then(|| self.processor.as_secs_f64() * 1e6 / requests as f64)
     }
 
-    /// Returns, for each cache folder, the share of time for which its device was busy. `None` if
-    /// the device is unknown. Limited to 1.0, because the kernel counts in ticks and may count one
-    /// too many.
+    /// Returns, for each cache folder, the share of time for which its device was busy. The share
+    /// is `None` if the device is unknown. The function limits the share to 1.0, because the kernel
+    /// counts in ticks and may count one tick too many.
     pub fn disks(&self) -> impl Iterator<Item = Option<f64>> {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         self.disks.iter().map(move |busy| Some((busy.as_ref()?.as_secs_f64() / elapsed).min(1.0)))

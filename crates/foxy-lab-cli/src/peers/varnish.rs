@@ -1,5 +1,5 @@
-//! Sets up Varnish: memory storage if the cache shall be in memory, file storage if it shall be on
-//! disk. With several disks, Varnish uses its storages in turn.
+//! Sets up Varnish. If the description requires a memory cache, Varnish uses memory storage,
+//! otherwise file storage. With several disks, Varnish uses its storages in turn.
 
 use super::{Description, Holding, Plan};
 

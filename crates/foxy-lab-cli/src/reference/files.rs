@@ -1,5 +1,6 @@
-//! The disk cache of the reference proxies. It stores a file per answer in 256 folders, chosen by a
-//! hash of the URL. The CERN variant has a folder per server with a text index. Nothing is evicted.
+//! The disk cache of the reference proxies. The cache stores a file per answer in 256 folders,
+//! chosen by a hash of the URL. The CERN variant has a folder per server with a text index. The
+//! cache evicts nothing.
 
 use super::message::WantedUrl;
 use foxy_base::random::split_mix;
@@ -62,8 +63,8 @@ impl Files {
         self.list(wanted, expires)
     }
 
-    /// Stores an answer as Apache 1.3 did: writes a temporary file, copies it, and reads the answer
-    /// back from the copy. Returns this answer.
+    /// Stores an answer as Apache 1.3 did. The function writes a temporary file, copies the file,
+    /// and reads the answer back from the copy. Returns this answer.
     pub fn keep_in_two_phases(
         &self,
         wanted: &WantedUrl,

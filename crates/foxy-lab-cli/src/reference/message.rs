@@ -1,5 +1,6 @@
-//! HTTP of the reference proxies. They accept GET requests with absolute URLs. They speak HTTP/1.0
-//! to servers, so an answer ends when its connection closes.
+//! Reads requests and answers in HTTP for the reference proxies. These proxies accept GET requests
+//! with absolute URLs. They use HTTP/1.0 with servers, so an answer ends when its connection
+//! closes.
 
 use bytes::BytesMut;
 use foxy_http::{

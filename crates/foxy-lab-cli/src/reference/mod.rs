@@ -1,6 +1,6 @@
 //! Reference architectures of the Wisconsin Proxy Benchmark (R92): small caching forward proxies.
-//! They differ in how they handle a connection, and how they search and write the cache. Options
-//! remove the cause that the paper gives for a figure.
+//! The proxies differ in how they handle a connection, and how they search and write the cache. For
+//! each figure of the paper, an option removes the cause that the paper gives.
 
 mod event_loop;
 mod files;

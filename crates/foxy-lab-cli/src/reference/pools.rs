@@ -1,5 +1,5 @@
-//! Reference architectures with threads: a pool whose workers accept connections, a fixed pool with
-//! a queue, and a thread per connection.
+//! Reference architectures with threads. One has a pool of workers that accept connections, one has
+//! a fixed pool with a queue, and one has a thread per connection.
 
 use super::Proxy;
 use std::io;
@@ -33,8 +33,9 @@ pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io
     Ok(())
 }
 
-/// Starts workers that take connections from a queue. A connection beyond the backlog is reset. If
-/// it were left in the kernel's queue, Linux would let the client retry a second later.
+/// Starts workers that take connections from a queue. The proxy resets a connection beyond the
+/// backlog. If the connection stayed in the kernel's queue, Linux would make the client retry a
+/// second later.
 pub fn fixed(
     proxy: &Arc<Proxy>,
     workers: usize,
@@ -44,7 +45,7 @@ pub fn fixed(
     let most = workers + backlog;
     let (queue, waiting) = sync_channel(most);
     let waiting = Arc::new(Mutex::new(waiting));
-    // Number of connections that are in service or waiting. The length of the queue is not enough,
+    // Number of connections that workers serve or that wait. The length of the queue is not enough,
     // because many connections can arrive before idle workers wake.
     let inside = Arc::new(AtomicUsize::new(0));
     for _ in 0..workers {

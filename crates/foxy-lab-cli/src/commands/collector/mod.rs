@@ -1,5 +1,5 @@
-//! `foxy collector`: runs the common parent of several proxies under comparison. It fetches each
-//! answer once, and gives all proxies the same answer.
+//! `foxy collector`: runs the common parent of several proxies that a user compares. The Collector
+//! fetches each answer once, and sends this answer to all proxies.
 
 mod arguments;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 pub struct TrialContext {
-    /// Folder in which each proxy gets its own folder.
+    /// Folder that contains the folder of each proxy.
     pub folder: PathBuf,
     pub origin: Origin,
     pub quick: bool,
@@ -25,8 +25,8 @@ pub struct TrialContext {
 }
 
 impl TrialContext {
-    /// Whether a signal asked the command to stop. The first call after the signal tells the
-    /// operator, because removing a proxy's files can take long.
+    /// Whether a signal asked the command to stop. The first call after the signal prints a
+    /// message, because removing a proxy's files can take long.
     pub fn is_stopping(&self, name: &str) -> bool {
         let stopping = self.interrupted.load(Relaxed);
         if stopping && !self.said.swap(true, Relaxed) {

@@ -257,7 +257,8 @@ struct LoadOutcome {
     phases: Vec<Record>,
 }
 
-/// Request rate over the course of a run. Each point covers the same number of requests.
+/// Request rate during a run, as a curve. Each point of the curve covers an equal number of
+/// requests.
 struct Curve {
     total: Option<u64>,
     last: (Instant, u64),

@@ -1,4 +1,4 @@
-//! Files of `foxy compare`: records that it writes when each trial ends, and reports that it builds
+//! Files of `foxy compare`. The command writes records when each trial ends, and builds reports
 //! from these records.
 
 use crate::bars::{Bar, missed};
@@ -91,8 +91,8 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
 }
 
 /// Writes the HTML page, the Markdown file and the test report. Each file replaces its predecessor
-/// in one step. Returns the missed bars. If a bar names a missing measure, the function fails after
-/// it has written the page and the Markdown.
+/// in one step. Returns the missed bounds of `--fail-if`. If a bound names a missing measure, the
+/// function returns an error after it has written the page and the Markdown.
 pub fn report<'a>(
     folder: &Path,
     records: &[Record],

@@ -15,7 +15,8 @@ const MEGABYTE: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Load(&'static str),
-    /// One point of the Wisconsin Proxy Benchmark. The benchmark has its own load generator.
+    /// One point of the Wisconsin Proxy Benchmark: a test with a fixed number of clients. The
+    /// benchmark has its own load generator.
     Wisconsin,
 }
 
@@ -23,20 +24,20 @@ enum Work {
 pub struct Scenario {
     pub name: &'static str,
     work: Work,
-    /// Number of objects in a full and in a quick comparison. 0 keeps the number of the workload
-    /// model.
+    /// Number of objects in a full and in a quick comparison. With 0, the comparison uses the
+    /// number of the workload model.
     objects: [u64; 2],
     disk: [ByteSize; 2],
     pub memory: ByteSize,
     pub holding: Holding,
-    /// Memory limit of the proxy's processes, including their page cache. Ignored if the machine
-    /// has no control groups for memory.
+    /// Memory limit of the proxy's processes, including their page cache. The comparison ignores
+    /// the limit if the machine has no control groups for memory.
     pub limit: Option<ByteSize>,
     /// Factor by which the measuring time is longer than usual.
     pub times: u32,
     pub time_limit: Duration,
-    /// Request rate per second of an open load. `None` means a closed load, in which each client
-    /// waits for its answer.
+    /// Request rate per second of an open load. With `None`, the load is closed: each client waits
+    /// for its answer before the next request.
     pub rate: Option<f64>,
     pub fault: Option<FaultKind>,
     pub system_calls: bool,
@@ -72,8 +73,8 @@ const DISK_HIT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Base of the workloads with a fault. Most of the million objects are requested once or twice, so
-/// hits and misses are mixed.
+/// Settings that all workloads with a fault share. Clients request most of the million objects once
+/// or twice, so hits and misses are mixed.
 const FAULT: Scenario = Scenario {
     objects: [1_000_000, 1_000_000],
     disk: [ByteSize(256 * MEGABYTE); 2],
@@ -84,8 +85,8 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// All workloads. Their sizes have the same proportions as M1, M2, D1C, F1 and L1 in ANCHORS,
-/// reduced to two cores.
+/// All workloads. The proportions between their sizes are those of M1, M2, D1C, F1 and L1 in
+/// ANCHORS. The sizes themselves are smaller, to suit a machine with two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",

@@ -16,7 +16,7 @@ use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The fault `disk-full` leaves this many bytes free until it fills the disk.
+/// Number of bytes that the fault `disk-full` leaves free until it fills the disk.
 const ROOM_BESIDE: u64 = 256 << 20;
 
 pub struct TrialFindings {

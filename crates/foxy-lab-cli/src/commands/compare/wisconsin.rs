@@ -1,5 +1,5 @@
-//! One point of the Wisconsin Proxy Benchmark as a workload of `foxy compare`. The command `foxy
-//! wpb` runs all points.
+//! One point of the Wisconsin Proxy Benchmark (a test with a fixed number of clients) as a workload
+//! of `foxy compare`. The command `foxy wpb` runs all points.
 
 use super::context::{Trial, TrialContext};
 use crate::peers::process::Running;

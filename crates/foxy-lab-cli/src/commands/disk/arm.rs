@@ -1,5 +1,5 @@
-//! The thread of one disk: it queues requests in the model, waits until the model has finished
-//! each, moves the bytes, and answers.
+//! The thread of one modelled disk. The thread passes each request to the model, waits until the
+//! model has finished the request, moves the bytes, and answers.
 
 use foxy_base::{Instant, clock};
 use foxy_device::{DiskProfile, MechanicalCounts, RawDisk, RequestKind};
@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A request of the kernel, with the means to answer it.
+/// A request of the kernel, and the object that answers it.
 pub enum DiskJob {
     Read {
         offset: u64,
@@ -61,7 +61,7 @@ impl Arm {
 
     /// Ends the thread and returns its counts.
     pub fn stop(self) -> MechanicalCounts {
-        // The thread may have ended after a panic; then there is nothing to stop.
+        // Ignore the error: the thread may have ended after a panic, so there is no thread to stop.
         let _ = self.jobs.send(DiskJob::Stop);
         self.thread.join().unwrap_or_default()
     }
@@ -78,7 +78,8 @@ impl ModelClock {
         Instant::ZERO + clock::monotonic().since(self.began).mul_f64(self.factor)
     }
 
-    /// The real time until the model reaches `time`; zero if it has passed.
+    /// Returns the real time until the model reaches `time`. Returns zero if the model has already
+    /// passed it.
     fn until(&self, time: Instant) -> Duration {
         time.since(self.now()).div_f64(self.factor)
     }
@@ -119,7 +120,7 @@ impl DiskThread {
         self.waiting.insert(id, job);
     }
 
-    /// Answers all requests that the model has finished by now.
+    /// Answers all requests that the model has finished by this time.
     fn finish_due(&mut self) {
         while self.disk.next_finish().is_some_and(|time| time <= self.clock.now()) {
             let Some((id, _)) = self.disk.finish() else { return };

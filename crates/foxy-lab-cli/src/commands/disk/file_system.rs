@@ -1,5 +1,5 @@
-//! A FUSE file system with one file for each disk. The kernel sends its reads and writes without a
-//! page cache; the disk's thread answers them.
+//! A FUSE file system with one file for each disk. The kernel sends reads and writes of the files
+//! without a page cache. The thread of the disk answers them.
 
 use super::arm::DiskJob;
 use fuser::{
@@ -11,14 +11,15 @@ use std::ffi::OsStr;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Names and attributes never change while the mount exists.
+/// Time for which the kernel may cache names and attributes. The time is long, because they never
+/// change while the file system is mounted.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Number of the first disk's inode; the root has 1.
+/// Inode number of the first disk's file. The root directory has the number 1.
 const FIRST_DISK: u64 = 2;
 
 pub struct DiskFiles {
-    /// Bytes of each disk.
+    /// Size of each disk in bytes.
     capacity: u64,
     disks: Vec<Sender<DiskJob>>,
 }
@@ -124,7 +125,7 @@ impl Filesystem for DiskFiles {
         answer_after(disk, DiskJob::Write { offset, data: data.to_vec(), reply });
     }
 
-    /// A write is answered only when it is on the disk, so nothing is left to do.
+    /// There is nothing to sync, because each answered write is already on the disk.
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -157,7 +158,8 @@ impl Filesystem for DiskFiles {
     }
 }
 
-/// If the thread has ended, the job is dropped, and its reply then reports an error.
+/// Sends the job to the disk's thread. If the thread has ended, this function drops the job, and
+/// the dropped reply reports an error.
 fn answer_after(disk: &Sender<DiskJob>, job: DiskJob) {
     drop(disk.send(job));
 }

@@ -1,5 +1,5 @@
-//! `foxy disk serve`: a modelled mechanical disk as a file, for a loop device and any file system
-//! on top.
+//! `foxy disk serve`: provides a modelled mechanical disk as a file. A loop device can use the
+//! file, and any file system can use the loop device.
 
 mod arm;
 mod file_system;
@@ -36,7 +36,7 @@ the same factor. The content is in a file without a name in the system's tempora
 Only root may mount. The command runs until a signal stops it, and then prints its counts. Unmount \
 the file systems and detach the loop devices (losetup --detach) first.";
 
-/// How often the command looks for a signal.
+/// Interval at which the command checks whether a signal has arrived.
 const LOOK: Duration = Duration::from_millis(100);
 
 pub fn command() -> Command {
@@ -71,7 +71,7 @@ fn serve_command() -> Command {
         .args(flags([Flag::Seed, Flag::Json]))
 }
 
-/// Parses `10x` or `10`.
+/// Parses a factor such as `10x` or `10`.
 fn factor(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('x').unwrap_or(text).parse().ok();
     let number = number.filter(|factor: &f64| (0.001..=10_000.0).contains(factor));

@@ -89,8 +89,8 @@ pub fn command() -> Command {
         ))
         .arg(path("out", "DIR", "Write each picture to this folder, as SVG and as CSV data"))
         .arg(path("markdown", "FILE", "Write the table to this Markdown file"))
-        // The parser does not require that these folders exist: they may be inside the folder of
-        // --out, which the command creates first.
+        // The parser does not require that these folders exist. They may be inside the folder of
+        // `--out`, which the command creates first.
         .args(flags([Flag::Html, Flag::Json]).map(|flag| flag.value_parser(value_parser!(PathBuf))))
 }
 

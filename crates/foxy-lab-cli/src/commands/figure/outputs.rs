@@ -42,7 +42,8 @@ pub fn write(
     extent: &Extent,
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
-    // `quick` stays false, because the field `scale` already says how small the run was.
+    // The field `quick` stays false, because the field `scale` already states how small the run
+    // was.
     let setup = Setup {
         scale: extent.scale,
         quick: false,

@@ -1,5 +1,6 @@
 //! Compares the bytes that each path of `foxy leap` fetched with a path without a cache (R127). The
-//! Collector counts the bytes. Without a Collector, the origin of this command counts them.
+//! Collector counts the bytes. Without a Collector, the origin that this command started counts the
+//! bytes.
 
 use foxy_base::ByteSize;
 use foxy_lab::leap::collector::CollectorReport;

@@ -1,4 +1,5 @@
-//! `foxy leap --listen`: copies the requests of real clients, in place of a workload or a trace.
+//! `foxy leap --listen`: copies the requests of real clients instead of the requests of a workload
+//! or a trace.
 
 use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::arguments::{count, option};

@@ -102,7 +102,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         proxies: proxies.as_ref(),
         asked: source.text.as_deref(),
     };
-    // With `--listen` and no other end condition, a signal is the normal way to end the run.
+    // With `--listen` and without another end condition, a signal is the normal way to end the run.
     let is_normal_end = matches.contains_id("listen")
         && arguments::most(matches).is_none()
         && !matches.contains_id("for");
@@ -110,7 +110,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(experiment, &outcome, stopped.then_some("stopped by a signal"))
 }
 
-/// The origin of a replay. If `address` is `None`, the servers named in the trace answer.
+/// The origin of a replay. If `address` is `None`, the servers that the trace names answer the
+/// requests.
 struct LeapOrigin {
     /// The origin, if this command started it.
     own: Option<Origin>,
@@ -129,8 +130,8 @@ impl LeapOrigin {
         Ok(Self { own: Some(own), address })
     }
 
-    /// Makes the origin of this command count the bytes of each path. The last counter is for
-    /// requests that carry no path number.
+    /// Makes the origin that this command started count the bytes of each path. The last counter is
+    /// for requests without a path number.
     fn tally_paths(&self, replay: &LeapRun) {
         if let (Some(origin), Some(numbers)) = (&self.own, replay.numbers) {
             let unasked = replay.paths.len();

@@ -81,7 +81,8 @@ pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec
     Ok(chosen)
 }
 
-/// Returns all pairs of paths that lead to the same kind of proxy. Their differences are noise.
+/// Returns all pairs of paths that lead to equally configured proxies of one kind. The differences
+/// within such a pair are noise.
 pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
     let peer = |path: &leap::Path| {
         chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)
@@ -124,8 +125,8 @@ impl<'a> ReplayGround<'a> {
         Ok(Self { folder, disk: size("disk"), memory: size("memory"), host, workload, interrupted })
     }
 
-    /// Starts each proxy with its port of the Collector as its origin, and appends its address to
-    /// `proxies`. Reports and removes a proxy that fails to start.
+    /// Starts each proxy with its port of the Collector as its origin, and appends the proxy's
+    /// address to `proxies`. If a proxy fails to start, reports the failure and removes the proxy.
     pub fn start_all(
         self,
         chosen: &[Chosen],

@@ -99,7 +99,7 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
     Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
 }
 
-/// A run has reached its request rate if it sent at least this share of the requested rate.
+/// A run has reached its request rate if it sent requests at no less than this share of the rate.
 const REACHED: f64 = 0.95;
 
 pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
@@ -165,7 +165,7 @@ fn finish(
     experiment.scaled(scale(options)).finish(conclusion)
 }
 
-/// Returns the factor by which all durations of the load differ from full scale.
+/// Returns the ratio of the load's durations to the durations at full scale.
 pub fn scale(options: &LoadOptions) -> f64 {
     match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),

@@ -107,8 +107,8 @@ mod tests {
     use foxy_workload::Workload;
     use std::net::TcpListener;
 
-    /// Returns the explanation for a load of ten seconds with `answers` good answers. `seen` adds
-    /// further results to the report. The proxy's port is open.
+    /// Returns the explanation for a load of ten seconds with `answers` correct answers. `seen`
+    /// adds further results to the report. The proxy's port is open.
     fn said(answers: u64, seen: impl FnOnce(&mut LoadReport)) -> Option<String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mode = Mode::Reverse { host: "origin.test".into() };

@@ -1,4 +1,4 @@
-//! A trace as the workload of `foxy load`, and records of how many lines it has.
+//! Uses a trace as the workload of `foxy load`, and records the number of lines in the trace.
 
 use crate::logs;
 use clap::ArgMatches;

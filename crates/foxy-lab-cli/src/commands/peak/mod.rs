@@ -1,5 +1,5 @@
-//! `foxy peak`: finds the highest load at which response times stay within a given range while the
-//! workload fills the cache twice (paper 000, Appendix D).
+//! `foxy peak`: finds the highest load at which response times stay within a given range.
+//! Meanwhile, the workload fills the cache twice (paper 000, Appendix D).
 
 mod report;
 

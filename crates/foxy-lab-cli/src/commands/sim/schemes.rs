@@ -1,4 +1,4 @@
-//! `foxy sim` with storage schemes: converts the requests of a trace to reads and writes of URLs,
+//! `foxy sim` with storage schemes. Converts the requests of a trace to reads and writes of URLs,
 //! and runs each scheme on them.
 
 use super::input::Input;

@@ -1,5 +1,5 @@
 //! The reads and writes of URLs that storage schemes perform. Two simulated cache levels produce
-//! them, or a file contains them. The command can save them to a file.
+//! them, or the command reads them from a file. The command can also save them to a file.
 
 use super::input::Input;
 use clap::ArgMatches;

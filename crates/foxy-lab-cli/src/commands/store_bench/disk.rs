@@ -1,5 +1,5 @@
-//! `foxy store bench disk`: compares the write rate and read times of the default engine with those
-//! of the raw disk, in the same folder and run.
+//! `foxy store bench disk`: compares the default engine's write rate and read times with the values
+//! of the raw disk. Both measurements use one folder and happen in one run.
 
 use super::engine::{MeasureBar, MeasureRow, finish};
 use super::ground::Ground;
@@ -23,7 +23,7 @@ const TURNS: u32 = 12;
 struct Scale {
     size: u64,
     reads: u64,
-    /// Pause before reads on the idle disk. The disk finishes earlier writes during the pause.
+    /// Pause before reads on the idle disk. During the pause, the disk finishes earlier writes.
     rest: Duration,
 }
 
@@ -138,7 +138,8 @@ fn reads(
     Ok(())
 }
 
-/// Returns the write rate of each fill, divided by the raw rates measured before and after it.
+/// Returns the write rate of each fill, divided by the mean of the raw rates measured before and
+/// after it.
 fn shares(raw: &[Written], fills: &[Written]) -> Vec<f64> {
     let beside = raw.windows(2).map(|pair| f64::midpoint(pair[0].rate(), pair[1].rate()));
     fills.iter().zip(beside).map(|(fill, disk)| fill.rate() / disk).collect()

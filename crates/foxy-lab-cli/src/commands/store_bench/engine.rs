@@ -185,8 +185,9 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     Ok(rows)
 }
 
-/// Measures records smaller than a page, first with mixed lengths and then with equal lengths. No
-/// layout can meet both bounds for an equal length that does not divide a page.
+/// Measures records smaller than a page. The first records have mixed lengths, and the later
+/// records have equal lengths. If the equal length does not divide a page, no layout can meet both
+/// bounds.
 fn small_records(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
     let count = 200_000 >> scale;
     let mixed =

@@ -1,5 +1,6 @@
 //! `foxy store bench misses`: compares the misses of the default engine with LRU, other policies
-//! and oracles. All have the same number of disk bytes.
+//! and oracles (simulated caches that know the future). All caches have an equal number of disk
+//! bytes.
 
 use crate::arguments::{option, path, switch};
 use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
@@ -213,7 +214,8 @@ fn written(tally: &MissTally) -> (f64, f64) {
     )
 }
 
-/// The model's verdict for each disk, and below each the verdicts of the engines that ran.
+/// Returns the model's verdict for each disk size, followed by the verdicts of the engines that
+/// ran.
 fn verdicts(disks: &[Disk]) -> String {
     let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
     for disk in disks {

@@ -32,7 +32,8 @@ pub fn command() -> Command {
 /// Runs the benchmark that `matches` selects.
 ///
 /// # Errors
-/// The benchmark failed, or missed a bar of `--fail-if`.
+///
+/// Returns an error if the benchmark failed or missed a bound of `--fail-if`.
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let given = matches.subcommand();
     let found = given.and_then(|(name, matches)| {

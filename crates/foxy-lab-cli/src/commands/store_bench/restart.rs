@@ -1,5 +1,6 @@
 //! Measures how long a killed store takes to restart, for `foxy store bench engine`. One store is
-//! full of records. The other store has the size of a terabyte disk, and keeps few of its records.
+//! full of records. The other store has the size of a terabyte disk, and stores the content of only
+//! a few of its records.
 
 use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;

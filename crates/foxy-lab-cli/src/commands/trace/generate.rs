@@ -1,5 +1,5 @@
-//! `foxy trace generate`: writes a synthetic trace that resembles a published trace, and prints how
-//! far their statistics differ.
+//! `foxy trace generate`: writes a synthetic trace that resembles a published trace. Prints the
+//! differences between the statistics of both traces.
 
 use super::files;
 use crate::arguments::{option, path};

@@ -135,7 +135,8 @@ fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
     }
 }
 
-/// Each point requests different files. Otherwise files of earlier points would cause hits.
+/// Each point (a test with a fixed number of clients) requests different files. Otherwise files of
+/// earlier points would cause hits.
 fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {

@@ -14,7 +14,7 @@ use foxy_report::{Page, Setup, Table, scale_text};
 /// If the generator thread is busy for more than this share of the time, the generator limits the
 /// run.
 const BUSY: f64 = 0.9;
-/// The benchmark must fetch at least this many times the size of the cache.
+/// The benchmark must fetch at least the cache size multiplied by this number.
 const TIMES: u64 = 4;
 
 pub struct Outcome<'a> {

@@ -101,8 +101,8 @@ impl MeasuredRates {
         ]
     }
 
-    /// Row of response times. The paper reports 0.7 s at its highest rate, although each miss waits
-    /// one second.
+    /// Returns the row of response times. The paper reports 0.7 s at its highest rate, although
+    /// each miss waits one second.
     fn response(&self, values: &[f64]) -> FigureRow {
         let found = row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values);
         if self.name == FOXY {

@@ -52,8 +52,9 @@ fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
     rows
 }
 
-/// Rows for the proxy with a fixed pool of workers. Without a cache, its latency is max(latency,
-/// clients × latency / workers). Clients beyond pool and backlog get errors.
+/// Returns rows for the proxy with a fixed pool of workers. Without a cache, its mean latency is
+/// max(latency, clients × latency / workers), where `latency` is the servers' delay. Clients beyond
+/// pool and backlog receive errors.
 fn proxy_n(small: &MeasuredWpb, large: &MeasuredWpb) -> Vec<FigureRow> {
     let latency = LATENCY.as_secs_f64() * 1000.0;
     let mut rows = Vec::new();
@@ -78,8 +79,8 @@ mod tests {
     use foxy_report::figure::Verdict;
     use std::time::Duration;
 
-    /// Builds the points of a run. Each entry gives the number of clients and the mean milliseconds
-    /// of the three parts.
+    /// Builds the points of a run. Each entry contains the number of clients and the mean latencies
+    /// of the three parts in milliseconds.
     fn run(points: &[(u32, [u64; 3])]) -> Vec<PointReport> {
         let part = |milliseconds: u64| {
             let mut part = PartReport { answers: 1, ..PartReport::default() };

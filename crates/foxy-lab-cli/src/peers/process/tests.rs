@@ -1,5 +1,5 @@
-//! Tests with shell scripts in place of proxies: how they end, and whether their child processes
-//! end.
+//! Tests that stopped proxies and their child processes end. Shell scripts take the place of
+//! proxies.
 
 use super::*;
 use crate::peers::Holding;
@@ -27,7 +27,7 @@ fn shell(script: &str, folder: &Path) -> Result<Running, String> {
     Running::start(&peer, Path::new("/bin/sh"), &described(folder), &plan, None)
 }
 
-/// Starts a script that starts another process. Returns both.
+/// Starts a script that starts another process. Returns both processes.
 fn with_child(folder: &Path) -> (Running, Process) {
     std::fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("readable");
     let running = shell("sleep 600 & echo $! >child; wait", folder).expect("started");
@@ -100,8 +100,8 @@ fn what_a_proxy_leaves_behind_that_was_killed_ends_too() {
     check_that_it_ends(&child);
 }
 
-/// The first script ends only after the second script was asked to end. If the lab waited for the
-/// first script before it asked the second, the lab would kill the first.
+/// The first script ends only after the lab asked the second script to end. If the lab waited for
+/// the first script before it asked the second script, the lab would kill the first script.
 #[test]
 fn proxies_that_are_asked_to_end_do_so_side_by_side() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,5 @@
-//! Checks whether LEAP measures identical proxies as equal (R125). Counts how often it reports a
-//! difference.
+//! Checks whether LEAP measures identical proxies as equal (R125). Counts how often LEAP reports a
+//! difference between identical proxies.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -11,8 +11,8 @@ use foxy_workload::Workload;
 const RATE: f64 = 100.0;
 const PROXIES: usize = 4;
 const NAMES: [&str; PROXIES] = ["proxy-1", "proxy-2", "proxy-3", "proxy-4"];
-/// Second names of the same proxies. The difference between the two names of a proxy is the noise
-/// of the measurement.
+/// Second names of the proxies. LEAP measures each proxy under two names. The difference between
+/// the two results is noise.
 const AGAIN: [&str; PROXIES] = ["proxy-1-again", "proxy-2-again", "proxy-3-again", "proxy-4-again"];
 
 struct FairnessRun {

@@ -1,5 +1,5 @@
-//! Measures the overhead of LEAP (R123, R124): two equal paths side by side, and a LEAP that
-//! measures another LEAP.
+//! Measures the overhead of LEAP (R123, R124). One test has two equal paths side by side. In the
+//! other test, a LEAP run measures another LEAP run.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -28,7 +28,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         LeapPace::Closed(1),
         setting.seed,
     );
-    // The inner run gets its own stop flag, because it ends before the check ends.
+    // The inner run needs its own stop flag, because it ends before the check ends.
     let inner = foxy_lab::leap::LeapRun { interrupted: std::sync::Arc::default(), ..inner };
     let here = Front::here().map_err(start)?;
     let front = Front { authority: Some(to.to_string()), any_host: true, ..here };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Time for which the Collector must keep an answer without revalidation.
+/// Time for which the Collector must store an answer without revalidation.
 const HELD: Duration = Duration::from_secs(181);
 /// Delay before the next request, so that the previous answer has certainly ended.
 const LATER: Duration = Duration::from_millis(40);
