@@ -8,7 +8,8 @@ use foxy_lab::simulation::caches::cache::Cache;
 use foxy_schemes::PolicySettings;
 use foxy_schemes::policy::{POLICIES, PolicyRow};
 
-/// The number of look-ups per policy. A debug build does few, because its figures mean nothing.
+/// The number of look-ups per policy. A debug build performs few look-ups, because its speed has no
+/// meaning.
 const GETS: usize = if cfg!(debug_assertions) { 10_000 } else { 4_000_000 };
 const URLS: u32 = 200_000;
 const CAPACITY: u64 = 200_000_000;

@@ -194,8 +194,8 @@ fn open_loop_latency_counts_from_the_intended_start() {
     let report =
         run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
             .expect("load runs");
-    // The stall delays all requests that should start during it. At least half of the 20 requests
-    // started late.
+    // The stall delays all requests that should start during the stall. At least half of the 20
+    // requests started late.
     assert_eq!(report.answers, 20);
     assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
 }

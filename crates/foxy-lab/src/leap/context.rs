@@ -18,8 +18,8 @@ pub struct RunContext {
     pub run: LeapRun,
     pub numbers: Numbers,
     pub noise: RefCell<Noise>,
-    /// The timer for copies and requests. The caller must poll its `run` method, or the timer
-    /// stands still.
+    /// The timer for copies and requests. The caller must poll `alarm.run()`, because the timer
+    /// advances only during this call.
     pub alarm: Alarm,
     pub kept: Kept,
 }
@@ -36,7 +36,7 @@ impl RunContext {
         })
     }
 
-    /// Waits until a copy is due. After an interrupt, the wait ends at once.
+    /// Waits until the start time of a copy. After an interrupt, the wait ends at once.
     pub(crate) async fn pause(&self, due: Instant) {
         loop {
             let now = clock::monotonic();
@@ -80,7 +80,7 @@ impl Numbers {
         usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()
     }
 
-    /// Returns the number of the second request to the origin for request `number`.
+    /// Returns the number for asking the origin a second time about request `number`.
     pub(crate) const fn second_asking(self, number: u64) -> u64 {
         self.first + 2 * self.paths + number * (self.paths + 1)
     }

@@ -1,7 +1,7 @@
 //! LEAP (seed 002) compares proxies by sending each request to all of them. The Multiplier (§2.2;
 //! R105–R113) sends a copy of each request on every path, times the answers and compares them. A
-//! path is a proxy or the origin. Module `front` accepts requests from clients. Module `collector`
-//! is the parent cache of the proxies.
+//! path is a server that receives the copies: a proxy or the origin. Module `front` accepts
+//! requests from clients. Module `collector` is the parent cache of the proxies.
 
 pub mod collector;
 mod context;
@@ -50,8 +50,8 @@ pub enum Manner {
     Forward,
     /// A reverse proxy or the Collector. It receives the URL in origin form.
     Reverse,
-    /// The server that the request names, if its address is loopback or private. It receives the
-    /// URL in origin form.
+    /// The server that the request names, if its address is loopback or private. The server
+    /// receives the URL in origin form.
     Named,
     /// The origin itself. It receives the URL in origin form. Its answer is the reference for the
     /// other paths.

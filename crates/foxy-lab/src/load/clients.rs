@@ -42,7 +42,7 @@ struct Due {
     request: Request,
     number: u64,
     intended: Instant,
-    /// The delay of the start that the generator alone caused.
+    /// The part of the start delay that the load generator alone caused.
     late: Option<Duration>,
 }
 

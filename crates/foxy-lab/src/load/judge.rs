@@ -32,8 +32,8 @@ pub fn judge(
         (Some((other, _)), _) if other != key => return Err(ErrorCause::Foreign),
         (Some((_, version)), _) => version,
         (None, Content::Object(object, _)) => object.version,
-        // The cache made this 304 itself, without the origin's fields (RFC 9110 §15.4.5). So the
-        // 304 counts as no hit.
+        // The cache made this 304 itself, without the origin's fields (RFC 9110 §15.4.5). This
+        // answer does not count as a hit.
         (None, Content::Document(_)) if answer.status == 304 => return Ok(false),
         (None, Content::Document(_)) => return Err(ErrorCause::Foreign),
     };

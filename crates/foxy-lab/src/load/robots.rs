@@ -113,8 +113,8 @@ fn begin_all(
         }
         let rate = robots.starts * step.share;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
-        // A Poisson process has no memory, so the code may draw the rest of an interrupted pause
-        // again.
+        // A Poisson process has no memory, so the code may draw the remaining part of an
+        // interrupted pause again.
         let begins = gap <= TICK.as_secs_f64();
         next = next + if begins { Duration::from_secs_f64(gap) } else { TICK };
         std::thread::sleep(next.since(clock::monotonic()));
@@ -210,7 +210,7 @@ impl Group {
         }
     }
 
-    /// Counts requests that are still waiting as not sent.
+    /// Counts requests that are still waiting as requests that were not sent.
     fn give_up_waiting(&self) {
         let mut reports = self.reports.borrow_mut();
         for robot in self.robots.borrow_mut().iter_mut() {
@@ -237,7 +237,8 @@ impl Group {
             None if robot.busy + robot.idle.len() < self.connections => {
                 Client::new(self.wire.clone())
             }
-            // Closes the connection that has been idle longest, and reuses its client.
+            // Reuses the client whose connection has been idle longest. The client closes this
+            // connection.
             None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),
         };

@@ -48,8 +48,8 @@ impl Alarm {
         loop {
             self.timer.readable().await?;
             let mut count = [0; 8];
-            // Another task may have set the timer again and thereby cleared it. Then there is
-            // nothing to read, and the error does not matter.
+            // Ignore the error: another task may have set the timer again, which clears the timer.
+            // Then the pipe contains nothing to read.
             let _cleared = self.timer.try_read(&mut count);
             let now = clock::monotonic();
             while let Some(first) =

@@ -115,7 +115,8 @@ pub async fn whole(
         match timeout(limit, stream.data()).await {
             Ok(None) => return Ok(body.freeze()),
             Ok(Some(Ok(data))) => {
-                // Releasing fails only if the stream has ended. Then the window no longer matters.
+                // Returning flow control capacity fails only if the stream has ended. Then the
+                // window no longer matters.
                 let _ = stream.flow_control().release_capacity(data.len());
                 if body.len() + data.len() > most {
                     return Err(NotWhole::TooLarge);

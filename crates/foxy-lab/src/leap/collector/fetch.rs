@@ -274,7 +274,7 @@ pub async fn failed(
     let (depends, confirms, failure) = (Vec::new(), false, Some(failure));
     let start = Start { head, length, depends, first_byte, at, origin, failure, confirms };
     answer.change(|progress| progress.start = Some(Rc::new(start)));
-    // The append cannot fail, because a short text always fits into the last block of a body.
+    // Adding the text cannot fail, because a short text always fits into the last block of a body.
     let _fits = answer.add(text, Duration::ZERO, &|| false).await;
     answer.change(|progress| progress.end = Some(End { at: Duration::ZERO, failure: None }));
 }
@@ -302,7 +302,8 @@ impl Exchange<'_> {
             let data = data.map_err(|error| failure(&error, Failure::ClosedEarly))?;
             let count = data.len();
             self.add(data, Some(first)).await?;
-            // Releasing fails only if the stream has ended. Then the window no longer matters.
+            // Returning flow control capacity fails only if the stream has ended. Then the window
+            // no longer matters.
             let _ = body.flow_control().release_capacity(count);
         }
         self.end(Some(first)).await

@@ -1,6 +1,6 @@
-//! Computes the delays for name look-ups (R117; seed 002, §3.1). Each proxy waits once for each
-//! host, as long as the first look-up took. A further request during this wait waits only for its
-//! remainder.
+//! Computes the delays for name look-ups (R117; seed 002, §3.1). For each host, each proxy waits
+//! once. The wait is as long as the first look-up of this host took. If a proxy sends another
+//! request during its wait, this request waits only until the wait ends.
 
 use super::ProxyId;
 use super::failure::Failure;

@@ -32,7 +32,7 @@ named! {
 }
 
 impl Source {
-    /// Whether the answer needed a request to the origin.
+    /// Whether the answer required a request to the origin.
     pub const fn is_fetch(self) -> bool {
         matches!(self, Self::Origin | Self::Confirmed | Self::Replaced)
     }

@@ -2,9 +2,9 @@
 //! sends each request to the origin once and gives every proxy the same answer. Each later proxy
 //! waits as long as the first proxy: for the name, the connection, the first byte and the transfer.
 //!
-//! The modules `table`, `hosts`, `reach` and `answer` decide. They use no socket and no clock, and
-//! receive the time as an argument. `serve` handles a connection, `request` reads a request,
-//! `fetch` asks the origin, and `reply` sends an answer.
+//! The modules `table`, `hosts`, `reach` and `answer` make the decisions. These modules use no
+//! socket and no clock, and receive the time as an argument. `serve` handles a connection,
+//! `request` reads a request, `fetch` asks the origin, and `reply` sends an answer.
 
 mod answer;
 mod failure;

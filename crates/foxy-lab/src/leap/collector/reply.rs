@@ -1,6 +1,6 @@
 //! Sends an answer to one proxy. The initiator, whose request started the fetch, receives bytes as
-//! they arrive. A follower (any later request for the answer) receives bytes as late as in a fetch
-//! of its own. It never receives a byte before the initiator (R116, R118).
+//! they arrive. A follower (any later request for the answer) receives each byte as late as if it
+//! had started the fetch. It never receives a byte before the initiator (R116, R118).
 
 use super::answer::{End, Initiator, Mark, SharedAnswer, Start};
 use super::line::Source;
@@ -17,10 +17,10 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest time in which an initiator may read nothing. After it, followers no longer wait for
-/// the initiator.
+/// The longest time in which an initiator (the request that started the fetch) may read nothing.
+/// After this time, other requests for the answer no longer wait for the initiator.
 const STALL: Duration = Duration::from_secs(1);
-/// Bytes that are due within this time are sent together.
+/// The Collector sends bytes together if they are due within this time.
 const SOON: Duration = Duration::from_micros(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,8 @@ struct Sending<'a> {
     client: AnswerSink<'a>,
     answer: &'a SharedAnswer,
     role: Role,
-    /// The time at which the first byte is due. With `None`, bytes are sent as they arrive.
+    /// The time at which the first byte is due. With `None`, the Collector sends bytes as they
+    /// arrive.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,

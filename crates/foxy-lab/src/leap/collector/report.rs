@@ -47,7 +47,8 @@ pub struct CollectorReport {
     pub first_byte: Latencies,
     /// The number of body bytes received from origins.
     pub bytes_in: u64,
-    /// The number of initiators that stopped reading for so long that followers no longer waited.
+    /// The number of initiators (requests that started a fetch) that stopped reading for so long
+    /// that other requests no longer waited for them.
     pub stalled: u64,
     /// The number of exchanges in which the origin sent more bytes after the answer.
     pub surplus: u64,

@@ -107,8 +107,8 @@ impl ConnectionService for ProxyConnection {
                 let answered =
                     answer(shared, AnswerSink::Frames(&mut frames), &request, *proxy).await;
                 shared.answering.set(shared.answering.get() - 1);
-                // Dropping `frames` resets the HTTP/2 stream, so the proxy notices a truncated
-                // answer.
+                // If the answer failed, `frames` is dropped. The drop resets the HTTP/2 stream, so
+                // the proxy notices a truncated answer.
                 let Err(reason) = answered else { return };
                 Refused { reason, method: request.head.method.clone(), url: request.url.clone() }
             }
@@ -123,7 +123,8 @@ impl ConnectionService for ProxyConnection {
             }
             frames.end()
         };
-        // The proxy may have left. A failed write loses only the refusal.
+        // Ignore the result: the proxy may have left, and then a failed write loses only the
+        // refusal.
         let _ = timeout(shared.options.time_limit, sent).await;
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 const PAUSE: Duration = Duration::from_millis(10);
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The time that open answers get to finish when the Collector stops.
+/// The time in which open answers may finish after the Collector stops.
 const GRACE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -122,7 +122,7 @@ async fn serve_all(
         }
     };
     tokio::select! {
-        // `stopped` also completes when the sender is dropped.
+        // `stopped` also completes when its sender is dropped.
         _ = stopped => {
             let until = clock::monotonic() + GRACE;
             while shared.answering.get() > 0 && clock::monotonic() < until {
@@ -130,8 +130,8 @@ async fn serve_all(
             }
         }
         () = sweep => {}
-        // The timer delays answers. If the timer fails, answers would be early, so the Collector
-        // stops.
+        // The timer delays answers. If the timer failed, the Collector would send answers too
+        // early. Therefore the Collector stops.
         _ = alarm => {}
     }
 }
@@ -172,6 +172,6 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
 
 fn turn_away(shared: &Shared, client: TcpStream, reason: Refusal) {
     shared.refuse(reason);
-    // The client may have left. A failed write loses only the refusal.
+    // Ignore the result: the client may have left, and then a failed write loses only the refusal.
     let _ = client.try_write(&serve::refusal(reason).to_bytes());
 }

@@ -33,7 +33,8 @@ pub struct Shared {
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
     pub answering: Cell<usize>,
-    /// The `Via` value of this Collector. A request that contains the value has looped back.
+    /// The `Via` value of this Collector. If a request contains this value, the request has
+    /// returned to the Collector in a loop.
     pub via: String,
     /// The destinations that lead to the Collector's own listeners.
     places: Vec<Destination>,
@@ -129,8 +130,8 @@ impl Shared {
         self.table.borrow_mut().evict()
     }
 
-    /// Looks up the address of the host. Returns the address and the time until which the proxy
-    /// waits for it (R117).
+    /// Returns the address of the host, and the time until which the proxy must wait for this
+    /// look-up (R117).
     pub async fn pay_for_name(
         &self,
         to: &Destination,

@@ -38,7 +38,7 @@ enum Coding {
 /// The result of decoding a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
-    /// The coding was decoded, or the body had no coding. The digest covers the content.
+    /// The coding was decoded, or the body had no coding. The digest covers the decoded body.
     Undone,
     /// The coding is not supported. The digest covers the received bytes.
     Kept,

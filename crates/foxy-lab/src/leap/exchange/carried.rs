@@ -64,7 +64,8 @@ async fn converse(
         let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
         let count = data.len();
         reading.add(data).await;
-        // Releasing fails only if the stream has ended. Then the window no longer matters.
+        // Returning flow control capacity fails only if the stream has ended. Then the window no
+        // longer matters.
         let _ = body.flow_control().release_capacity(count);
     }
     Ok(())

@@ -150,7 +150,7 @@ enum State {
 fn state(channel: &mut Channel) -> State {
     let mut room = [0];
     let mut room = ReadBuf::new(&mut room);
-    // The check needs no wake-up, because the next reader registers its own waker.
+    // This check needs no wake-up, because the next reader registers its own waker.
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(channel).poll_read(&mut context, &mut room) {
         Poll::Pending => State::Silent,
@@ -167,7 +167,7 @@ pub async fn nothing_behind(
 ) -> Result<(), PathFailure> {
     if input.is_empty() {
         input.reserve(1);
-        // Only bytes after the answer matter here, so the check ignores a close or a reset.
+        // The check ignores a close or a reset, because only bytes after the answer matter.
         let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
     }
     if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }

@@ -203,8 +203,8 @@ impl ReadingExchange {
                 if reusable == Err(NotReusable::Closing(CloseReason::AmbiguousLength)) {
                     self.framing = Framing::Ambiguous;
                 }
-                // No check for extra bytes is needed here. The store checks an idle connection when
-                // it stores it and when it returns it.
+                // This code needs no check for extra bytes. The store of idle connections checks a
+                // connection when it stores the connection and when it returns the connection.
                 if keep && reusable.is_ok() {
                     return Ok(true);
                 }
@@ -230,7 +230,7 @@ impl ReadingExchange {
     }
 
     /// Returns the failure after a lost connection. If the received bytes cannot begin an answer,
-    /// returns `NotHttp`, because that fault came first.
+    /// returns `NotHttp`, because these bytes arrived before the loss.
     fn lost(&mut self, rest: &[u8], loss: Loss) -> PathFailure {
         if self.head.is_some() || may_begin_response(rest) {
             return loss.into();

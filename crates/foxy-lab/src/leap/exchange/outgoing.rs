@@ -22,13 +22,13 @@ impl Default for Outgoing {
 }
 
 impl Outgoing {
-    /// Uses HTTP/1 and trusts these certificate authorities.
+    /// Returns settings that use HTTP/1 and trust these certificate authorities.
     pub fn new(trust: &Trust) -> Self {
         Self { tls: trust.client_without_memory(false), http2: None }
     }
 
-    /// Uses HTTP/2 with proxies: by prior knowledge, or by ALPN over TLS. The origin still receives
-    /// HTTP/1.
+    /// Returns settings that use HTTP/2 with proxies: by prior knowledge, or by ALPN over TLS. The
+    /// origin still receives HTTP/1.
     pub fn http2(trust: &Trust) -> Self {
         Self { http2: Some(trust.client_without_memory(true)), ..Self::new(trust) }
     }

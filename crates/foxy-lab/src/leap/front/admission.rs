@@ -25,8 +25,8 @@ pub async fn admit(
     if !direct_leads_to(state, &asked) && !is_collector(state).await {
         return Err(FrontRefusal::NotTheOrigin);
     }
-    // The function waited above. Other requests may have arrived meanwhile, so the limit is checked
-    // again.
+    // The function has waited, and other requests may have arrived during the wait. Therefore it
+    // checks the limit again.
     if state.in_flight.get() >= state.context.run.most_in_flight {
         return Err(FrontRefusal::TooManyRequests);
     }

@@ -225,7 +225,7 @@ async fn refuse(
     // connection, and the reset may destroy the answer.
     let mut rest = [0; 4096];
     let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
-    // A client that keeps sending beyond this time may lose the answer.
+    // Ignore a timeout: a client that sends for longer than this may lose the answer.
     let _ = timeout(Duration::from_millis(200), drain).await;
     Ok(After::Over)
 }

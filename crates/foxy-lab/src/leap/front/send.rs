@@ -72,7 +72,7 @@ pub async fn answer(
             Some(Piece::End) => break,
             Some(Piece::Head(..) | Piece::Failed(_)) | None => {
                 state.count(|counts| counts.broken += 1);
-                // The answer is truncated anyway, so a failed write does not matter.
+                // The answer is already truncated, so a failed write does not matter.
                 let _ = out.send(&mut output).await;
                 return if unframed { AfterAnswer::Reset } else { AfterAnswer::Close };
             }

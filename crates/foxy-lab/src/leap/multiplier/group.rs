@@ -61,8 +61,8 @@ pub async fn ask(
 }
 
 /// Returns the position of a path in the sending order. The order rotates, and reverses after each
-/// round. So in each pair of paths, both are first equally often. With rotation alone, a path would
-/// always follow the same path and profit from what that path had stored.
+/// round. So in each pair of paths, each path is first equally often. With rotation alone, a path
+/// would always follow one other path and profit from objects that this other path had just stored.
 pub fn place(number: u64, path: usize, count: usize) -> u32 {
     let number = usize::try_from(number).unwrap_or(0);
     let turned = (path + count - number % count) % count;
@@ -131,7 +131,7 @@ mod tests {
         let run = LeapRun { stagger: Duration::from_secs(3600), ..run };
         let (flag, begun) = (Arc::clone(&run.interrupted), AtomicU64::new(0));
         let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
-        // The request has started. Without the interrupt flag, its second copy would leave in an
+        // The request has started. Without the interrupt flag, its second copy would start after an
         // hour.
         let mut progress = |requests| {
             begun.store(requests, Relaxed);

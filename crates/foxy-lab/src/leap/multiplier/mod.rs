@@ -92,8 +92,8 @@ impl Judging {
         self.report.generator = clock::thread_processor_time().saturating_sub(used);
     }
 
-    /// Returns the time at which a request must start. Returns `None` if the request starts as soon
-    /// as fewer requests than the limit are open.
+    /// Returns the time at which a request must start. Returns `None` if requests have no start
+    /// times, but start when the number of open requests falls below the limit.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
         match self.context.run.pace {
             LeapPace::Closed(_) => None,

@@ -8,8 +8,8 @@ use crate::named::named;
 use crate::parallel::run_all;
 use foxy_report::{Interval, Statistic};
 
-/// The smallest number of requests for a confidence interval. Smaller samples give unreliable
-/// intervals.
+/// The smallest number of requests for a confidence interval, because smaller samples give
+/// unreliable intervals.
 const LEAST: usize = 50;
 
 /// The time by which the first path is slower than the second, in microseconds. It covers the

@@ -16,8 +16,8 @@ use crate::wire::tls::HandshakeFailure;
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// The largest number of requests in the sample for paired differences. If a run is longer, the
-/// sample keeps only every second, fourth or eighth request, and so on.
+/// The largest number of requests in the sample for paired differences. For longer runs, the sample
+/// contains only every second request, then every fourth, every eighth, and so on.
 const ROWS: usize = 10_000;
 const EXAMPLES: usize = 3;
 
@@ -55,7 +55,7 @@ pub struct PathReport {
     pub name: String,
     /// The number of complete answers.
     pub answers: u64,
-    /// The response times of complete answers. Requests that a slow client delayed are left out.
+    /// The response times of complete answers, except for requests that a slow client delayed.
     pub latencies: Latencies,
     /// The response times including failed exchanges. A failed exchange counts up to its failure.
     pub with_errors: Latencies,
@@ -180,7 +180,7 @@ pub struct LeapReport {
     /// Whether the origin's answer is the reference. If false, the majority's answer is the
     /// reference.
     pub by_origin: bool,
-    /// The delays of requests that started later than planned.
+    /// The delays between the planned and the actual start of late requests.
     pub late: Latencies,
     /// The time from the first request to the last answer.
     pub elapsed: Duration,

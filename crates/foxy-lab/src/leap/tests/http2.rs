@@ -89,7 +89,7 @@ fn resets() -> SocketAddr {
                         let mut body = respond.send_response(head, false).expect("sent");
                         body.send_data(Bytes::from_static(b"half"), false).expect("sent");
                         tokio::spawn(async move {
-                            // Waits until the sent bytes have left. Otherwise the reset would
+                            // Waits until the kernel has sent the bytes. Otherwise the reset would
                             // discard them.
                             tokio::time::sleep(Duration::from_millis(20)).await;
                             body.send_reset(Reason::INTERNAL_ERROR);

@@ -1,4 +1,4 @@
-//! Tests that each failed exchange gets the right failure name.
+//! Tests that LEAP reports the right failure name for each failed exchange.
 
 use super::{honest, run_of, server, whole};
 use crate::leap::*;

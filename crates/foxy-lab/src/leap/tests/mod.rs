@@ -86,7 +86,7 @@ fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
 }
 
 /// Replays requests to an origin, a correct proxy and the faulty proxy `liar`. The faulty proxy
-/// must get `verdict`, and the correct proxy must get no fault.
+/// must receive `verdict`, and LEAP must find no fault of the correct proxy.
 fn caught(liar: SocketAddr, paths: &[&str], verdict: Verdict, why: &str) {
     caught_beside(honest(), honest(), liar, paths, verdict, why);
 }

@@ -164,7 +164,8 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     );
 }
 
-/// Starts a Multiplier in front of this origin. Returns it and the trust that its clients need.
+/// Starts a Multiplier in front of this origin. Returns the Multiplier and the trust that its
+/// clients need.
 fn front(origin: &Origin, trusted: &Trust) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let to = here(origin.address().port());

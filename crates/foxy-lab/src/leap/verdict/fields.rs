@@ -1,5 +1,5 @@
-//! Finds the differences of header fields that matter. Some fields may differ, and fields that vary
-//! by themselves are ignored.
+//! Finds the differences of header fields that matter. Some fields may differ. Differences of
+//! fields that the server itself varies are ignored.
 
 use crate::leap::exchange::body::codings;
 use foxy_http::Headers;
@@ -67,13 +67,14 @@ pub const STEERING: &[&str] = &[
 /// case.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
-/// The source of the reference, the answer that counts as correct.
+/// The source of the reference. The reference is the answer that counts as correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSource {
     /// The origin. A field that the origin varies by itself is noise. The origin's tags show which
     /// tags are strong.
     Origin,
-    /// A proxy. It must not change fields that control caches, but it may have weakened a tag.
+    /// A proxy. It must not change fields that control caches, but it may have made a strong tag
+    /// weak.
     Proxy,
 }
 

@@ -42,7 +42,8 @@ impl Judging {
         report
     }
 
-    /// Learns which fields are noise. Sends the probe twice on every path, all at the same time.
+    /// Learns which fields are noise, because the server itself varies them. Sends the probe
+    /// request twice on every path, all at once.
     pub async fn learn(&mut self, probe: &Asked) {
         if let Some(wanted) = &self.context.run.wanted {
             wanted.note(&probe.authority, &probe.path);

@@ -7,8 +7,8 @@ use crate::leap::{Answer, Message};
 use foxy_http::{Headers, Method};
 use std::time::SystemTime;
 
-/// Whether a correct answer may differ from the reference as `answer` does. `right` is the
-/// reference.
+/// Whether a correct answer may differ from the reference in the way in which `answer` differs.
+/// `right` is the reference.
 pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
     match (right.status, answer.status) {
         (504, _) | (_, 504) => asked.fields.has_token("cache-control", "only-if-cached"),
@@ -177,7 +177,7 @@ mod tests {
         let (right, confirmed) =
             (answer(200, BODY, &[("ETag", "\"a\"")]), answer(304, b"", &[("ETag", "W/\"a\"")]));
         assert!(!may_differ(&post, &right, &confirmed));
-        // The reverse case: the origin evaluates conditions, and the cache ignores them.
+        // The reverse case: the origin evaluates conditions, and the cache ignores conditions.
         assert!(may_differ(&get, &confirmed, &right));
         assert!(!may_differ(&get, &confirmed, &answer(200, BODY, &[("ETag", "\"b\"")])));
     }

@@ -46,7 +46,7 @@ impl Verdict {
     }
 }
 
-/// The status and the body digest, which together are the answer as a user sees it.
+/// The status and the body digest. Together they represent the answer as a user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     /// The status code.

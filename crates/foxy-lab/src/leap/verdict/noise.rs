@@ -10,12 +10,12 @@ const REQUESTS: usize = 4096;
 
 #[derive(Debug)]
 pub struct Noise {
-    /// For each path, the fields that its server varied in the answers to the probe.
+    /// For each path, the fields that its server varied in the answers to the probe request.
     by_path: Vec<BTreeSet<String>>,
     /// The fields that differed between two answers of the origin, by the digest of the request's
     /// key.
     by_request: HashMap<u128, BTreeSet<String>>,
-    /// The keys of `by_request`, oldest first. A full map loses its oldest key.
+    /// The keys of `by_request`, oldest first. A full map removes its oldest key.
     order: VecDeque<u128>,
 }
 

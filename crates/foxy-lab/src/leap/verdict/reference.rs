@@ -27,7 +27,7 @@ pub struct Reference<'a> {
     pub earlier: &'a [Version],
 }
 
-/// Whether an answer differs from the origin's answer. If so, the origin must receive a second
+/// Whether an answer differs from the origin's answer. Then the origin must receive a second
 /// request.
 pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Noise) -> bool {
     let Ok(right) = &copies[direct].outcome else { return false };
@@ -43,8 +43,8 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
 }
 
 /// Returns the reference. With a direct path, the reference is the origin's answer, unless the
-/// origin's second answer differs. Otherwise it is the answer that more than half of the responding
-/// addresses gave.
+/// origin's second answer differs. Without a direct path, the reference is the answer that more
+/// than half of the responding addresses sent.
 pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
@@ -76,9 +76,9 @@ pub fn reference<'a>(
     Ok(Reference { asked, path, answer, source, fields, steady, earlier })
 }
 
-/// Whether all copies of a request must receive the same answer. A Collector guarantees this; this
-/// program runs it, or a `Via` field names it. The verifying origin guarantees it too, because its
-/// answer depends only on the request.
+/// Whether all copies of a request must receive the same answer. A Collector guarantees this. The
+/// Collector belongs to this program, or a `Via` field names it. The verifying origin guarantees it
+/// too, because its answer depends only on the request.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()

@@ -58,7 +58,8 @@ pub async fn ask(
         let broken = |error| Unanswered::Failed(cause(&error, true));
         let data = data.map_err(|error| Broken { cause: broken(error), head: reading.head() })?;
         reading.take(&data).map_err(|cause| Broken { cause, head: reading.head() })?;
-        // Releasing fails only if the stream has ended. Then the window no longer matters.
+        // Returning flow control capacity fails only if the stream has ended. Then the window no
+        // longer matters.
         let _ = body.flow_control().release_capacity(data.len());
     }
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)

@@ -33,9 +33,9 @@ impl Answering {
         self.right
     }
 
-    /// Returns the time of the last correct answer, if all requests failed after it. The rest of
-    /// the run must be at least half of the run and at least a second. `time` is the planned
-    /// duration, if known.
+    /// Returns the time of the last correct answer, if all requests failed after it. The remaining
+    /// part of the run must be at least half of the run and at least a second. `time` is the
+    /// planned duration, if known.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);

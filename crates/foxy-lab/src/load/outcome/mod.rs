@@ -82,7 +82,7 @@ pub struct LoadReport {
     /// The time from the first start to the last end. If the run has a time limit, the time to the
     /// last correct answer.
     pub elapsed: Duration,
-    /// The time from the first start to the last start. `None` if requests have no given start
+    /// The time from the first start to the last start. `None` if requests have no planned start
     /// times.
     pub sending: Option<Duration>,
     /// The number of answers without a request number, except 304 answers. If there are many, hits
@@ -196,8 +196,8 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Returns the number of answers per second. If requests have given start times, only the time
-    /// in which requests start counts.
+    /// Returns the number of answers per second. If requests have planned start times, only the
+    /// time in which requests start counts.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
@@ -210,7 +210,7 @@ impl LoadReport {
     }
 
     /// Returns the time from the first start to the last start, plus the mean gap between two
-    /// starts. Without given start times, returns the elapsed time.
+    /// starts. Without planned start times, returns the elapsed time.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
         let begun = self.begun();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The relative change of the load from one window to the next.
+/// The factor by which the load changes from one window to the next is 1 plus or minus this value.
 pub const STEP: f64 = 0.05;
 /// The mean response time of PolyMix-4 without load. Only misses have the think time of 2.5 s.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
@@ -12,9 +12,9 @@ pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration:
 /// The range of response times in which the load does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
-    /// With a shorter response time, the load increases.
+    /// If the mean response time is below this time, the load increases.
     pub low: Duration,
-    /// With a longer response time, the load decreases.
+    /// If the mean response time is above this time, the load decreases.
     pub high: Duration,
 }
 

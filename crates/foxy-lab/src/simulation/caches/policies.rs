@@ -146,8 +146,8 @@ impl PolicyResult {
     }
 }
 
-/// Simulates all look-ups on an empty cache of `capacity` bytes. A policy with a threshold stores
-/// no object above `object_limit` bytes. `done` grows by one for each look-up.
+/// Simulates all look-ups on an empty cache of `capacity` bytes. A policy with a size threshold
+/// stores no object above `object_limit` bytes. `done` increases by 1 for each look-up.
 pub fn run(
     lookups: &Lookups,
     replacement: Replacement,

@@ -1,8 +1,8 @@
-//! Simulates a store with segmented logs, object by object. An object has two bits of use. The
-//! store reclaims whole segments and copies used objects forward. The rules are the store's own
-//! ([`foxy_store::worth`]). The bytes charged for an object follow an earlier layout of the scheme
-//! webcosm. They must not change, because recorded results of `store bench misses` depend on them.
-//! In the simulation, an object has only one part.
+//! Simulates a store with segmented logs, object by object. Two bits count the uses of an object.
+//! The store frees whole segments and copies used objects into a new segment. The rules are the
+//! store's own ([`foxy_store::worth`]). The bytes charged for an object follow an earlier layout of
+//! the scheme webcosm. They must not change, because recorded results of `store bench misses`
+//! depend on them. In the simulation, an object has only one part.
 
 use super::cache::Counts;
 use foxy_store::worth::{Distance, MAX_USES};
@@ -15,12 +15,14 @@ const SEGMENTS: u64 = 256;
 const SPARE: u64 = 3;
 /// The probation log may take 1/`PROBATION` of the bytes.
 const PROBATION: u64 = 5;
-/// The ghost remembers one evicted URL for every `GHOST` stored objects.
+/// The ghost is the list of recently evicted URLs. It remembers one URL for every `GHOST` stored
+/// objects.
 const GHOST: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// One log. A reclaim copies a record forward if it was used since its last write.
+    /// One log. When the store frees a segment, it copies each record that was used since its last
+    /// write into a new segment.
     Reinsertion,
     /// A main log and a probation log. The uses that an object starts with and the uses that a copy
     /// costs depend on its size.
@@ -37,7 +39,8 @@ pub struct MissTally {
     /// The bytes written for misses. For a segmented simulation, the bytes of the new records. For
     /// the real engine, all written bytes except copies.
     pub admitted: u64,
-    /// The bytes copied forward. Only segmented simulations and the real engine copy.
+    /// The bytes that the store copied when it freed segments. Only segmented simulations and the
+    /// real engine copy.
     pub copied: u64,
 }
 
@@ -214,7 +217,7 @@ impl SegmentCache {
         }
     }
 
-    /// Frees the oldest segment of one log. Returns false if no segment is sealed.
+    /// Frees the oldest segment of one log. Returns false if the log has no complete segment.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
         let from_probation =
@@ -271,7 +274,7 @@ struct Ghost {
 }
 
 impl Ghost {
-    /// Adds a URL. Forgets the oldest URLs until at most `entries` remain.
+    /// Adds a URL. Removes the oldest URLs until at most `entries` remain.
     fn push(&mut self, url: u32, entries: usize) {
         self.numbers.insert(url, self.next);
         self.queue.push_back((url, self.next));
@@ -284,7 +287,7 @@ impl Ghost {
         }
     }
 
-    /// Forgets a URL. Returns whether the ghost remembered it.
+    /// Removes a URL from the list of evicted URLs. Returns whether the list contained the URL.
     fn take(&mut self, url: u32) -> bool {
         self.numbers.remove(&url).is_some()
     }

@@ -165,8 +165,8 @@ pub fn figure_9(lab: &Lab) -> Figure {
     head_plot(lab, "stream", "Fig 9: disk head positions under STREAM", "001-fig9")
 }
 
-/// Returns the results of STREAM-PACKETIZER without and with locality buffers. The utilization is
-/// 76 %, as in the paper's comparison.
+/// Returns the results of STREAM-PACKETIZER: first without locality buffers, then with locality
+/// buffers. The utilization is 76 %, as in the paper's comparison.
 fn without_and_with(lab: &Lab) -> [Vec<Arc<TrialResult>>; 2] {
     ["packetizer", "lazy-reads-loc"]
         .map(|scheme| followed(lab, Trial { utilization: 0.76, ..Trial::of(scheme, 1) }))

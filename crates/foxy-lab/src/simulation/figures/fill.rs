@@ -1,7 +1,7 @@
 //! Measures throughput while the cache fills, as the figure in appendix D of seed 000 (R78). A
 //! scheme with one file per object slows down. A scheme that appends to one file keeps its speed.
-//! The modelled disk is the limit, all gets miss, and each store evicts by itself. The seed gives
-//! no numbers.
+//! The modelled disk limits the speed, all requests miss, and each store evicts by itself. Seed 000
+//! gives no numbers.
 
 use super::Figure;
 use super::lab::Lab;

@@ -12,7 +12,7 @@ use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of URL-gets in the paper's trace (Table 1).
+/// The number of client requests (URL-gets) in the paper's trace (Table 1).
 pub const GETS: f64 = 1_058_206.0;
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
@@ -114,7 +114,8 @@ impl<'a> Lab<'a> {
         found
     }
 
-    /// Returns the work that stores skipped since the last call, and forgets it.
+    /// Returns the work that stores skipped since the last call. The next call does not return this
+    /// work again.
     pub fn take_shortfalls(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.shortfalls))
     }

@@ -20,7 +20,7 @@ use foxy_store::{Observer, Recovery, StoreSettings};
 
 const NAME: &str = "001-recovery";
 
-/// The sizes of the stores, as shares of the paper's gets and disk.
+/// The sizes of the stores, as shares of the paper's number of requests and of its disk.
 const SIZES: [f64; 3] = [0.05, 0.1, 0.2];
 
 #[derive(Debug)]
@@ -50,7 +50,8 @@ struct ReopenResult {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct RecoveryResult {
-    /// The URL-gets per second while the store served, measured from its creation.
+    /// The client requests (URL-gets) per second while the store served, measured from the store's
+    /// creation.
     rate: f64,
     /// The bytes written in addition to the objects, in percent of the objects' bytes.
     beyond: f64,
@@ -107,7 +108,7 @@ impl Incarnation {
     }
 }
 
-/// Runs nine tenths of the URL-reads and URL-writes, a clean stop, the rest, and a crash. The
+/// Runs nine tenths of the URL-reads and URL-writes, a clean stop, the last tenth, and a crash. The
 /// machine restarts after the stop and after the crash. The store evicts by itself, as in service.
 fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
     let &Job { method, share, seed } = job;

@@ -12,7 +12,7 @@ use foxy_schemes::UfsMapping;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// The largest rate that the paper's disk allows, in URL-gets per second (R3).
+/// The largest rate that the paper's disk allows, in client requests (URL-gets) per second (R3).
 const CEILING: f64 = 695.0;
 
 struct Technique {

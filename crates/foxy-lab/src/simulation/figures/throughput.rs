@@ -120,8 +120,8 @@ fn shares(rows: &[FigureRow]) -> Vec<Picture> {
     vec![Picture::bars(titles, bars.collect())]
 }
 
-/// Figure 6: the file management overhead. The paper runs 300,000 operations from 398,034 gets on a
-/// 1 GB disk.
+/// Figure 6: the file management overhead. The paper runs 300,000 operations from 398,034 client
+/// requests on a 1 GB disk.
 pub fn figure_6(lab: &Lab) -> Figure {
     const SHARE: f64 = 398_034.0 / GETS;
     let of = |scheme| {
@@ -267,8 +267,8 @@ pub fn figure_16(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }
 }
 
-/// The share of the paper's gets that run. The share is small, because only the proportion of reads
-/// matters here.
+/// The share of the paper's requests that run. The share is small, because only the proportion of
+/// reads matters here.
 const SIZE: f64 = 0.3;
 /// The shares of repeats. Most repeats come late, so the disk and not the memory answers them. The
 /// disk keeps nearly all objects.

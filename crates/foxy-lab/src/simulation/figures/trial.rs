@@ -15,7 +15,7 @@ use foxy_workload::trace::synthetic::TABLE1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// The list of operations contains the deletions.
+    /// The store deletes an object when the list of operations contains its deletion.
     AsTold,
     /// The store evicts objects. The store is as large as the cache.
     ByItself,
@@ -42,7 +42,7 @@ pub struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
-    /// The share of the paper's gets.
+    /// The share of the paper's requests that the trial runs.
     pub gets: f64,
     /// The share of the paper's disk cache of 2 GB.
     pub disk: f64,
@@ -105,7 +105,7 @@ impl Trial {
 
 #[derive(Clone, Debug)]
 pub struct TrialResult {
-    /// The number of URL-gets, including hits in memory.
+    /// The number of client requests (URL-gets), including hits in memory.
     pub gets: u64,
     pub outcome: Outcome,
     pub disk: MechanicalCounts,
@@ -117,7 +117,8 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    /// Returns the URL-gets per second. Returns NaN if the store skipped too much of its work.
+    /// Returns the client requests (URL-gets) per second. Returns NaN if the store skipped too much
+    /// of its work.
     pub fn gets_per_second(&self) -> f64 {
         self.gets as f64 / self.seconds()
     }
@@ -197,7 +198,7 @@ const HEAD_REQUESTS: usize = 3000;
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     pub progress: Vec<ProgressSample>,
-    /// Pairs of thousands of URL-gets and the mean size of free chunks in KB.
+    /// Pairs of thousands of client requests (URL-gets) and the mean size of free chunks in KB.
     pub chunks: Vec<(f64, f64)>,
     /// The first slot and the length of each free run at the end.
     pub free_runs: Vec<(u32, u32)>,

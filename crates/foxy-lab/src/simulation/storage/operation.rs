@@ -26,7 +26,7 @@ pub struct Operation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     pub list: Vec<Operation>,
-    /// The number of URL-gets that reach the two cache levels.
+    /// The number of client requests (URL-gets) that reach the two cache levels.
     pub gets: u64,
     pub memory_hits: u64,
     /// The size of the disk cache in bytes.
@@ -63,7 +63,8 @@ pub struct LevelCounts {
     pub disk: Counts,
 }
 
-/// Converts the gets of a trace into URL operations (R9). A miss in memory goes to the disk cache.
+/// Converts the requests of a trace into URL operations (R9). A miss in memory goes to the disk
+/// cache.
 pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
     let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };

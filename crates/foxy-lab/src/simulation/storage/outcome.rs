@@ -35,7 +35,7 @@ impl Outcome {
 }
 
 /// The share of the reads, or of all operations, that a scheme may skip. A smaller share comes from
-/// limits of the scheme: its largest record, or a ring that overtakes live records.
+/// limits of the scheme. For example, a record is too large, or a log overwrites live records.
 const TOLERATED: f64 = 0.05;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -179,8 +179,8 @@ pub fn run_at_once(
 }
 
 /// Limits the size of a store that takes its whole size at once, so that its file fits on a
-/// modelled disk with `room` bytes. A sixteenth of the room stays free for directories and for
-/// partly filled cylinder groups. Other stores keep their size, which depends on the operations.
+/// modelled disk with `room` bytes. A sixteenth of `room` stays free for directories and for partly
+/// filled cylinder groups. Other stores keep their size, which depends on the operations.
 fn shrink_to(setup: &mut StoreSetup, room: u64) {
     let settings = &mut setup.settings.store;
     let room = room - room / 16;
@@ -287,9 +287,9 @@ pub struct DeviceCounts {
     pub bytes: u64,
     /// The number of records read ahead (R36).
     pub prefetched: u64,
-    /// The number of prefetched records that answered a get.
+    /// The number of prefetched records that a later `get` returned.
     pub prefetch_useful: u64,
-    /// The number of prefetched records that were dropped before a get.
+    /// The number of prefetched records that were dropped before a `get`.
     pub prefetch_wasted: u64,
 }
 

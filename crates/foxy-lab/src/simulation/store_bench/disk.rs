@@ -1,5 +1,5 @@
 //! Measures the default engine on a real disk. The store fills at full speed, with or without reads
-//! beside the writes. Also measures the same disk without a store for comparison.
+//! at the time of the writes. Also measures the disk without a store, for comparison.
 
 use super::engine::{found, key, record, start_shard};
 use foxy_base::clock::monotonic;
@@ -126,7 +126,7 @@ impl FilledStore {
     }
 }
 
-/// The size of writes in bytes and the number of writes in flight, as in the engine.
+/// The size of writes in bytes and the number of writes in flight. Both equal those of the engine.
 const WRITE_BYTES: usize = 256 << 10;
 const WRITES_AT_ONCE: usize = 4;
 

@@ -176,8 +176,8 @@ impl<D: Device> Filling<D> {
     }
 }
 
-/// Fills a store with records of `length` bytes until they have `bytes` bytes. The device drops the
-/// content.
+/// Fills a store with records of `length` bytes until their total size is `bytes`. The device drops
+/// the content.
 pub fn fill_nothing(
     bytes: u64,
     length: usize,
@@ -213,17 +213,17 @@ pub fn turn_over(
 
 #[derive(Clone, Copy, Debug)]
 pub struct SmallHits {
-    /// The bytes written for each byte of a key, head or body.
+    /// The bytes written to the device, divided by the bytes of keys, heads and bodies.
     pub space: f64,
-    /// The number of reads for each get.
+    /// The number of reads of the device for each `get` request.
     pub reads: f64,
-    /// The bytes read for each get.
+    /// The bytes read from the device for each `get` request.
     pub read_bytes: f64,
-    /// The number of hits for each get.
+    /// The number of hits for each `get` request.
     pub hits: f64,
 }
 
-/// Stores `count` records below a page, then gets each record once.
+/// Stores `count` records below a page, then requests each record once.
 pub fn small_hits(
     count: u64,
     seed: u64,

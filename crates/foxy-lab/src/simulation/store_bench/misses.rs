@@ -1,6 +1,6 @@
 //! Counts the misses of simulated caches with equal bytes of disk: the default engine's rules,
-//! classical policies and two oracles. The simulations charge each object for its space and do no
-//! IO. The engine itself can run too, in virtual time on a device in memory.
+//! classical policies and two oracles. The simulations count the disk bytes of each object and do
+//! no IO. The engine itself can run too, in virtual time on a device in memory.
 
 use super::engine::Store;
 use crate::simulation::caches::belady::{Foresight, oracle};
@@ -21,12 +21,12 @@ use std::time::Duration;
 /// The sizes of the disk, in percent of the unique bytes of a workload.
 pub const DISK_PERCENTAGES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 
-/// The number of gets in a synthetic trace, and the divisor for a quick run.
+/// The number of look-ups in a synthetic trace. A quick run divides this number by
+/// `QUICK`.
 const GETS: usize = 1_000_000;
 const QUICK: usize = 50;
 
-/// The ratio of the disk to the write buffer. The bytes of the write buffer are taken from the
-/// disk.
+/// The disk size divided by the size of the write buffer. The disk size includes the write buffer.
 const BUFFER: u64 = 50;
 
 pub struct Workload {
@@ -65,11 +65,13 @@ pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// A policy in a store with granules of 512 bytes. Its index takes no disk.
+    /// A replacement policy in a store that allocates 512 bytes at a time. Its index takes no disk.
     Policy(PolicyName),
-    /// Segmented logs in which a reclaim copies each used record forward.
+    /// Segmented logs. When the store frees a segment, it copies each used record into a new
+    /// segment.
     Reinsertion,
-    /// The rules of the default engine. All misses are written.
+    /// The rules of the default engine without a write buffer. The engine writes the objects of all
+    /// misses.
     Webcosm,
     /// The rules of the default engine with a write buffer, which saves writes.
     WebcosmStaged,
@@ -156,8 +158,8 @@ fn segments(rule: Rule, lookups: &Lookups, capacity: u64) -> MissTally {
     cache.tally()
 }
 
-/// Returns the share of the gap between the misses of LRU and of the better oracle that this run
-/// closes. Returns `None` if there is no gap.
+/// Returns the share of the gap that this run closes. The gap is the difference between the misses
+/// of LRU and of the better oracle. Returns `None` if the difference is zero.
 pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Option<f64> {
     let best = oracles.iter().map(MissTally::misses).min()?;
     let gap = lru.misses().checked_sub(best).filter(|&gap| gap > 0)?;
@@ -169,10 +171,10 @@ pub fn ratio(a: u64, b: u64) -> f64 {
     if a == b { 1.0 } else { a as f64 / b as f64 }
 }
 
-/// The virtual time from one get to the next.
+/// The virtual time between two look-ups.
 const BETWEEN_GETS: Duration = Duration::from_millis(1);
 
-/// The smallest number of object parts for which a store has room.
+/// The store has room for at least this number of object parts.
 const PARTS: u64 = 32;
 
 const ABSENT: u64 = u64::MAX;
@@ -192,9 +194,9 @@ struct Objects {
     sizes: Vec<u64>,
 }
 
-/// Sends the gets through an engine on a device in memory. With `buffer`, this number of bytes of
-/// the capacity is a write buffer for large new objects. A repeat is a hit even if its size has
-/// changed.
+/// Looks up all objects in an engine on a device in memory. With `buffer`, this number of bytes of
+/// the capacity is a write buffer for large new objects. A repeated look-up is a hit even if the
+/// object's size has changed.
 fn run_engine(lookups: &Lookups, capacity: u64, buffer: Option<u64>) -> MissTally {
     let memory = buffer.unwrap_or(0);
     let budget = |memory| WriteBudget {

@@ -77,8 +77,8 @@ impl RestartedStore {
     }
 }
 
-/// Returns the hit ratio of a skewed stream of requests. The store of `size` bytes is killed
-/// `kills` times during its work.
+/// Returns the hit ratio of a stream of requests in which few records are popular. The store of
+/// `size` bytes is killed `kills` times during its work.
 pub fn hit_ratio(
     size: u64,
     requests: u64,

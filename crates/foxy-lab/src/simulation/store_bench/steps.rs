@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The number of puts between two gets.
+/// The number of `put` requests between two `get` requests.
 const PUTS_A_GET: u64 = 4;
 
 /// A clock that returns the CPU time of this thread.
@@ -33,7 +33,7 @@ struct CallTimes {
 pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
-    /// The largest duration of a call. Each call counts with the faster time of its two runs.
+    /// The largest duration of a call. For each call, the faster of its two runs counts.
     pub took: Duration,
     /// The largest duration of any call in both runs.
     pub once: Duration,

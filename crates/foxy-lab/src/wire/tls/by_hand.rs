@@ -34,8 +34,8 @@ pub fn trusting(authorities: &[&str]) -> Trust {
     trust
 }
 
-/// Starts the verifying origin with TLS on all addresses of this machine. Returns it and the trust
-/// that its clients need. The certificate covers only some of these addresses.
+/// Starts the verifying origin with TLS on all addresses of this machine. Returns the origin and
+/// the trust that its clients need. The certificate covers only some of these addresses.
 pub fn origin() -> (Origin, Trust) {
     let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let origin = Origin::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");

@@ -43,7 +43,7 @@ pub async fn tunnel(stream: &mut TcpStream, authority: &str) -> Result<(), Obsta
             }
         }
     }
-    // A TLS server never sends first. So bytes after the tunnel's answer are an error.
+    // A TLS server never sends first. So bytes after the proxy's answer to CONNECT are an error.
     if input.is_empty() { Ok(()) } else { Err(Obstacle::NotHttp) }
 }
 

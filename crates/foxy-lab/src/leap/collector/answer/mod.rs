@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 pub struct Start {
     pub head: ResponseHead,
     pub length: BodyLength,
-    /// The request fields that `Vary` names, with the values of this request.
+    /// The names of the request fields that `Vary` lists, with their values in this request.
     pub depends: Vec<(String, Vec<u8>)>,
     /// The time from the start of the exchange to the first byte, including the time to connect.
     pub first_byte: Duration,
@@ -42,7 +42,7 @@ pub enum Initiator {
     Waiting,
     At(u64),
     /// The initiator has the whole answer, closed its connection, or stopped reading. The other
-    /// requests no longer wait for it.
+    /// requests no longer wait for the initiator.
     Left,
 }
 

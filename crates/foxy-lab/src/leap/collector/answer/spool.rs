@@ -96,8 +96,8 @@ impl Spool {
 
 #[derive(Debug)]
 enum Block {
-    /// The bytes of the block. The flag says whether they count towards the memory limit. A block
-    /// does not count while it is being written to the file.
+    /// The bytes of the block. The flag states whether these bytes count towards the memory limit.
+    /// They do not count during their write to the file.
     Memory(Bytes, bool),
     File(u32),
 }
@@ -177,8 +177,8 @@ impl Body {
         Ok(())
     }
 
-    /// Reads bytes from `position` up to `end`. Returns at most the rest of one block. Both
-    /// positions must be within the body.
+    /// Reads bytes from `position` up to `end`. Returns no bytes beyond the block that contains
+    /// `position`. Both positions must be within the body.
     pub async fn read(&self, position: u64, end: u64) -> Result<Bytes, Failure> {
         let place = usize::try_from(position / BLOCK as u64).unwrap_or(usize::MAX);
         let within = (position % BLOCK as u64) as usize;

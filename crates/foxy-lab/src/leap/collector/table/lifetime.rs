@@ -1,5 +1,6 @@
-//! Computes how long the Collector stores an answer (R114): as long as the origin allows, but at
-//! least three minutes. So all proxies receive one answer, even if it is uncacheable.
+//! Computes how long the Collector stores an answer (R114). The time is as long as the origin
+//! allows, but at least three minutes. So all proxies receive one answer, even if the origin
+//! forbids storing it.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};

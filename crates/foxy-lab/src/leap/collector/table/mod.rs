@@ -33,8 +33,8 @@ pub enum Decision<T> {
 struct Known<T> {
     answer: T,
     key: u128,
-    /// The request fields that `Vary` names, with the values of the first request. Empty until the
-    /// head arrives.
+    /// The names of the request fields that `Vary` lists, with their values in the first request.
+    /// The list is empty until the head arrives.
     depends: Vec<(String, Vec<u8>)>,
     /// The time of the origin's last confirmation, and the lifetime from then on. `None` while the
     /// fetch runs.

@@ -77,7 +77,7 @@ fn an_origin_that_speaks_no_http2_is_an_error_that_says_why() {
     let (secure, trust) = origin();
     let plain = Origin::new(|_, client| {
         give(client, b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-        // Reads the rest of the input before closing. Closing a socket with unread bytes resets the
+        // Reads the remaining input before closing. Closing a socket with unread bytes resets the
         // connection, and the reset may destroy the answer.
         let _until_the_other_side_closes = std::io::copy(client, &mut std::io::sink());
     });

@@ -88,7 +88,7 @@ pub struct Got {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
-    /// Whether the connection ended with a reset instead of a close.
+    /// Whether a reset, instead of a normal close, ended the connection.
     pub reset: bool,
     /// The time from the request to the last byte.
     pub last: Duration,

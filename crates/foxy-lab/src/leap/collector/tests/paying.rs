@@ -79,7 +79,7 @@ fn slow() -> Origin {
 }
 
 /// Sends pairs of equal requests to two listeners. With `later`, the second request of a pair
-/// starts that much later. Each pair requests another URL.
+/// starts this time after the first. Each pair requests another URL.
 fn pairs(
     origin: &Origin,
     collector: &Collector,

@@ -141,8 +141,8 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
     };
     let (short, whole) = ((304, String::new()), (200, "version 1".to_owned()));
     let (same, other) = ("If-None-Match: \"1\"\r\n", "If-None-Match: \"0\"\r\n");
-    // Not modified: proxies that hold the current version share one 304. A proxy without a copy
-    // causes a second fetch of the whole body.
+    // All proxies with the current version share one 304. A proxy without a copy causes a second
+    // fetch, which returns the whole body.
     assert_eq!(
         (ask(0, "/a", same), ask(1, "/a", same), origin.count()),
         (short.clone(), short.clone(), 1)
@@ -151,7 +151,7 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
         (ask(2, "/a", ""), ask(3, "/a", ""), origin.count()),
         (whole.clone(), whole.clone(), 2)
     );
-    // Modified: the new body answers every later request.
+    // The origin sends a new body. This body answers every later request.
     assert_eq!(
         (ask(0, "/b", other), ask(1, "/b", other), ask(2, "/b", ""), origin.count()),
         (whole.clone(), whole.clone(), whole.clone(), 3)

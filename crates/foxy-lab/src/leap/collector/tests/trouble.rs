@@ -1,5 +1,5 @@
 //! Tests with origins that hang, reset, send wrong data or close early. Also tests proxies that
-//! stop reading, and limits.
+//! stop reading, and the Collector's limits.
 
 use super::*;
 use std::sync::mpsc::channel;
@@ -213,7 +213,8 @@ fn connections_and_exchanges_are_bounded_and_the_refused_are_counted() {
     let (open, gate) = channel::<()>();
     let gate = Mutex::new(gate);
     let origin = Origin::new(move |_, client| {
-        // The channel closes at the end of the test, so this thread ends by then.
+        // Ignore the result: the channel closes at the end of the test, so this thread ends by
+        // then.
         let _opened = gate.lock().expect("not poisoned").recv();
         give(client, &whole(200, "", "x"));
     });
