@@ -25,7 +25,8 @@ pub enum Preference {
 pub struct DeviceSettings {
     /// The device to use if possible.
     pub preference: Preference,
-    /// Maximum number of transfers in the kernel at the same time. Used only by io_uring.
+    /// Maximum number of transfers in the kernel at once. Only the device with io_uring uses this
+    /// setting.
     pub depth: u32,
     /// Number of threads in the pool. Used only by the device with threads.
     pub threads: usize,

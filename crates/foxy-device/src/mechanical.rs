@@ -1,4 +1,4 @@
-//! A model of mechanical disks in simulated time. File content is exactly that of [`Memory`]. Each
+//! A model of mechanical disks in simulated time. A [`Memory`] device stores the file content. Each
 //! operation takes the time of its disk requests. The model includes an FFS-like file system and a
 //! page cache (requirements R3, R24, R85–R88).
 //!

@@ -51,7 +51,7 @@ impl OpenFile {
 
     /// Returns the direct descriptor if a transfer of `length` bytes at `offset` can use it. The
     /// function checks only the file range. A buffer starts on a page, and a transfer covers the
-    /// whole buffer or its remaining end. So the memory address has the same alignment as `offset`.
+    /// whole buffer or its remaining end. So the memory address is aligned if `offset` is aligned.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))

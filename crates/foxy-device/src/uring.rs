@@ -345,8 +345,8 @@ impl Bell {
         }
     }
 
-    /// Resets the bell for the next wake-up. A thread that finds the bell already rung makes no
-    /// system call. Its earlier work is visible to the owner after this reset.
+    /// Resets the bell for the next wake-up. If a thread finds the bell already rung, it makes no
+    /// system call. All work that the thread did before is visible to the owner after this reset.
     fn silence(&self) {
         // Ignore an error, because the eventfd may still be empty. The poll can complete before the
         // ringing thread has finished its write. Then this write ends one additional wait.

@@ -1,5 +1,5 @@
-//! Generates random schedules. A seed gives the same script on every machine. `run` carries scripts
-//! out.
+//! Generates random schedules. A seed gives the same script on every machine. The module `run`
+//! executes scripts.
 
 use crate::content::RecordName;
 use crate::script::{Death, Faults, Script, Step};

@@ -1,10 +1,10 @@
 //! A model of the answers that a store may give. It follows from `foxy_store::contract` alone, and
 //! knows no scheme and no disk.
 //!
-//! Requests of one key take effect in the order of their submission. For every key, the model keeps
-//! its puts and a floor: the latest request that succeeded. A get may return nothing. A get may
-//! also return a put at or above the floor that held at the submission of the get. A put that was
-//! refused before the get must not be returned.
+//! Requests of one key take effect in the order of their submission. For every key, the model
+//! stores its puts and a floor: the latest request that succeeded. A `get` may return nothing. A
+//! `get` may also return a put that is not older than the floor at the submission of the `get`. A
+//! put that was refused before the get must not be returned.
 //!
 //! A crash makes an unanswered put doubtful: its record may be stored or lost. After a get has
 //! returned a doubtful put, later gets of this process must not return older puts. A later power
@@ -60,7 +60,8 @@ enum Fate {
 struct History {
     puts: BTreeMap<u64, (RecordName, Fate)>,
     floor: u64,
-    /// Position of the newest doubtful put that a get of this process returned.
+    /// Position of the newest doubtful put that a `get` of this process returned. A put is doubtful
+    /// if a crash may have lost its record.
     shown: u64,
 }
 

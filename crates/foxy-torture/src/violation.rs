@@ -61,7 +61,7 @@ pub enum Bound {
 }
 
 impl Violation {
-    /// Whether two violations are of the same kind. Shrinking keeps the kind.
+    /// Returns whether two violations are of one kind. Shrinking a script must not change the kind.
     pub fn same_kind(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }

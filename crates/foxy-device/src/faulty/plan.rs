@@ -16,7 +16,7 @@ pub struct FaultPlan {
     /// A `Write` or `Create` fails with ENOSPC. The `Write` may have written any number of its
     /// first bytes.
     pub no_space: f64,
-    /// A `Read` returns fewer bytes than exist. The rest of its buffer contains garbage.
+    /// A `Read` returns fewer bytes than exist. The other bytes of its buffer contain garbage.
     pub short_reads: f64,
     /// A `Write` writes fewer bytes than requested and reports their number.
     pub short_writes: f64,

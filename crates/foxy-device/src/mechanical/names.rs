@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-/// Size in bytes of a directory entry. Assumes names as long as those of a cache's files.
+/// Size in bytes of a directory entry. The value assumes names as long as the names of a cache's
+/// files.
 pub(super) const ENTRY: u32 = 20;
 
 /// Identifies a directory. A directory is never removed.

@@ -1,4 +1,4 @@
-//! `foxy reference`: runs a small caching proxy. Its architecture is that of a proxy which the
+//! `foxy reference`: runs a small caching proxy. The proxy has the architecture of a proxy that the
 //! Wisconsin Proxy Benchmark measured.
 
 use crate::arguments::{option, path, switch};

@@ -148,8 +148,8 @@ impl Files {
     }
 }
 
-/// Hash of the URL, used as the file name. The file also contains the URL, because two URLs can
-/// have the same hash.
+/// Returns the hash of the URL, used as the file name. The file also contains the URL, because two
+/// URLs can have one hash.
 fn hash(url: &str) -> u64 {
     url.bytes().fold(0, |hash, byte| {
         let mut state = hash ^ u64::from(byte);

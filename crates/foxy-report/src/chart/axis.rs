@@ -87,8 +87,8 @@ impl Ruler {
         Self { spacing, low: ticks.low, high: ticks.high, start, end, ticks: ticks.ticks }
     }
 
-    /// Returns the position of a value. A value outside the range gets the position of the nearest
-    /// end.
+    /// Returns the position of a value. If the value is outside the range, returns the position of
+    /// the nearest end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let inside = value.clamp(self.low, self.high);
         let share = match self.spacing {

@@ -14,7 +14,7 @@ pub struct Check {
     pub missed: Option<String>,
 }
 
-/// Returns the JUnit report. A run that ended early gets an additional failed case.
+/// Returns the JUnit report. A run that ended early adds a failed test case.
 pub fn junit(records: &[Record], checks: &[Check]) -> String {
     let under = |workload: &str| {
         let cases = subjects(records, workload)

@@ -45,8 +45,8 @@ impl Place {
         self.kind
     }
 
-    /// Opens the device as a new process would. The earlier device must be closed. Returns `None`
-    /// if this machine has no such device.
+    /// Opens the device as a new process would. The caller must have closed the earlier device.
+    /// Returns `None` if this machine has no such device.
     pub fn open(&self) -> Option<Box<dyn BlockingDevice>> {
         let root = || Root::open(self.folder.path()).expect("a folder nobody uses");
         Some(match self.kind {

@@ -23,8 +23,8 @@ struct JsonLine<'a> {
     url: Cow<'a, str>,
 }
 
-/// Parses a line and passes it to `take`. The size is that of the body. Lines of Combined and Squid
-/// logs have no `body_bytes`, so this function returns an error for them.
+/// Parses a line and passes it to `take`. The size of the entry is the size of the body. Lines of
+/// Combined and Squid logs have no `body_bytes`, so this function returns an error for them.
 pub(super) fn parse<T>(
     line: &str,
     take: impl FnOnce(Entry<'_>) -> Result<T, Skip>,

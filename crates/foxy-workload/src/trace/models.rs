@@ -40,7 +40,8 @@ pub struct TraceModel {
 }
 
 impl TraceModel {
-    /// Returns the number of URLs in a trace of `gets` requests, or `None` if chance decides.
+    /// Returns the number of URLs in a trace of `gets` requests. Returns `None` if the model leaves
+    /// the number to chance.
     pub(super) fn urls_of(&self, gets: usize) -> Option<u64> {
         let published = u128::from(self.urls?);
         let (gets, whole) = (gets as u128, u128::from(self.gets.max(1)));

@@ -85,8 +85,8 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// All workloads. The proportions between their sizes are those of M1, M2, D1C, F1 and L1 in
-/// ANCHORS. The sizes themselves are smaller, to suit a machine with two cores.
+/// All workloads. Their sizes have the same proportions as the loads M1, M2, D1C, F1 and L1 in the
+/// document ANCHORS. The sizes themselves are smaller, to suit a machine with two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",

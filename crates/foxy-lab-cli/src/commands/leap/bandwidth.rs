@@ -18,8 +18,8 @@ pub struct Bandwidth {
 struct Fetched {
     name: String,
     bytes: u64,
-    /// Number of complete answers. Bytes are compared per answer, so that failed requests do not
-    /// look like saved bytes.
+    /// Number of complete answers. The command compares bytes per answer, because failed requests
+    /// would otherwise look like saved bytes.
     answers: u64,
 }
 

@@ -17,8 +17,8 @@ use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bound on the engine's misses, as a share of LRU's misses. A second bound is that byte misses
-/// must not exceed those of LRU.
+/// Bound on the engine's misses, as a share of LRU's misses. A second bound requires that the
+/// engine's byte misses do not exceed LRU's byte misses.
 const MISSES: f64 = 0.9;
 
 const ABOUT: &str = "\

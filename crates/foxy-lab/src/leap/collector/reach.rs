@@ -14,8 +14,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// The origins that the Collector may contact.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reach {
-    /// Only loopback and private addresses and the name `localhost`. The Collector looks up no
-    /// name.
+    /// Only loopback and private addresses and the name `localhost`. The Collector performs no name
+    /// look-up.
     Offline,
     /// Every origin.
     Live {

@@ -73,7 +73,7 @@ pub fn of_workload(
 const SENT: usize = 1000;
 
 /// Returns the requests of a trace, for objects of the recorded sizes at the verifying origin
-/// `authority`. Each pair of URL and size is one object. Each POST or PUT gets its own generated
+/// `authority`. Each pair of URL and size is one object. Each POST or PUT has its own generated
 /// body, which is equal in every run. At equal times, GETs come before other methods.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     let (mut gets, mut others) =

@@ -87,8 +87,8 @@ struct FrontState {
     context: Rc<RunContext>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// The path whose answer the client receives: the origin if it is a path, otherwise the first
-    /// proxy.
+    /// The path whose answer the client receives. This is the origin if the origin is a path,
+    /// otherwise the first proxy.
     path: usize,
     own: Destination,
     via: String,

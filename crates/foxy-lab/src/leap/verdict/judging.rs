@@ -1,5 +1,5 @@
 //! Judges the answers to a request. Updates the counts, the earlier references and the noise. An
-//! answer gets no verdict if the origin may have caused its difference.
+//! answer receives no verdict if the origin may have caused its difference from the reference.
 
 use super::fields::VALIDATORS;
 use super::noise::Noise;
@@ -156,9 +156,9 @@ impl Case<'_> {
         origin.is_some_and(|&origin| failure.may_follow(origin))
     }
 
-    /// Whether a server at another address gave the same answer. If so, both servers probably
-    /// received it from the origin. Paths with equal configurations do not count, because they make
-    /// the same mistakes.
+    /// Whether a server at another address sent an equal answer. If so, both servers probably
+    /// received the answer from the origin. Paths with equal configurations do not count, because
+    /// they make equal mistakes.
     fn is_seen_elsewhere(&self, path: usize) -> bool {
         let (run, copies) = (self.run, &self.group.copies);
         let print = |path: usize| copies[path].outcome.as_ref().ok().map(|a| a.fingerprint());

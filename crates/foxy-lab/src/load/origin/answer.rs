@@ -28,7 +28,7 @@ pub struct Reply {
     pub breaks_off: Option<u64>,
     /// The object of a POST, PUT or DELETE. If set, the answer depends on the request body.
     pub changes: Option<Object>,
-    /// Whether the connection gets a short idle timeout and carries only a few requests.
+    /// Whether the connection has a short idle timeout and carries only a few requests.
     pub short_lived: bool,
 }
 

@@ -5,7 +5,7 @@
 use super::cache::Counts;
 use std::collections::BTreeSet;
 
-/// The position of the next look-up of a URL that is never looked up again.
+/// Stands for the position of the next look-up if the URL is never looked up again.
 const NEVER: usize = usize::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Future {
     }
 }
 
-/// Returns for each look-up the position of the next look-up of that URL.
+/// Returns for each look-up the position of the next look-up of its URL.
 fn next_uses(gets: &[(u32, u64)], urls: u32) -> Vec<usize> {
     let mut seen = vec![NEVER; urls as usize];
     let mut next: Vec<_> = gets

@@ -89,8 +89,9 @@ impl fmt::Display for FewerBuffers {
 }
 
 /// Returns the bytes of a store for these operations, with the bookkeeping of `record_limit`
-/// records. A one-file scheme follows the utilization. Another scheme gets four times the disk
-/// cache or twice the size of its files, whichever is larger. So it never runs out of room.
+/// records. A one-file scheme follows the utilization. For another scheme, the result is the larger
+/// of four times the disk cache and twice the size of its files. So the store never runs out of
+/// room.
 pub fn size_for(
     scheme: SchemeName,
     utilization: f64,
