@@ -16,7 +16,7 @@ pub(crate) enum BodyEvent {
     End,
 }
 
-/// Reads the rest of one body.
+/// Reads the remaining bytes of one body.
 #[derive(Debug)]
 pub(crate) enum BodyDecoder {
     Left(u64),
@@ -200,8 +200,8 @@ impl ChunkedDecoder {
     }
 }
 
-/// Checks the rest of a chunk-size line after the size. The rest may be blanks, then optionally an
-/// extension without control bytes.
+/// Checks the bytes after the size in a chunk-size line. These bytes may be blanks, then optionally
+/// an extension without control bytes.
 fn check_extension(text: &[u8]) -> Result<(), DecodeError> {
     let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     if text.get(blanks).is_some_and(|&byte| byte != b';') {

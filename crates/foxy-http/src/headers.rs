@@ -141,8 +141,8 @@ impl Headers {
         Ok(())
     }
 
-    /// Replaces the first line called `name`, and removes later ones. Without such a line, adds one
-    /// at the end. Treats the value like [`Headers::append`].
+    /// Replaces the first line called `name`, and removes later lines called `name`. If no line is
+    /// called `name`, adds a line at the end. Treats the value like [`Headers::append`].
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         let Some(place) = self.fields.iter().position(|field| self.is_named(field, name)) else {
             return self.append(name, value);

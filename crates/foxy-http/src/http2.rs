@@ -154,8 +154,8 @@ fn is_of_a_connection(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Returns the target as an HTTP/1.1 client would send it: to a proxy with an authority, and to an
-/// origin without one.
+/// Returns the HTTP/1.1 form of the target: a whole URL if the request has an authority, otherwise
+/// a path. For a CONNECT, returns the authority.
 fn target(method: &Method, pseudo: PseudoFields<'_>) -> Result<Target, DecodeError> {
     if pseudo.scheme.is_some_and(|scheme| !is_scheme(scheme.as_bytes())) {
         return Err(DecodeError::InvalidTarget);

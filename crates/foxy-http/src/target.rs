@@ -169,7 +169,6 @@ impl Scheme {
 /// A host is an IPv6 address in brackets, or letters, digits, `.`, `-` and `_`. RFC 3986 §3.2.2
 /// allows more bytes, but DNS names and IPv4 addresses do not need them. With the strict form, two
 /// parsers cannot see different hosts.
-/// two parsers from seeing different hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Authority<'a> {
     /// The host as written. An IPv6 address includes its brackets.

@@ -115,7 +115,7 @@ fn pick<'a>(random: &mut Random, list: &[&'a str]) -> &'a str {
     list[random.below(list.len() as u64) as usize]
 }
 
-/// One to three requests on one connection.
+/// Generates one to three requests for one connection.
 pub fn requests(random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..=random.below(3) {
@@ -125,7 +125,7 @@ pub fn requests(random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// A response, sometimes preceded by interim responses.
+/// Generates a response, sometimes with interim responses before it.
 pub fn response(random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     while random.chance(0.15) {

@@ -15,7 +15,7 @@ pub enum RequestKind {
     OtherCodings,
     /// httparse accepts LF without CR as a line end. foxy refuses it.
     BareLineFeed,
-    /// hyper does not check Host. foxy does.
+    /// foxy checks Host, but hyper does not.
     Host,
     /// `http::Uri` accepts authorities and schemes that foxy refuses.
     Target,

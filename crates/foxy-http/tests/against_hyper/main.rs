@@ -1,6 +1,6 @@
 //! Differential tests: foxy's decoders and hyper read the same generated and damaged bytes. If both
-//! accept a message, they must read it alike. If only one accepts it, `known.rs` must list the
-//! difference. A failure prints the case number, the seed and the bytes.
+//! accept a message, they must read it alike. If only one decoder accepts a message, `known.rs`
+//! must list the difference. A failure prints the case number, the seed and the bytes.
 
 mod generate;
 mod known;

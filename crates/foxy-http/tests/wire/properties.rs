@@ -18,7 +18,7 @@ fn target() -> impl Strategy<Value = String> {
     r#"/[!"$-~]{0,40}|http://[a-z0-9.-]{1,10}(:[0-9]{1,4})?(/[!"$-~]{0,20})?"#
 }
 
-/// Random header lines that do not concern framing or routing.
+/// Generates random header lines that do not concern framing or routing.
 fn headers() -> impl Strategy<Value = Headers> {
     let value = prop::collection::vec(any::<u8>(), 0..20);
     prop::collection::vec(("X-[a-zA-Z0-9!#$%&'*+.^_`|~-]{0,10}", value), 0..12).prop_map(|lines| {
@@ -55,7 +55,7 @@ impl Body {
         }
     }
 
-    /// The whole body and the trailers that the decoder must return.
+    /// Returns the whole body and the trailers that the decoder must return.
     fn parts(&self) -> (Vec<u8>, Headers) {
         match self {
             Self::Absent => (Vec::new(), Headers::new()),
