@@ -36,7 +36,7 @@ pub enum Lifetime {
     /// From `s-maxage`, `max-age` or Expires.
     Explicit(u64),
     /// The heuristic (RFC 9111 §4.2.2): a tenth of the time since Last-Modified, but at most a day.
-    /// A package file, and a URL with a digest of the content, get a day.
+    /// A package file, or a URL with a digest of the content, has a lifetime of one day.
     Heuristic(u64),
     /// The operator's lifetime for negative responses (RFC 9111 §4.2.2).
     Negative(u64),
@@ -54,7 +54,7 @@ impl Lifetime {
     }
 }
 
-/// Returns whether responses with this status may get a heuristic lifetime (RFC 9110 §15.1).
+/// Returns whether responses with this status may have a heuristic lifetime (RFC 9110 §15.1).
 pub(crate) const fn is_heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }

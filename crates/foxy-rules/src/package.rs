@@ -1,5 +1,5 @@
 //! Recognises URLs whose content never changes: package files, and files whose name contains a
-//! digest of their content. Such files get a heuristic lifetime (RFC 9111 §4.2.2). A URL with a
+//! digest of their content. Such files have a heuristic lifetime (RFC 9111 §4.2.2). A URL with a
 //! query does not count.
 
 const ENDINGS: [&[u8]; 22] = [
@@ -39,7 +39,7 @@ fn path(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns whether a URL names a file of a package or release archive. Publishers give a changed
-/// file a new name, so the file gets the longest heuristic lifetime.
+/// file a new name, so the file has the longest heuristic lifetime.
 pub(crate) fn is_package(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));

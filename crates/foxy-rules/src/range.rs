@@ -15,8 +15,8 @@ const MAX_RANGES: usize = 16;
 /// than the gap (RFC 9110 §15.3.7.2).
 const MAX_MERGED_GAP_BYTES: u64 = 80;
 
-/// The present for two-digit years in dates. With this present, such years belong to this century,
-/// so a date never looks older than it is.
+/// The current time that the parser assumes for two-digit years in dates. With this value, such
+/// years belong to this century, so a date never looks older than it is.
 const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 
 /// A range of a body: the bytes `first..=last`.

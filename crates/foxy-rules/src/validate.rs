@@ -121,7 +121,8 @@ impl<'a> Validators<'a> {
 
 /// Returns whether a 304 confirms the stored response (RFC 9111 §4.3.4). A strong tag must match
 /// strongly, and a weak tag weakly. Without tags, the texts of Last-Modified must be equal. A 304
-/// without validators confirms the response. A 304 with repeated validators does not.
+/// without validators confirms the response. A 304 with repeated validators does not confirm the
+/// response.
 pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     match (answer.single("etag"), stored.single("etag")) {
         (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => {
@@ -138,8 +139,8 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
 }
 
 /// Returns whether a field of a 304, or of an updating HEAD response, replaces the stored field
-/// (RFC 9111 §3.2). Fields about the connection, the framing and the stored bytes do not. Vary does
-/// not either, because the secondary key depends on the stored Vary.
+/// (RFC 9111 §3.2). Returns false for fields about the connection, the framing and the stored
+/// bytes. Also returns false for Vary, because the secondary key depends on the stored Vary.
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

@@ -1,7 +1,7 @@
 //! A miniature cache for tests: it combines the rules as a real cache does, in virtual time. The
 //! miniature has no rules of its own, no sockets and no store. Messages arrive whole and one after
-//! the other. Parts of a response are not joined, and a request for several ranges gets the whole
-//! body.
+//! the other. Parts of a response are not joined, and a request for several ranges receives the
+//! whole body.
 
 mod entry;
 mod message;
