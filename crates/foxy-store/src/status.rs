@@ -12,7 +12,8 @@ pub enum StoreStatus {
     /// The store is being opened. No request succeeds yet.
     #[default]
     Opening,
-    /// The index is being rebuilt. Gets find the records known so far, and puts are refused.
+    /// The index is being rebuilt. A get finds only records that are already in the index. Puts are
+    /// refused.
     Rebuilding,
     /// Gets, puts and removals are served.
     Serving,

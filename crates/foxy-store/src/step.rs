@@ -114,7 +114,7 @@ impl<D: Device> StepDriver<D> {
         self.answers.swap_remove(place.expect("every request is answered")).1
     }
 
-    /// Gets a record.
+    /// Requests a record.
     pub fn get(&mut self, key: Key) -> Answer {
         self.answer_to(Ask::Get(key))
     }

@@ -8,13 +8,13 @@ pub const MAX_USES: u8 = 3;
 /// Larger records count as this size, because objects are stored in parts of about this size.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A small record starts with one more use for each step below the mean size. A large record needs
-/// one more use for a copy for each step above. A step has this many half octaves, a factor of
-/// four.
+/// Number of half octaves in a step, which is a factor of four in size. For each step below the
+/// mean size, a small record starts with one more use. For each step above the mean size, a large
+/// record needs one more use to be copied.
 const STEP_HALF_OCTAVES: i32 = 4;
 
-/// A record this many half octaves above the mean is heavy, which is twice the mean size. Heavy
-/// records cause most of the written bytes but few hits.
+/// A record is heavy if its size is at least this many half octaves above the mean, which is twice
+/// the mean size. Heavy records cause most of the written bytes but few hits.
 const HEAVY_HALF_OCTAVES: i32 = 2;
 
 /// The size of a record relative to the mean size, in half octaves. A half octave is a factor of

@@ -24,7 +24,7 @@ pub fn superblock_steps<T>(superblock: &Superblock) -> [IoStep<T>; 4] {
     [copy(0), IoStep::Sync, copy(1), IoStep::Sync]
 }
 
-/// The action after a step of the sequence has finished.
+/// Tells the caller what to do after a step of the sequence has finished.
 #[derive(Debug)]
 pub enum Advance<A, T = Infallible> {
     /// Run the next step of the sequence.
@@ -35,7 +35,7 @@ pub enum Advance<A, T = Infallible> {
     Idle,
 }
 
-/// Runs one sequence of steps at a time. `A` identifies the action after the sequence.
+/// Runs one sequence of steps at a time. `A` tells the caller what to do after the sequence.
 #[derive(Debug)]
 pub struct IoSequence<A, T = Infallible> {
     running: Option<(VecDeque<IoStep<T>>, A)>,

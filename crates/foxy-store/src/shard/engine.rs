@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// A request from a caller.
 #[derive(Debug)]
 pub enum Ask {
-    /// Gets a record.
+    /// Requests a record.
     Get(Key),
     /// Stores a record.
     Put(Key, Record, PlacementHint),

@@ -111,7 +111,7 @@ struct Shared {
 }
 
 impl StoreHandle {
-    /// Gets a record.
+    /// Requests a record. `reply` receives the answer.
     pub fn get(&self, key: Key, reply: Reply) {
         let answer = match self.0.look(key) {
             Look::Absent => Answer::Absent(AbsentReason::NotIndexed),

@@ -13,8 +13,8 @@ pub enum Phase {
     FindingHead,
     /// The store writes a superblock that counts this opening and sets a new size.
     Switching,
-    /// The store writes a superblock that counts this opening. Gets already find the records known
-    /// so far.
+    /// The store writes a superblock that counts this opening. A get already finds the records that
+    /// are in the index.
     Reading,
     /// The store writes the first superblock of an empty store.
     Formatting,

@@ -221,9 +221,9 @@ impl Geometry {
         self.object_room(LogName::Main).max(record)
     }
 
-    /// Returns how many bytes of one object fit in a log if the object is stored in parts. Segments
-    /// that must stay free do not count. Rests of segments that are too small for a part do not
-    /// count either.
+    /// Returns how many bytes of one object fit in a log if the object is stored in parts. Does not
+    /// count segments that must stay free. Also does not count space at the end of a segment that
+    /// is too small for a part.
     pub fn object_room(&self, log: LogName) -> u64 {
         let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);
         let parts = (self.segment_pages - 1) / part;

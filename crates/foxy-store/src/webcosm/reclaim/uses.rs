@@ -15,7 +15,8 @@ use std::time::Duration;
 /// Most pages that one step reads or writes.
 const PAGES_AT_ONCE: u32 = 64;
 
-/// Most index entries that one step visits. A visit of so many takes a fraction of a millisecond.
+/// Most index entries that one step visits. Visiting this many entries takes a fraction of a
+/// millisecond.
 const ENTRIES_AT_ONCE: usize = 64 << 10;
 
 /// Pause between two steps of a round.

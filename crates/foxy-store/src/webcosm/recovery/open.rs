@@ -108,7 +108,8 @@ fn format(on: &mut Parts<'_>, size: u64) {
 }
 
 /// Returns the steps that write the first block of the journal. If the file contained a store
-/// before, the rest of both halves is zeroed. Otherwise old bytes could look like a torn block.
+/// before, all other pages of both halves are zeroed. Otherwise old bytes could look like a torn
+/// block.
 fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
     let mark = Tombstone::mark([(0, 0); 2]).to_forget();

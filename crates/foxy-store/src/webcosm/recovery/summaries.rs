@@ -61,7 +61,7 @@ pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     cx.read(offset, length, Pending::SummaryEnd(purpose, segment));
 }
 
-/// Processes the end of a segment. Returns `None` if the rest of the summary must still be read.
+/// Processes the end of a segment. Returns `None` if more pages of the summary must still be read.
 pub fn end_read(
     cx: &mut Context,
     purpose: SummaryPurpose,

@@ -1,5 +1,5 @@
-//! Tests records that are deferred because the store is over its write budget. Gets find such a
-//! record, and its next request writes it. The record that it replaced never returns.
+//! Tests records that are deferred because the store is over its write budget. A get finds such a
+//! record and causes its write to disk. The record that it replaced never returns.
 
 use super::{SIZE, open, settings};
 use crate::contract::Answer;

@@ -134,7 +134,7 @@ pub struct Rotation {
 /// sequence continues.
 pub type Steps = Vec<IoStep<Segment>>;
 
-/// The action after an IO sequence has ended.
+/// The state that an IO sequence has reached at its end.
 pub enum After {
     /// The empty store is on disk.
     Formatted(Superblock),

@@ -11,7 +11,7 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::time::Duration;
 
-/// Delay before failed work is retried that no request waits for.
+/// Delay before the store retries failed work for which no request waits.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 impl Tombstones {

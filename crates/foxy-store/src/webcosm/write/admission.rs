@@ -112,7 +112,8 @@ impl Writer {
         }
     }
 
-    /// Adds a record to the deferred records. If their memory is full, the oldest ones are dropped.
+    /// Adds a record to the deferred records. If the memory for deferred records is full, drops the
+    /// oldest deferred records.
     fn defer(&mut self, cx: &Context, record: BufferedRecord) {
         let Some(deferred) = &mut self.deferred else { return };
         for dropped in deferred.insert(record, cx.now) {

@@ -1,6 +1,6 @@
 //! Keeps new records in memory while the store is over its write budget. A deferred record is
 //! written after its next request. If the memory is full, the oldest deferred records are dropped.
-//! A restart loses all of them.
+//! A restart loses all deferred records.
 //!
 //! A deferred record may replace a record on disk. Before the record is deferred, a durable
 //! tombstone covers all older records of its key.
@@ -16,7 +16,7 @@ use foxy_base::Instant;
 /// Estimated memory per record in bytes, in addition to the record's content.
 const OVERHEAD_BYTES: usize = 320;
 
-/// A single record may use at most one of this many parts of the memory.
+/// A single record may use at most 1/`MAX_RECORD_SHARE` of the memory for deferred records.
 const MAX_RECORD_SHARE: usize = 2;
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The ghost: a hash table that remembers records recently discarded from the probation log. The
 //! table stores a fingerprint of four bytes per record. If such a record is stored again, it goes
-//! to the main log at once. A new fingerprint may overwrite an older one. A false match only wastes
-//! space in the main log.
+//! to the main log at once. A new fingerprint may overwrite an older fingerprint. A false match
+//! only wastes space in the main log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;

@@ -1,4 +1,4 @@
-//! Tracks the batches that are being written, with their buffers and records. Gets can find these
+//! Tracks the batches that are being written, with their buffers and records. A get can find these
 //! records.
 
 use crate::contract::{Key, Record};

@@ -80,10 +80,10 @@ fn used(records: &[Measured], page: &[usize]) -> usize {
 /// Plans the layout of a batch. Records that fit in a page share pages. The emptiest pages are left
 /// for the next batch, up to `patience` bytes in total.
 ///
-/// A record alone in its page may leave more than a fifth of the page unused. If few records do,
-/// each keeps its page, so that a get reads only one page. Otherwise these records join the run of
-/// large records. The last records of the run are left for the next batch if this leaves less
-/// unused space in the last page.
+/// A record alone in its page may leave more than a fifth of the page unused. If there are few such
+/// records, each keeps its page, so that a get reads only one page. Otherwise these records join
+/// the run of large records. The last records of the run are left for the next batch if this leaves
+/// less unused space in the last page.
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);

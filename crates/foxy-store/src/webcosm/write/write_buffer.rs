@@ -1,4 +1,4 @@
-//! The write buffer of a log: records that wait in memory to be written, in order of arrival. Gets
+//! The write buffer of a log: records that wait in memory to be written, in order of arrival. A get
 //! can find these records. A record that is replaced or removed while it waits is never written.
 
 use crate::contract::{Key, Record};
@@ -6,8 +6,8 @@ use crate::worth::MAX_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// The order list may contain two entries per record, and this many more. A longer list is cleaned
-/// of entries whose record was replaced or removed.
+/// The order list may have two entries per record plus this number of entries. From a longer list,
+/// the buffer removes the entries whose record was replaced or removed.
 const MAX_OUTDATED_TURNS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
