@@ -19,14 +19,14 @@ pub enum UfsMapping {
 /// Decides when records are evicted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsReclaim {
-    /// At a put that would exceed the high watermark. Eviction stops at the low watermark
-    /// (requirement R50).
+    /// Evicts records at a put that would exceed the high watermark. Eviction stops at the low
+    /// watermark (requirement R50).
     #[default]
     AtOnce,
-    /// Every second while the store is above the low watermark, like Squid's `UFSSwapDir::maintain`
-    /// (requirement R70). The fuller the store, the more records are evicted. The size stays a hard
-    /// limit: a put evicts enough records to stay within it. Squid may exceed the limit until the
-    /// next second.
+    /// Evicts records every second while the store is above the low watermark, like Squid's
+    /// `UFSSwapDir::maintain` (requirement R70). The fuller the store, the more records are
+    /// evicted. The size stays a hard limit: a put evicts enough records to stay within it. Squid
+    /// may exceed the limit until the next second.
     EverySecond,
 }
 

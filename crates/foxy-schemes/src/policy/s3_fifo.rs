@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// Maximum value of a two-bit counter.
 const FREQUENCY_LIMIT: u8 = 3;
-/// An entry of the small queue moves to the main queue if it has more hits than this.
+/// An entry of the small queue moves to the main queue if the entry has more hits than this number.
 const PROMOTED_ABOVE: u8 = 1;
 
 #[derive(Clone, Default)]

@@ -1,6 +1,6 @@
 //! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes. New entries enter a
-//! window with a hundredth of the space. The rest is a segmented LRU, which protects four fifths of
-//! its bytes.
+//! window with a hundredth of the space. All other space belongs to a segmented LRU, which protects
+//! four fifths of its bytes.
 //!
 //! An entry that leaves the window is a candidate. The sketch counts the uses of the candidate and
 //! of the next victim of the segmented LRU. The candidate stays only if it has more uses than the

@@ -36,7 +36,7 @@ struct Reading {
     left: usize,
     error: Option<IoError>,
     neighbours: Vec<Neighbour>,
-    /// Gets for neighbouring records that this read prefetches.
+    /// Requests for neighbouring records that this read prefetches.
     also: Vec<PendingGet>,
 }
 
@@ -48,7 +48,7 @@ pub struct Hits {
     reading: HashMap<u64, Reading>,
     /// Records that a read in flight prefetches. The value is the number of the read.
     coming: HashMap<EntryId, u64>,
-    /// Number of gets that wait for prefetched records.
+    /// Number of requests that wait for prefetched records.
     also: usize,
     next: u64,
 }
@@ -216,8 +216,8 @@ impl Slotted {
             .map_err(AbsentReason::from)
     }
 
-    /// Answers the get of a read, then the gets that waited for neighbouring records. If a read
-    /// with neighbours failed, reads the requested record again without them.
+    /// Answers the request that caused a read, then the requests that waited for neighbouring
+    /// records. If a read with neighbours failed, reads the requested record again without them.
     fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
         let Reading { get, parts, error, neighbours, also, .. } = reading;
         let wanted = get.wanted;

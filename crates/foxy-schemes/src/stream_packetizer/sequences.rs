@@ -12,12 +12,13 @@ use foxy_store::contract::{Outbox, Ticket};
 use foxy_store::one_file::io_sequence::{Advance, IoStep};
 use foxy_store::one_file::superblock::Superblock;
 
-/// The action after a sequence of operations.
+/// The state that a sequence of operations has reached at its end.
 pub enum After {
     Formatted(Superblock),
     Switched(Superblock),
     Committed(Vec<ForgetRequest>),
-    /// The journal has switched to its other half. The number is its count of used blocks.
+    /// The journal has switched to its other half. The number is the count of used blocks in this
+    /// half.
     Rotated(Superblock, u32),
     CheckpointPiece,
     CheckpointDone,

@@ -1,7 +1,7 @@
 //! The schemes with one file per record: Squid's ufs and its variants (requirements R17–R19,
 //! R58–R60). The variants differ in their [`UfsPlan`]. A hit opens, reads and closes a file. A miss
-//! creates, writes and closes a file, which gets the lowest free number. An eviction deletes a
-//! file. Files of other programs stay untouched and are counted.
+//! creates, writes and closes a file with the lowest free number. An eviction deletes a file. Files
+//! of other programs stay untouched and are counted.
 //!
 //! Every file starts with a header (requirement R39). If the store has a ledger, an opening scans
 //! the headers, and only removals must be durable. So a removal, and a put of a key with an old

@@ -38,7 +38,7 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// Writes the superblock, or the block before `block`, again.
+    /// Writes the superblock or the ledger block before `block` a second time.
     Again {
         block: u32,
         length: usize,
