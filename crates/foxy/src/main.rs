@@ -1,6 +1,6 @@
 //! The program foxy. It parses the command line, runs a command, and returns an exit code. 0 means
-//! success. 1 means a missed bar of `--fail-if` or damage. 2 means invalid arguments or input. 3
-//! means that the operation failed.
+//! success. 1 means that a condition of `--fail-if` is met, or that a store is damaged. 2 means
+//! invalid arguments or input. 3 means that the operation failed.
 
 mod commands;
 mod secret_file;

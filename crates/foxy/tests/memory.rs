@@ -37,8 +37,8 @@ fn get(foxy: &Foxy, urls: &[String]) {
 fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount() {
     let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
     let foxy = start(folder.path());
-    // Sizes just above one and two pages. Compared with the record, foxy reads the most bytes for
-    // these sizes.
+    // Sizes in bytes just above one and two pages. For these sizes, foxy reads the most bytes in
+    // relation to the length of the record.
     let sizes = [4_200, 4_600, 5_000, 8_300, 8_800];
     let url =
         |number: usize| origin.url(&format!("{number}?bytes={}", sizes[number % sizes.len()]));
@@ -50,8 +50,8 @@ fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount(
     assert!(foxy.admin("/metrics").body.contains("foxy_store_hits_total"));
 }
 
-/// Number of clients at the peak. Their incomplete request heads are shorter than the size from
-/// which foxy limits all heads together.
+/// Number of clients at the peak. Each client sends an incomplete request head. The heads are so
+/// short that they do not count against foxy's memory budget for large heads.
 const CLIENTS_AT_PEAK: usize = 4_000;
 
 /// Connects a client that sends most of a request head.

@@ -5,8 +5,8 @@ use super::kind::{Kind, Preset, Setting};
 use super::rows;
 use serde_json::{Map, Value, json};
 
-/// Regular expression for texts that `ByteSize` accepts. The next two are for `parse_duration` and
-/// `OriginUrl`.
+/// Regular expression for texts that `ByteSize` accepts. The next two patterns are for texts that
+/// `parse_duration` and `OriginUrl` accept.
 const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
 const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
 const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";

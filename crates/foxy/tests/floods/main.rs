@@ -37,8 +37,8 @@ const BACK: u64 = 32 << 20;
 const FILLED: u64 = 96 << 20;
 /// Time limit for memory to fall after the flood.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
-/// During a flood, the 99th percentile of honest requests may be this many times longer than
-/// without the flood.
+/// Limit on the slowdown of well-behaved clients. During a flood, the 99th percentile of their
+/// request times may be this many times longer than without the flood.
 const SLOWER: f64 = 3.0;
 /// Longest time of a single honest request in microseconds. A separate limit is needed, because a
 /// waiting client sends no other request, so few requests show the delay.
@@ -308,8 +308,8 @@ fn raise_descriptors() {
     setrlimit(Resource::Nofile, limit).expect("up to the hard limit anybody may");
 }
 
-/// Lowers the priority of the flood, so that the flood takes no CPU time from honest clients. Only
-/// foxy's reaction to the flood may slow them.
+/// Lowers the priority of the flood, so that the flood takes no CPU time from well-behaved clients.
+/// Only foxy's reaction to the flood may slow these clients.
 fn give_way() {
     let thread = std::fs::read_link("/proc/thread-self").ok();
     let number = thread.and_then(|path| path.file_name()?.to_str()?.parse().ok());

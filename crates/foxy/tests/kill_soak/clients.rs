@@ -1,6 +1,7 @@
-//! The clients of the soak test. Most requests are plain. The others are reloads, overlapping
-//! reloads of two variants, ranges, HEADs, unsafe requests and purges. Some clients close the
-//! connection early. Each response is judged when it arrives.
+//! The clients of the soak test, which kills and restarts foxy many times. Most requests are plain
+//! GETs. The others are reloads, overlapping reloads of two variants, ranges, HEADs, unsafe
+//! requests and purges. Some clients close the connection early. Each response is judged when it
+//! arrives.
 
 use crate::ledger::{Ack, Broken, Holds, Ledger, Seen, Way, count, locked};
 use crate::origin::Origin;
@@ -33,7 +34,8 @@ pub struct Shared {
     pub origin: Origin,
     pub place: Mutex<Place>,
     pub over: AtomicBool,
-    /// Number of pages that clients request. Pages with higher numbers are for storms.
+    /// Number of pages that clients request. Pages with higher numbers are for storms, which are
+    /// bursts of thousands of requests.
     pub pages: usize,
 }
 

@@ -199,7 +199,7 @@ pub struct Gap {
     pub back: Instant,
 }
 
-/// Counters of the whole soak test.
+/// Counters of events in the whole soak test.
 #[derive(Default)]
 pub struct Counts {
     pub whole: AtomicU64,

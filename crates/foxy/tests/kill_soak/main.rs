@@ -22,10 +22,11 @@ use std::sync::atomic::Ordering;
 use support::black_box::{number, variable};
 use support::run_record::RunRecord;
 
-/// Number of kills in the short run, which runs with all other tests and has no storms.
+/// Number of kills in the short run, which runs with all other tests. The short run has no storms
+/// (bursts of thousands of requests).
 const SHORT: u64 = 5;
 
-/// Number of URLs in each storm of a long run.
+/// Number of URLs that clients request in each storm of a long run.
 const STORM: u64 = 16_000;
 
 /// Counters that must be zero, with their names in the record.

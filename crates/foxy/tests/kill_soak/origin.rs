@@ -1,6 +1,6 @@
-//! The origin of the soak test, with a thread for each connection. Header fields of a request
-//! control the response. It can be late, slow, a new version, truncated, or held until the test
-//! releases it.
+//! The origin of the soak test, which kills and restarts foxy many times. Each connection has a
+//! thread. Header fields of a request control the response. A response can be late, slow, a new
+//! version, truncated, or held until the test releases it.
 
 use crate::ledger::{Book, Ledger};
 use crate::pages::{LANGUAGES, Page, Pattern, Validator, tag};

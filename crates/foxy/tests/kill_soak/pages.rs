@@ -1,5 +1,5 @@
-//! The pages of the soak test. The properties of a page depend on the seed. Every byte of a body
-//! depends on page, language and version.
+//! The pages of the soak test, which kills and restarts foxy many times. The properties of a page
+//! depend on the seed. Every byte of a body depends on page, language and version.
 
 use foxy_base::random::{Random, split_mix};
 

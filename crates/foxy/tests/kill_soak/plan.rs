@@ -1,5 +1,5 @@
-//! The course of the soak test: the choice of stores, the starts and ends of foxy, the clock
-//! changes and the storms.
+//! Runs the soak test. Chooses the stores, starts and ends foxy, changes the clock, and starts
+//! storms (bursts of thousands of requests).
 
 use crate::clients::{Client, Place, Shared};
 use crate::ledger::{Broken, Gap, Ledger, locked};
@@ -33,7 +33,7 @@ const PAGES: usize = 48;
 const SLOW: usize = 16;
 /// After this many kills, the test continues with a new store of another kind.
 const ROUND: u64 = 25;
-/// Number of kills for each storm.
+/// Number of kills from one storm to the next. A storm is a burst of thousands of requests.
 const STORMS: u64 = 40;
 /// The test ends after this many findings, because more findings give no new information.
 const ENOUGH: usize = 100;

@@ -10,7 +10,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-/// A running Collector. Drop ends it.
+/// A running `foxy collector`. Drop ends the process.
 struct Collector {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -18,7 +18,7 @@ struct Collector {
 }
 
 impl Collector {
-    /// Starts a Collector with a port for each of these proxies.
+    /// Starts `foxy collector` with one port for each name in `proxies`.
     fn start(proxies: &[&str], more: &[&str]) -> Self {
         let mut command = command(&["collector"]);
         command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -48,7 +48,7 @@ impl Collector {
         (head.lines().next().unwrap_or_default().to_owned(), body.to_owned())
     }
 
-    /// Stops the Collector. Returns its exit code, standard output and standard error.
+    /// Stops `foxy collector`. Returns its exit code, standard output and standard error.
     fn stop(mut self) -> (Option<i32>, String, String) {
         signal(self.child.id(), "TERM");
         let (mut out, mut err) = (String::new(), String::new());

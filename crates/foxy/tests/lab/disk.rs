@@ -1,5 +1,5 @@
-//! `foxy disk serve`: the file of a modelled disk returns what was written, and takes the time of
-//! the model.
+//! Tests `foxy disk serve`, which simulates a disk. The disk's file must return the written bytes,
+//! and each request must take the time that the model computes.
 
 use crate::support::commands::{command, records, signal, value};
 use foxy_base::clock;
@@ -8,12 +8,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
 
-/// Spread over the disk, so that each request needs a seek and half a turn on average.
+/// Distance in bytes between offsets of requests. The value is large, so that each request needs a
+/// seek and, on average, half a rotation of the disk.
 const STRIDE: u64 = 150_000_000;
 
 const REQUESTS: u64 = 20;
 
-/// Ends the disk and its mount also after a panic.
+/// A running `foxy disk serve`. Drop ends the command and its mount, even after a panic.
 struct Served(Child);
 
 impl Drop for Served {

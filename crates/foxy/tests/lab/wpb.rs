@@ -273,7 +273,7 @@ fn mortal(connections: usize) -> String {
 fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    // One request checks that the proxy answers. Thirty requests belong to the point with one
+    // One request checks that the proxy answers. Thirty requests belong to the measurement with one
     // client.
     let more = ["--step", "1", "--json", file.to_str().expect("UTF-8")];
     let (code, out, err) = wpb(&mortal(31), "1..3", &more);

@@ -67,7 +67,8 @@ impl Foxy {
         Self { child, proxy, admin, welcome, reports: Mutex::new(lines) }
     }
 
-    /// Starts a foxy whose store is on its own file system, as in [`refused_on`].
+    /// Starts a foxy with its store in `folder`, which is a file system in memory with these mount
+    /// options. Returns `None` if this user may not mount, even in a namespace.
     pub fn start_on(options: &str, folder: &Path, more: &[&str]) -> Option<Self> {
         Some(Self::ready(inside(options, folder, more)?))
     }

@@ -31,7 +31,7 @@ const BUNDLE: &[&str] = &[
     "CARGO_HTTP_CAINFO",
     "NODE_EXTRA_CA_CERTS",
     // npm's own setting replaces the authorities of Node.js, and a user's configuration file may
-    // contain it. So foxy sets it too.
+    // contain this setting. So foxy sets this variable too.
     "npm_config_cafile",
     "NPM_CONFIG_CAFILE",
     "YARN_HTTPS_CA_FILE_PATH",

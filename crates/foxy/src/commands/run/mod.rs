@@ -1,6 +1,6 @@
-//! `foxy run -- CMD…`: runs a command with foxy as its proxy. A second run gets its HTTPS downloads
-//! from the cache. The proxy runs in this process, and ends with the command. With `--proxy`, the
-//! command uses a running proxy instead.
+//! `foxy run -- CMD…`: runs a command with foxy as its proxy. A second run receives its HTTPS
+//! downloads from the cache. The proxy runs in this process, and ends with the command. With
+//! `--proxy`, the command uses a running proxy instead.
 
 mod child;
 mod environment;

@@ -27,7 +27,7 @@ use std::time::Duration;
 /// process.
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
-/// Number of simultaneous `foxy run` commands that get their own store.
+/// Number of simultaneous `foxy run` commands that have their own store.
 const MAX_STORES: usize = 8;
 
 /// Time for which requests may continue after the command has ended. It is short because no client

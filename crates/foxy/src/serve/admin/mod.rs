@@ -86,8 +86,8 @@ async fn exchange(
     };
     stream.write_all(&answer).await?;
     stream.shutdown().await?;
-    // Reads the rest of the request first. Otherwise the close would reset the connection, and the
-    // client could lose the response.
+    // Reads the unread bytes of the request first. Otherwise the close would reset the connection,
+    // and the client could lose the response.
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())

@@ -19,8 +19,8 @@ const MIN_FAILURES: u64 = 10;
 /// A disk counts as silent if an operation gets no answer for this long. Slow disks answer within a
 /// few seconds.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
-/// The share of failures is computed only after this many operations. With fewer, it is not
-/// meaningful.
+/// The share of failures is computed only after this many operations. With fewer operations, the
+/// share is not meaningful.
 const MIN_OPERATIONS: u64 = 20;
 const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 

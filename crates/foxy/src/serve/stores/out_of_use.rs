@@ -12,8 +12,8 @@ use std::time::Duration;
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
 /// After this time without failures, earlier failures no longer count.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// A store is worn out after this many counted failures. A bad sector or a loose cable causes
-/// fewer.
+/// A store is worn out after this many counted failures. A bad sector or a loose cable causes fewer
+/// failures.
 const MAX_FAILURES: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
