@@ -145,7 +145,8 @@ impl KeptBytes {
         }
     }
 
-    /// Sends `rest`. In a chunked answer, all stored parts together form one chunk.
+    /// Sends the unsent bytes `rest` from the cache. In a chunked answer, all stored parts together
+    /// form one chunk.
     async fn send(
         &self,
         worker: &Worker,
@@ -170,8 +171,8 @@ impl KeptBytes {
     }
 }
 
-/// Sends the rest from the origin if the response is a 200 of known length. Otherwise cuts the
-/// answer off, so that the client sees that the answer is incomplete.
+/// Fetches the unsent bytes from the origin and sends them, if the response is a 200 of known
+/// length. Otherwise cuts the answer off, so that the client sees that the answer is incomplete.
 async fn from_origin(
     transaction: &mut Transaction<'_, '_>,
     flight: &FlightHead,

@@ -33,8 +33,8 @@ pub(crate) enum StoredBodySource<'a> {
 }
 
 impl<'a> StoredBodySource<'a> {
-    /// Moves the body out of `stored`, so that this source is the only owner while the body is
-    /// sent.
+    /// Moves the body out of `stored`, so that the returned value is the only owner of the body
+    /// while the body is sent.
     pub(crate) fn of(worker: &'a Worker, stored: Arc<Stored>) -> Self {
         match &stored.body {
             StoredBody::Whole(body) => Self::Whole(WholeBody {
@@ -206,8 +206,9 @@ impl BodyInParts {
         sent
     }
 
-    /// Sends `rest` up to the first part that is not stored. Reads the first part before sending a
-    /// pending head, so that the proxy can still choose another answer if the part is missing.
+    /// Sends the unsent bytes `rest`, up to the first part that is not stored. Reads the first part
+    /// before sending a pending head, so that the proxy can still choose another answer if the part
+    /// is missing.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,

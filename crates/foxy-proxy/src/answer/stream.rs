@@ -119,7 +119,7 @@ pub(crate) enum Streamed {
     LeftBehind(Begun),
 }
 
-/// Sends the body, or its rest, while it arrives.
+/// Sends the bytes of the body that are not sent yet, while these bytes arrive.
 pub(crate) async fn carry(
     worker: &Worker,
     sender: &mut Sender<'_>,

@@ -31,7 +31,8 @@ pub(crate) struct Transaction<'a, 'client> {
     pub(crate) came: Epoch,
     /// Time at which the current look-up began.
     pub(crate) looked: Epoch,
-    /// The watch of the current look-up, if the look-up had to read the store.
+    /// Remembers the writes to the URL since the current look-up. `None` if the look-up did not
+    /// read the store.
     pub(crate) store_watch: Option<Watch>,
 }
 

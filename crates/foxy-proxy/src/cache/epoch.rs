@@ -81,8 +81,8 @@ pub(crate) enum WriteVerdict {
     /// older and belongs to another representation.
     WriteWithoutWhole,
     Outdated,
-    /// Do not write. A newer response is known. The response under the key may be older than both
-    /// responses, so remove it.
+    /// Do not write, because a newer response is known. Also remove the stored response under the
+    /// key, because it may be older than the newer response.
     OutdatedAndGone,
     /// Do not write, because no request would find the response. Either an older fetch replaced the
     /// Vary list that leads to it, or a newer fetch wrote another variant of the current list. The
@@ -189,7 +189,7 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
             WriteVerdict::OutdatedAndGone
         }
         // For the same request, the current Vary list may lead to a response that is older than
-        // both.
+        // `write` and `other`.
         (WritePlace::Whole | WritePlace::NewList, WritePlace::Variant) => WriteVerdict::Astray,
         (WritePlace::Whole | WritePlace::Variant | WritePlace::NewList, _) => {
             WriteVerdict::Outdated

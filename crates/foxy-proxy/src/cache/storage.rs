@@ -116,8 +116,8 @@ impl Storage {
     }
 
     /// Returns the longest time for which an answer waits for a part. An answer that has begun
-    /// waits longer. Otherwise the origin would have to send the rest, or the answer would be cut
-    /// off.
+    /// waits longer. Otherwise the origin would have to send the missing bytes, or the answer would
+    /// be cut off.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
         if begun { PATIENCE_FACTOR_FOR_BEGUN_ANSWERS * self.patience } else { self.patience }
     }

@@ -161,7 +161,8 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
         for place in 2..line.len() {
             let mut line = line;
             line[place] = bad;
-            // At both ends of a value, the decoder drops this byte as a blank.
+            // If the byte `bad` is the first or the last byte of the value, the decoder drops it as
+            // a blank.
             assert_eq!(
                 reads(head(&ok, &line)),
                 place == 2 || place == 6,

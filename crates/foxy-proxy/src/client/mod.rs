@@ -51,7 +51,7 @@ pub(crate) enum Receiver<'a> {
 
 impl Receiver<'_> {
     /// Returns the next part of a request. For HTTP/1.1, `limit` is the time limit for each read.
-    /// For HTTP/2, it is the time limit for the part.
+    /// For HTTP/2, `limit` is the time limit for the whole part.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         match self {
             Self::Http1(receiver) => receiver.next(limit).await,
@@ -118,7 +118,7 @@ impl Sender<'_> {
 
     /// Sends a part of the announced bytes, or of a body of known length. Stops if the client reads
     /// nothing for the duration that `patience` returns. `patience` is called at the start of each
-    /// wait. The unsent rest stays in `part`.
+    /// wait. The unsent bytes stay in `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,

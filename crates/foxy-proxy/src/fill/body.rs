@@ -1,5 +1,6 @@
 //! Passes the body of a fetch from the origin to the readers and to the body writer. If the origin
-//! breaks the body off, requests the rest of the same response. Readers do not notice this.
+//! breaks the body off, requests the missing bytes of the same response. The readers then receive a
+//! complete body.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};

@@ -100,8 +100,8 @@ impl<'a> Superseded<'a> {
         Self { worker, fill, placement, status, is_gone: Cell::new(is_gone) }
     }
 
-    /// Removes the replaced responses, only at the first call. `from_store` means that the new
-    /// response is not stored, or that the store has not confirmed it yet.
+    /// Removes the replaced responses, only at the first call. `from_store` is true if the new
+    /// response is not stored, or if the store has not confirmed it yet.
     pub(crate) fn let_go(&self, from_store: bool) {
         if self.is_gone.replace(true) {
             return;

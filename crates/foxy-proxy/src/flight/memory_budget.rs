@@ -1,6 +1,6 @@
-//! The memory budget of all flights. Each flight may use a share. The bodies that are collected for
-//! the cache may together use the size of the budget again. So a thousand large responses use no
-//! more memory than ten.
+//! The memory budget of all flights. Each flight may use a share. Bodies that are collected for the
+//! cache may use the same number of bytes in addition. So a thousand large responses use no more
+//! memory than ten large responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -4,7 +4,8 @@
 //! Received bytes stay in memory while a reader needs them, up to a window ahead of the slowest
 //! reader. The first window stays in memory so that other requests can join. A reader that joins
 //! later first reads the beginning from the store (`answer::rest`). A reader that was too slow
-//! reads the rest from the store. If no reader is left, the fill decides whether to continue.
+//! reads the remaining bytes from the store. If no reader is left, the fill decides whether to
+//! continue.
 
 pub(crate) mod event;
 pub(crate) mod memory_budget;

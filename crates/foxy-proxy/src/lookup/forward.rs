@@ -100,7 +100,7 @@ pub(crate) async fn forward(
         }
     };
     match result? {
-        // The connection must close, because the unread rest of the body would be parsed as the
+        // The connection must close, because the unread bytes of the body would be parsed as the
         // next request.
         Forwarded::Answered(answered) if pumped != Some(Pumped::Whole) => {
             let connection = ConnectionFate::Close;
@@ -250,7 +250,7 @@ async fn respond(
 }
 
 /// Returns the error answer if the origin gave no response. If the client's body is broken, the
-/// connection must close. Otherwise the rest of the body would be parsed as a request.
+/// connection must close. Otherwise the unread bytes of the body would be parsed as a request.
 fn refusal(
     options: AnswerOptions,
     error: UpstreamError,

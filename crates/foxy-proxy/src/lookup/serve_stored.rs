@@ -112,8 +112,8 @@ pub(crate) async fn serve_or_make_up(
     }
 }
 
-/// Stores the remaining parts of a lost body as slices. If the answer has begun, sends its rest
-/// from these slices and from the origin. Returns `None` if nothing was sent.
+/// Stores the remaining parts of a lost body as slices. If the answer has begun, sends the unsent
+/// bytes from these slices and from the origin. Returns `None` if nothing was sent.
 pub(crate) async fn make_up(
     transaction: &mut Transaction<'_, '_>,
     LostBody { remains, failure }: LostBody,

@@ -147,7 +147,7 @@ pub(crate) enum SendFailure {
     Aborted(Aborted),
     /// The store no longer has the body. Nothing was sent.
     BodyGone,
-    /// The store no longer has the rest of the body.
+    /// The store no longer has the unsent bytes of the body.
     RestGone(UnsentRest),
 }
 

@@ -210,8 +210,8 @@ async fn place(
     }
 }
 
-/// Tells a client that no place is free. A client with TLS gets no answer. Nor does a client while
-/// many other clients are being told.
+/// Tells a client that no place is free. Sends no answer to a client with TLS. Also sends no answer
+/// while the proxy refuses many other clients.
 fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: NoPlace) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };

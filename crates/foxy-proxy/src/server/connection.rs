@@ -218,7 +218,7 @@ const fn is_error(ended: &Ended) -> bool {
 }
 
 /// Reads a head. The first byte must arrive within the time limit for idle connections. After that,
-/// the rest must arrive within the time limit for a head.
+/// the other bytes must arrive within the time limit for a head.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,

@@ -123,9 +123,9 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Reads and drops the rest of a request if the answer did not need it. If the rest is too long,
-/// the connection closes instead. HTTP/2 needs neither, because the rest of a stream disturbs no
-/// other request.
+/// Reads and drops the unread bytes of a request. If too many bytes are unread, the connection
+/// closes instead. Does nothing for HTTP/2, because the unread bytes of a stream disturb no other
+/// request.
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,

@@ -1,5 +1,5 @@
-//! Executes purges, and explains requests, for a running proxy. Such requests come from the admin
-//! server and from clients with permission. `cache::purge` defines purges; `explain` creates
+//! Executes purges, and explains requests, for a running proxy. The admin server and clients with
+//! permission ask for purges and explanations. `cache::purge` defines purges; `explain` creates
 //! explanations.
 
 use crate::answer;

@@ -30,7 +30,7 @@ pub(crate) enum Start {
     Stored(Hit),
     /// The answer begins with a fetch in progress.
     Fetched(FetchedSlice, ForwardReason),
-    /// The answer has already begun. The value describes the unsent rest.
+    /// The answer has already begun. The value describes the unsent bytes.
     Begun(UnsentRest),
 }
 
@@ -201,7 +201,7 @@ pub(crate) async fn left_of(
     Some(keep_under(worker, base, &base.part(), stored, watch))
 }
 
-/// Sends the rest of a response whose remaining parts are stored as the set of slices `set`.
+/// Sends the unsent bytes of a response. Its remaining parts are stored as the set of slices `set`.
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,

@@ -190,7 +190,7 @@ impl OutgoingBody {
     }
 }
 
-/// The request, with the rest of its body.
+/// The request, with the bytes of its body that are not sent yet.
 pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     pub(crate) target: Bytes,

@@ -1,5 +1,5 @@
-//! Tests origins that break off in the middle of a response. The proxy must request the rest from
-//! the place where it broke off, and only if the origin still has the same response.
+//! Tests origins that break off in the middle of a response. The proxy must request only the
+//! missing bytes, and only if the origin still has the same response.
 
 use crate::bench::{TestProxy, forward_proxy};
 use crate::ranges::sparse::{SLICE, Sparse, bytes};

@@ -1,6 +1,6 @@
 //! Tests clients that request a large object when much of it has already been sent to another
-//! client. They read the stored parts and then the rest of the same fetch. If this is impossible,
-//! they receive the object from the origin. They never receive a wrong byte.
+//! client. They read the stored parts and then the remaining bytes of the same fetch. If this is
+//! impossible, they receive the object from the origin. They never receive a wrong byte.
 
 use crate::support::http2::Http2Client;
 use crate::support::proxy::Proxy;

@@ -1,6 +1,6 @@
-//! Tests clients that request large stored objects and do not read them. Together they must use no
-//! more memory than the budget for parts, and after some time none. They must not delay other
-//! clients.
+//! Tests clients that request large stored objects and do not read them. The parts of bodies in
+//! memory must stay within the proxy's budget for parts. After some time, no part may stay in
+//! memory. Other clients must not wait.
 
 use crate::support::http2::RawHttp2;
 use crate::support::proxy::Proxy;

@@ -1,5 +1,5 @@
-//! Request bodies on their way to an origin: lengths and chunks, early answers, `Expect`, clients
-//! that leave. The origins are scripts of raw bytes.
+//! Tests request bodies on their way to an origin: lengths, chunks, early answers, `Expect`, and
+//! clients that leave. The origins follow scripts of raw bytes.
 
 use crate::support::{ScriptedOrigin, Step, local, send};
 use crate::upstream::{OK, SOON, answer, client, client_with, request, whole};

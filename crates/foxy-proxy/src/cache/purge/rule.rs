@@ -172,8 +172,8 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
-/// Returns the URL in the text of a key. The text of a variant's key continues after the URL; this
-/// rest is left out.
+/// Returns the URL in the text of a key. Leaves out the text that follows the URL in the key of a
+/// variant.
 pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }

@@ -1,5 +1,5 @@
-//! Speaks HTTP/2 with a client: the streams, the frames of answers, and the watch on the
-//! connection's bytes.
+//! Speaks HTTP/2 with a client. Handles the streams, sends answers as frames, and watches the bytes
+//! of the connection.
 
 pub(crate) mod io;
 pub(crate) mod sender;

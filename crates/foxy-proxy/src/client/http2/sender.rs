@@ -25,8 +25,8 @@ pub(crate) const SEND_BUFFER: usize = 64 << 10;
 /// of the copied bytes.
 const COPY_BYTES: usize = 16 << 10;
 
-/// The sending direction of a stream. The answer and the watch for a reset share it, so each may
-/// borrow it only within a poll.
+/// The sending direction of a stream. The code that sends the answer and the code that waits for a
+/// reset share this value. Each may borrow the value only within a poll.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,

@@ -1,4 +1,4 @@
-//! Tests the watch on a connection with hand-written frames.
+//! Tests `Wire`, which watches the bytes of an HTTP/2 connection, with hand-written frames.
 
 use super::*;
 use foxy_testkit::http2::frame;
@@ -7,7 +7,7 @@ use std::time::Duration;
 const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 
-/// Creates the watch of a connection whose preface has arrived.
+/// Creates the `Wire` of a connection whose preface has arrived.
 fn wire() -> (Wire, Instant) {
     let now = Instant::now();
     let wire = Wire::new(now);

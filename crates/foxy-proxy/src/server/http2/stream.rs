@@ -94,8 +94,8 @@ pub(crate) async fn serve(
         worker.counters.add(Counter::Http2Resets, 1);
         open.given_up();
     }
-    // A complete answer needs no reset. Then only the unread rest of the request is refused,
-    // because it is not needed (RFC 9113 §8.1).
+    // If the answer is complete, this call does nothing. Only the unread bytes of the request are
+    // then refused, because they are not needed (RFC 9113 §8.1).
     out.reset(match ended {
         Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,

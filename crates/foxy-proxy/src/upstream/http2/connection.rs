@@ -131,7 +131,8 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// The room for requests on a connection, as last announced to the waiting exchanges.
+/// The values that decide whether a connection permits another request, as last announced to the
+/// waiting exchanges.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,

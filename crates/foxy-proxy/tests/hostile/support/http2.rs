@@ -1,4 +1,5 @@
-//! Clients that speak HTTP/2: one that obeys the protocol, and one that sends raw frames.
+//! Two HTTP/2 clients for tests: a client that obeys the protocol, and a client that sends raw
+//! frames.
 
 use crate::support::proxy::Proxy;
 use bytes::Bytes;
