@@ -22,7 +22,7 @@ pub enum Version {
 
 impl Version {
     /// Returns the version as `HTTP/x.y`. HTTP/2 messages contain no version, so `HTTP/2.0` follows
-    /// the form of the others.
+    /// the form of the other versions.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",

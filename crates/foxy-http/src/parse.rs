@@ -17,7 +17,7 @@ use std::ops::Range;
 const STACK_HEADERS: usize = 48;
 
 /// Limit in bytes of a section in the arena, the reused buffer of a connection. A longer section
-/// gets its own buffer, so that the connection does not keep so large an arena.
+/// has its own buffer, so that the connection does not keep a large arena.
 const MAX_ARENA_BYTES: usize = 4 << 10;
 
 /// Moves a complete section out of the connection's buffer, so that a head does not keep the IO
