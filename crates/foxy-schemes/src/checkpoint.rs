@@ -15,7 +15,7 @@ pub struct Listed {
     pub sequence: u64,
     pub first_slot: u32,
     pub slots: u16,
-    /// True if gets may return the record. Otherwise the record is a leftover: still on disk, but
+    /// True if a get may return the record. Otherwise the record is a leftover: still on disk, but
     /// no longer valid.
     pub live: bool,
 }

@@ -14,9 +14,9 @@ pub type EntryId = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryState {
-    /// A record that gets may return.
+    /// A record that a get may return.
     Live,
-    /// A record that gets must not return but that may still be whole on disk. The record was
+    /// A record that a get must not return, but that may still be whole on disk. The record was
     /// evicted or removed, or its header is damaged.
     Leftover,
     /// A leftover (an invalid record on disk) that new data overwrites. The overwrite is not

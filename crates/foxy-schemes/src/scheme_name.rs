@@ -9,32 +9,34 @@ use std::str::FromStr;
 /// The name of a scheme in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
-    /// Like `Ufs`, with a pool of threads. The scheme opens no files while the threads' queue is
-    /// long.
+    /// The scheme `Ufs` with a pool of threads. The scheme opens no files while the threads' queue
+    /// is long.
     Aufs,
     /// One file for each record size.
     Buddy,
     /// A ring of 1 MiB stripes, like Squid's coss.
     Coss,
-    /// Like `Ufs`, with a separate process. The scheme opens no files while the process is busy.
+    /// The scheme `Ufs` with a separate process for the disk. The scheme opens no files while the
+    /// process is busy.
     Diskd,
-    /// Like `Packetizer`. The scheme also collects reads and sorts them.
+    /// The scheme `Packetizer`, which here also collects reads and sorts them.
     LazyReads,
-    /// Like `LazyReads`. The scheme also groups writes by origin server.
+    /// The scheme `LazyReads`, which here also groups writes by origin server.
     LazyReadsLoc,
     /// One file per record and one directory per origin server.
     MultipleDirs,
     /// The scheme stores nothing.
     Null,
-    /// Like `Stream`. The scheme also collects contiguous records into pages.
+    /// The scheme `Stream`, which here also collects contiguous records into pages.
     Packetizer,
     /// One file per record. All files are in one directory.
     SingleDirectory,
-    /// Like `Ufs`. The files of an origin server are in one directory.
+    /// The scheme `Ufs`, but with all files of an origin server in one directory.
     Squidl,
     /// Small records in a memory-mapped file. Larger records are in files, like `Ufs`.
     Squidm,
-    /// Like `Squidm`. Small records are grouped by origin server and never cross a page boundary.
+    /// The scheme `Squidm`, but with small records grouped by origin server. Small records never
+    /// cross a page boundary.
     Squidmla,
     /// One file in which each record takes the next free slots.
     Stream,

@@ -8,10 +8,10 @@ use std::fmt;
 /// Decides how file numbers are spread over two levels of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
-    /// Like Squid 1.1. The number modulo 16 selects the first level, so consecutive numbers are in
-    /// different directories.
+    /// Uses the rule of Squid 1.1. The number modulo 16 selects the first level, so consecutive
+    /// numbers are in different directories.
     RoundRobin,
-    /// Like Squid since 1998. Groups of 256 consecutive numbers share a directory.
+    /// Uses the rule of Squid since 1998. Groups of 256 consecutive numbers share a directory.
     #[default]
     Consecutive,
 }

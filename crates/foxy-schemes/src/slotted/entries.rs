@@ -130,7 +130,7 @@ impl Entries {
         id
     }
 
-    /// Hides an entry from gets.
+    /// Hides an entry, so that a get no longer finds the entry.
     pub fn unlist(&mut self, id: EntryId) {
         let entry = &mut self.slab.0[id as usize];
         assert!(entry.live, "a record is dropped once");

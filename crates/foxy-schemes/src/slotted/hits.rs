@@ -1,5 +1,5 @@
-//! Handles gets. A record in memory is returned at once. Other records need a read and a check of
-//! the bytes. Reads start at once or in sorted batches.
+//! Handles `get` requests. A record in memory is returned at once. Other records need a read and a
+//! check of the bytes. Reads start at once or in sorted batches.
 
 use super::Slotted;
 use super::entries::EntryId;

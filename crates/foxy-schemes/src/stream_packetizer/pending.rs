@@ -1,5 +1,6 @@
 //! The operations in flight with their purposes, and the function that passes results on. Also
-//! handles gets. A get is answered from the page buffer, or by one read of the record's pages.
+//! handles `get` requests. A get is answered from the page buffer, or by one read of the record's
+//! pages.
 
 use super::StreamPacketizer;
 use super::phase::Phase;

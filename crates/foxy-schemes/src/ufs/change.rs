@@ -1,7 +1,7 @@
 //! Handles puts and removals. Each key has at most one change in progress. Later changes of the key
-//! wait in order. A put writes its file, and then gets find the record. If the key is new or the
-//! store has no ledger, the put is answered after the write. Otherwise it is answered after the
-//! ledger's sync.
+//! wait in order. A put writes its file. After the write, a get finds the record. If the key is new
+//! or the store has no ledger, the put is answered after the write. Otherwise it is answered after
+//! the ledger's sync.
 
 use super::index::{FileRecord, State, disk_bytes, file_bytes};
 use super::mapping::FileLocation;
@@ -262,8 +262,8 @@ impl Ufs {
         self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
     }
 
-    /// Undoes a put because its old record could not be forgotten durably. After this call, gets
-    /// find neither record.
+    /// Undoes a put because its old record could not be forgotten durably. After this call, a get
+    /// finds neither the old nor the new record.
     pub(super) fn undo_put(&mut self, key: Key, out: &mut Outbox) {
         if let Some(number) = self.index.find(key) {
             self.forget(number, out);

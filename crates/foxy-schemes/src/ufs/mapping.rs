@@ -209,7 +209,7 @@ impl UfsPlan {
     }
 
     /// Returns the number of operations in flight at which no more files are opened. At this limit,
-    /// gets and puts are refused as busy.
+    /// the store refuses `get` and `put` requests as busy.
     pub(super) fn max_operations(self, settings: &SchemeSettings) -> usize {
         (self.max_operations)(settings)
     }

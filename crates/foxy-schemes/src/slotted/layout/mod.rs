@@ -108,7 +108,7 @@ pub enum LayoutKind {
     /// A mapped file for small records. Each larger record has its own file in Squid's folders
     /// (requirement R37).
     Mapped,
-    /// Like `Mapped`, but a small record never crosses a page boundary.
+    /// The layout `Mapped`, but a small record never crosses a page boundary.
     MappedAligned,
 }
 

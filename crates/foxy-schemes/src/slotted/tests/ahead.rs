@@ -1,5 +1,5 @@
-//! Tests prefetching (requirement R36): which records are prefetched, how gets use them, and when
-//! they are dropped.
+//! Tests prefetching (requirement R36): which records are prefetched, how `get` requests use these
+//! records, and when the records are dropped.
 
 use super::*;
 

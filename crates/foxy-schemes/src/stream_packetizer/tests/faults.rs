@@ -1,4 +1,4 @@
-//! Tests a full or failing disk. Records may be lost, but every request gets a correct answer.
+//! Tests a full or failing disk. Records may be lost, but every request receives a correct answer.
 
 use super::{open, settings};
 use crate::SchemeSettings;
