@@ -275,7 +275,8 @@ pub enum Look {
     Unsure,
 }
 
-/// Answers gets on any thread. A lookup needs no help of the scheme's thread and waits for no disk.
+/// Answers `get` requests on any thread. A lookup needs no help of the scheme's thread and waits
+/// for no disk.
 pub trait Lookup: Send + Sync {
     /// Looks up a key and reads its record with `read`. Finds the records of all puts that the
     /// scheme has accepted.

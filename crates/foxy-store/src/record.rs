@@ -181,7 +181,8 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
 /// own, so sharing one saves a copy without wasting other memory.
 const MIN_SHARED_BYTES: usize = 256 << 10;
 
-/// A record may share a buffer if it leaves at most one of this many parts of the buffer unused.
+/// A record may share a buffer if the unused part of the buffer is at most 1/`MAX_UNUSED_SHARE` of
+/// the record's length.
 const MAX_UNUSED_SHARE: usize = 16;
 
 /// Verifies the record of `key` and `sequence` at byte `skip` of the buffer, and returns it. If the

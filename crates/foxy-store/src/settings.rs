@@ -10,8 +10,8 @@ pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 /// Largest head of a record, in bytes.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
-/// Removals may wait in numbers this many times larger than other requests. A waiting removal needs
-/// little memory. After a refused removal, the removed record could return.
+/// The limit on waiting removals is this many times the limit on other waiting requests. A waiting
+/// removal needs little memory. After a refused removal, the removed record could return.
 pub const REMOVAL_FACTOR: usize = 4;
 
 /// The records that survive a crash.

@@ -138,7 +138,7 @@ impl Opening {
         OpeningTurn::Anew { close, create: self.create(self.wanted) }
     }
 
-    /// Prepares an empty store on the device. The store gets the requested size if it fits,
+    /// Prepares an empty store on the device. The store has the requested size if this size fits,
     /// otherwise the size of the device.
     fn on_block_device(&self) -> OpeningTurn {
         let [there, wanted] =

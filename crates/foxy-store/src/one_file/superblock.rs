@@ -34,9 +34,9 @@ pub struct Superblock {
     pub journal_generation: u64,
     /// Records up to this sequence number are durable.
     pub durable: u64,
-    /// For a resized store: its slot map, in the encoding of the scheme.
+    /// The slot map of a resized store, in the encoding of the scheme.
     pub turn: u64,
-    /// For a resized store: its size in bytes at creation. Otherwise 0.
+    /// The size in bytes at creation of a resized store. 0 if the store was never resized.
     pub origin: u64,
 }
 

@@ -83,14 +83,15 @@ impl Context {
         self.life.fail(error);
     }
 
-    /// Marks the store as unusable, answers the gets in flight and closes the file.
+    /// Marks the store as unusable, answers the `get` requests in flight and closes the file.
     pub fn fail(&mut self, error: OpenStoreError) {
         self.give_up(error);
         self.abandon_reads(self.unable().0);
         self.file.close(&mut self.out);
     }
 
-    /// Answers all gets in flight with `reason`. The results of their disk reads are ignored later.
+    /// Answers all `get` requests in flight with `reason`. The results of their disk reads are
+    /// ignored later.
     pub fn abandon_reads(&mut self, reason: AbsentReason) {
         for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {

@@ -40,7 +40,7 @@ impl Phase {
         matches!(self, Rebuilding | Serving)
     }
 
-    /// Returns whether the store serves gets.
+    /// Returns whether the store serves `get` requests.
     pub const fn reads(self) -> bool {
         matches!(self, Reading | Rebuilding | Serving)
     }

@@ -1,5 +1,5 @@
-//! Serves gets. A record that is still in memory is returned from memory. Any other record takes
-//! one disk read, whose bytes are verified.
+//! Serves `get` requests. A record that is still in memory is returned from memory. Any other
+//! record takes one disk read, whose bytes are verified.
 
 use crate::contract::{AbsentReason, Answer, Key, Ticket};
 use crate::webcosm::Webcosm;

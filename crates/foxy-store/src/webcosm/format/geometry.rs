@@ -12,7 +12,7 @@ const MIN_GRANULE: u64 = 64;
 /// Number of bits in an index entry for the start of a record, counted in granules.
 pub const PLACE_BITS: u32 = 34;
 
-/// One of this many segments belongs to the probation log, the log for large new records.
+/// 1/`PROBATION_SHARE` of the segments belong to the probation log, the log for large new records.
 const PROBATION_SHARE: u32 = 8;
 
 /// A store can grow or shrink by at most this factor since its creation. The limit exists because

@@ -1,7 +1,7 @@
-//! Encodes and decodes pages of use counters, which count the gets of each record. Each page is
-//! valid alone: checksum, kind, count, first tag, then the entries. An entry is a varint that
-//! contains the distance from the previous tag and two bits of uses. A page without entries marks
-//! the end of a round, which is one pass over the index.
+//! Encodes and decodes pages of use counters, which count the `get` requests for each record. Each
+//! page is valid alone: checksum, kind, count, first tag, then the entries. An entry is a varint
+//! that contains the distance from the previous tag and two bits of uses. A page without entries
+//! marks the end of a round, which is one pass over the index.
 
 use crate::layout::PAGE;
 use crate::record::Secret;

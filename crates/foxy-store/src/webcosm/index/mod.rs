@@ -80,7 +80,7 @@ pub struct IndexEntry {
     /// The granule where the record starts. For a packed record, the granule where its page starts.
     pub place: u64,
     pub extent: Extent,
-    /// Number of gets since the record was written, but at most [`MAX_USES`].
+    /// Number of `get` requests since the record was written, but at most [`MAX_USES`].
     pub uses: u8,
 }
 

@@ -97,8 +97,8 @@ impl SharedIndex {
         Arc::clone(&self.state) as Arc<dyn Lookup>
     }
 
-    /// Allows lookups to answer gets, because every record now has an entry or is buffered. With
-    /// `None`, lookups leave every get to the store's thread.
+    /// Allows lookups to answer `get` requests, because every record now has an entry or is
+    /// buffered. With `None`, lookups leave every get to the store's thread.
     pub fn set_complete(&self, readable: Option<Readable>) {
         self.lock().complete = readable;
     }

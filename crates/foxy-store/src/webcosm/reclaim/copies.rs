@@ -12,10 +12,10 @@ use foxy_device::{IoBuffer, IoError};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// For each discarded segment, one of this many bytes may be copied without further condition.
+/// For each discarded segment, 1/`BASE_SHARE` of its bytes may be copied without further condition.
 const BASE_SHARE: i64 = 32;
 
-/// Each time gets have found this many bytes on disk, one more byte may be copied.
+/// After `get` requests have found this many bytes on disk, one more byte may be copied.
 const FOUND_BYTES_PER_COPIED: u64 = 4;
 
 /// Estimated bytes of a packed record, because its index entry does not contain the length.
@@ -68,7 +68,7 @@ pub struct Copies {
     reading: usize,
     queue: VecDeque<RecordCopy>,
     bytes: usize,
-    /// Number of bytes that gets found since the last segment was discarded.
+    /// Number of bytes that `get` requests found since the last segment was discarded.
     found: u64,
     /// Number of bytes that may be copied. A large record can make the number negative.
     budget: i64,

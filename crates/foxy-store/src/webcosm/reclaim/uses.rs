@@ -35,7 +35,7 @@ enum UsesStage {
 pub struct Uses {
     stage: UsesStage,
     is_moving: bool,
-    /// Whether gets counted uses since the last round started.
+    /// Whether `get` requests counted uses since the last round started.
     has_changed: bool,
     /// Counters below this number are not written, so that the larger counters fit.
     least: u8,

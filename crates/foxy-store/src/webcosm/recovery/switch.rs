@@ -1,6 +1,6 @@
 //! Makes an opening durable before the store writes new records. The steps are a sync, missing
 //! summaries, the other half of the journal, and a superblock with the new incarnation. The store
-//! answers gets during these steps.
+//! answers `get` requests during these steps.
 
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
 use crate::one_file::superblock::Superblock;

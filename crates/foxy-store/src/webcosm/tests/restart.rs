@@ -1,4 +1,4 @@
-//! Tests which records a reopened store finds, and how soon gets find them.
+//! Tests which records a reopened store finds, and how soon a get finds these records.
 
 use super::{length, new, open, settings};
 use crate::contract::{Answer, RefusedReason};

@@ -9,7 +9,8 @@ use crate::webcosm::write::Writer;
 use foxy_device::IoError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most one of this many slots is retired. If more slots fail, the disk itself needs repair.
+/// At most 1/`MAX_RETIRED_SHARE` of the slots are retired. If more slots fail, the disk itself
+/// needs repair.
 const MAX_RETIRED_SHARE: u32 = 8;
 
 #[derive(Debug, Default)]

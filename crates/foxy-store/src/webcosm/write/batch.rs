@@ -21,7 +21,8 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// A full batch may leave records for the next batch: at most one of this many parts of its bytes.
+/// A full batch may leave records for the next batch. These records have at most 1/`PATIENCE` of
+/// the batch's bytes.
 const PATIENCE: usize = 4;
 
 #[derive(Clone, Copy)]

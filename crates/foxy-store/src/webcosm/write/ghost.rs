@@ -7,7 +7,7 @@ use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
 use foxy_base::random::split_mix;
 
-/// The table has one place per this many bytes of the store.
+/// Number of bytes of the store for each place of the table.
 const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
 #[derive(Debug)]

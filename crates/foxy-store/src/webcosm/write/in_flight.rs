@@ -24,7 +24,7 @@ impl InFlight {
         self.records.get(&key).map(|(_, record)| record)
     }
 
-    /// Hides a record whose write is in flight, so that gets no longer find the record.
+    /// Hides a record whose write is in flight, so that a get no longer finds the record.
     pub fn forget(&mut self, key: Key) {
         self.records.remove(&key);
     }

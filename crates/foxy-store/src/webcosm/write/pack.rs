@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 /// A shared page with fewer used bytes may wait for later records, instead of being written now.
 const FULL_BYTES: usize = ROOM / 10 * 9;
 
-/// At most one of this many pages in a batch is extra. The plan uses extra pages to keep a record
-/// smaller than a page within one page.
+/// At most 1/`MAX_EXTRA_PAGES_SHARE` of the pages in a batch are extra pages. The plan uses extra
+/// pages to keep a record smaller than a page within one page.
 const MAX_EXTRA_PAGES_SHARE: usize = 8;
 
 /// The sizes of a record for the layout.

@@ -63,8 +63,8 @@ impl Writer {
         LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
     }
 
-    /// Processes the result of writing a summary. If the write failed, gets still find the
-    /// segment's records, but the next opening does not.
+    /// Processes the result of writing a summary. If the write failed, a get still finds the
+    /// segment's records, but the next opening does not find them.
     pub fn summary_done(
         &mut self,
         cx: &Context,
