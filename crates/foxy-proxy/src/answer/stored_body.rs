@@ -24,7 +24,8 @@ pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 /// Longest time for which bytes stay in memory while the client does not read.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// Like `HOLD_TIME`, while memory or places for parts are scarce.
+/// Longest time for which bytes stay in memory while the client does not read and memory is scarce.
+/// This limit also applies if places for parts are scarce.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {

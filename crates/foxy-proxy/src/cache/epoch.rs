@@ -61,8 +61,8 @@ pub(crate) enum WriteOrigin {
     /// The response is the response that the look-up found. The origin has confirmed it, or it is
     /// written under another key.
     Found,
-    /// Like `Found`, but other writes may have happened between the look-up and the start of the
-    /// watch.
+    /// The response is the response that the look-up found. Other writes may have happened between
+    /// the look-up and the start of the watch.
     FoundEarlier,
 }
 

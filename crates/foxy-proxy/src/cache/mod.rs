@@ -338,8 +338,8 @@ impl Cache {
         self.forget_record(key.hash, Scope::url_of(key));
     }
 
-    /// Like `forget`, but finds the record by its hash. The caller removes purged responses in this
-    /// way, so that they use no space.
+    /// Removes an outdated response by the hash of its key. The caller removes purged responses in
+    /// this way, so that they use no space.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
@@ -353,8 +353,8 @@ impl Cache {
         self.leave_nothing(base, key, watch, true);
     }
 
-    /// Like `outdate`, for a key under which the look-up found nothing. Another fetch may have
-    /// written under the key in the meantime.
+    /// Removes a response that a newer fetch replaced, under a key for which the look-up found
+    /// nothing. Another fetch may have written under the key in the meantime.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
     }

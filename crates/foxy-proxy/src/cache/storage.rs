@@ -188,7 +188,7 @@ impl Storage {
         receiver
     }
 
-    /// Removes a record of `url`. From now on, look-ups do not find the record. The receiver gets
+    /// Removes a record of `url`. From now on, look-ups do not find the record. The receiver yields
     /// the answer when the removal is durable.
     pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();

@@ -109,8 +109,7 @@ impl Stored {
         Self::written(key, head, wire, policy, times, length, body)
     }
 
-    /// Like [`Stored::new`], but the caller provides `head` and `wire`, the same head as HTTP/1.1
-    /// text.
+    /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text.
     pub(crate) fn written(
         key: Bytes,
         head: ResponseHead,

@@ -15,7 +15,8 @@ use foxy_rules::{Policy, Role, Vary, date};
 /// constants below. The form also includes [`NAMES`]. The decoder ignores records with any other
 /// first byte.
 const RESPONSE: u8 = 6;
-/// Like [`RESPONSE`], for a response whose caching a targeted field (RFC 9213) controls.
+/// First byte of the record head if a targeted field (RFC 9213) controls the caching of the
+/// response.
 const TARGETED_RESPONSE: u8 = 7;
 const VARIES: u8 = 8;
 

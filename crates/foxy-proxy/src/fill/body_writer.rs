@@ -27,7 +27,7 @@ const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Number of confirmed parts that restore the full timeout. With this number and a timeout of one
-/// second, the store must write at least 16 MiB/s. Otherwise it cannot store a body that arrives
+/// second, the store must write at least 16 MiB/s. A slower store cannot store a body that arrives
 /// faster.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 

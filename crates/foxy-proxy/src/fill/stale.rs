@@ -30,8 +30,8 @@ pub(crate) struct Stale {
 
 impl Stale {
     /// Keeps a stored response in memory while the proxy contacts the origin. If the budget
-    /// `waiting` has no space, drops the body. The response can then be neither validated nor
-    /// served, only replaced.
+    /// `waiting` has no space, drops the body. The response can then only be replaced. It can no
+    /// longer be validated or served.
     pub(crate) fn hold(
         waiting: &ByteBudget,
         stored: Arc<Stored>,

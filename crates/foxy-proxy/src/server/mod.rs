@@ -98,8 +98,8 @@ pub struct Parts {
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    /// The first counters are for calls from outside, such as purges. Each worker has one of the
-    /// other counters.
+    /// The first element counts calls from outside, such as purges. Each worker has its own element
+    /// after the first.
     counters: Vec<Arc<Counters>>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,

@@ -67,7 +67,7 @@ pub enum OriginHttp2 {
     Auto,
     /// The proxy never uses HTTP/2 with origins.
     Off,
-    /// Like `Auto`, and also for origins without TLS. Without TLS, the proxy starts with HTTP/2
-    /// immediately (RFC 9113 §3.3).
+    /// The proxy uses HTTP/2 as with `Auto`, and also with origins without TLS. Without TLS, the
+    /// proxy starts with HTTP/2 immediately (RFC 9113 §3.3).
     PriorKnowledge,
 }
