@@ -26,9 +26,9 @@ const REMEMBERED: usize = 60;
 /// When an acknowledged version begins to forbid older versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// From the end of the response.
+    /// Older versions are forbidden from the end of the response.
     Always,
-    /// After the run of foxy with this number has ended.
+    /// Older versions are forbidden after the run of foxy with this number has ended.
     AfterRun(u64),
 }
 

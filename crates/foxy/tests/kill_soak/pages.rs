@@ -80,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Returns the number of the variant that a client gets for a language.
+    /// Returns the number of the variant that a client receives for a language.
     pub const fn variant(&self, language: usize) -> usize {
         if self.varies { language } else { 0 }
     }

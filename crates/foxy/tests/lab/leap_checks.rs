@@ -86,7 +86,8 @@ fn prefetching(parent: u16) -> String {
         let ask = |text: &str| {
             exchange(TcpStream::connect(("127.0.0.1", parent)).expect("a parent"), text)
         };
-        // The client gets its response first. Otherwise it would wait for the additional request.
+        // The client receives its response first. Otherwise it would wait for the additional
+        // request.
         client
             .write_all(&ask(&text))
             .and_then(|()| client.shutdown(Shutdown::Write))

@@ -1,5 +1,4 @@
-//! Tests `foxy run`: the environment that the command gets, its exit code, and the files that
-//! remain.
+//! Tests `foxy run`: the environment of the command, its exit code, and the files that remain.
 
 use crate::support::commands::signal;
 use crate::support::{Origin, request};

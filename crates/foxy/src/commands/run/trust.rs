@@ -78,8 +78,8 @@ pub fn write(trusted: &Trusted<'_>) -> Result<Temporary, Failure> {
     Ok(folder)
 }
 
-/// Returns all trusted authorities in PEM: those of the system, of `further`, and the additional
-/// authority.
+/// Returns all trusted authorities in PEM: the system's authorities, the authorities in `further`,
+/// and the additional authority.
 fn bundle(trusted: &Trusted<'_>) -> Result<String, Failure> {
     let lines = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
     let mut bundle = String::new();

@@ -16,8 +16,8 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// A disk counts as failing after this many failed operations. A single bad sector causes fewer
 /// failures.
 const MIN_FAILURES: u64 = 10;
-/// A disk counts as silent if an operation gets no answer for this long. Slow disks answer within a
-/// few seconds.
+/// A disk counts as silent if an operation has had no answer for this time. Slow disks answer
+/// within a few seconds.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
 /// The share of failures is computed only after this many operations. With fewer operations, the
 /// share is not meaningful.
