@@ -6,7 +6,7 @@ use std::fmt;
 macro_rules! decode_errors {
     ($($(#[$doc:meta])* $variant:ident = $text:literal,)+) => {
         /// The reason why the decoder refused the bytes. After any of these errors the caller must
-        /// close the connection, because nobody knows where the next message starts.
+        /// close the connection, because the start of the next message is unknown.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum DecodeError {
             $(#[doc = concat!($text, ".")] $(#[$doc])* $variant,)+
