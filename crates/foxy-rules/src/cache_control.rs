@@ -164,8 +164,8 @@ pub struct ResponseControl {
     pub no_store: bool,
     /// Shared caches, such as this cache, must not store the response.
     pub private: bool,
-    /// The response may be stored even if a rule such as that for Authorization forbids it by
-    /// default.
+    /// The response may be stored even if another rule forbids storing by default, such as the rule
+    /// for Authorization.
     pub public: bool,
     /// The response must not be served stale.
     pub must_revalidate: bool,

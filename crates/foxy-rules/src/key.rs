@@ -43,7 +43,7 @@ impl Vary {
         Self { names }
     }
 
-    /// Returns whether Vary names no field, so that one response fits all requests.
+    /// Returns whether Vary names no field. One response then fits all requests.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
