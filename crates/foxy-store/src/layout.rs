@@ -37,7 +37,8 @@ impl Region {
 pub struct Layout {
     /// The two halves of the journal of removed records.
     pub journal: [Region; 2],
-    /// The two checkpoint areas. Checkpoints of the index are written to them in turn.
+    /// The two checkpoint areas. The store writes checkpoints of the index alternately to these
+    /// areas.
     pub checkpoints: [Region; 2],
     /// The pages for records.
     pub data: Region,

@@ -45,8 +45,8 @@ pub struct Superblock {
 pub enum Found {
     /// A valid superblock.
     Ours(Superblock),
-    /// No superblock was ever written completely. The store counts as blank if the rest of the file
-    /// is blank, too.
+    /// No superblock was ever written completely. The store counts as blank if all other pages of
+    /// the file are also blank.
     Blank,
     /// Both copies are damaged. The opening may then empty the store.
     Damaged,

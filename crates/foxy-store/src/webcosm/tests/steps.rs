@@ -12,7 +12,7 @@ use foxy_device::{IoDone, Memory};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A scheme, and the largest number of records that one of its calls evicted.
+/// A scheme, and the largest number of records that a single call of the scheme evicted.
 struct Counted {
     scheme: Box<dyn Scheme + Send>,
     observer: Observer,
