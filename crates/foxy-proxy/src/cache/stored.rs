@@ -184,7 +184,7 @@ pub(crate) fn strip(headers: &mut Headers) {
 pub(crate) struct Placement {
     pub(crate) key: CacheKey,
     pub(crate) list: Option<VaryList>,
-    /// True if the list must be stored too.
+    /// True if the Vary list must be stored together with the response.
     pub(crate) has_new_list: bool,
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct Places {
     grace: Option<Duration>,
     began: Instant,
     table: Mutex<Table>,
-    /// Number of new connections that are now being told that no place is free.
+    /// Number of new connections to which the proxy is sending a refusal, because no place is free.
     refusals: AtomicUsize,
     freed: Notify,
 }

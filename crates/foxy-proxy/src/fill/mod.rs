@@ -200,7 +200,8 @@ fn validated(
     }
 }
 
-/// Adds a response to the cache if its whole body was stored. Returns true if so.
+/// Adds a response to the cache if its whole body was stored. Returns true if the response was
+/// added.
 async fn store(
     worker: &Worker,
     flight: &Flight,

@@ -77,8 +77,8 @@ async fn serve_requests(
         match serve_request(worker, connection, peer, state).await {
             NextStep::ReadRequest => {}
             NextStep::Close => {
-                // No request is in progress, so closing loses nothing. A TLS client is told that
-                // this is an orderly end.
+                // No request is in progress, so closing loses nothing. A TLS client receives a
+                // notification that the connection ends in order.
                 if state.idle.get() {
                     connection.stream.say_goodbye();
                 }

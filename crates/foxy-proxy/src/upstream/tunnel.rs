@@ -98,7 +98,8 @@ impl TunnelActivity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayStage {
     Open,
-    /// The sending side has closed this direction, but the receiving side was not told yet.
+    /// The sending side has closed this direction, but the proxy has not closed it towards the
+    /// receiving side yet.
     Closing,
     Closed,
 }

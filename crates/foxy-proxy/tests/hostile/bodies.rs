@@ -1,5 +1,5 @@
 //! Tests request bodies that are malformed, contain a smuggled request, stay unread or are cut off.
-//! The client must be told the broken rule, and bytes after the body must never be taken for a
+//! The answer must name the broken rule. The proxy must never treat bytes after the body as a
 //! request.
 
 use crate::support::proxy::Proxy;

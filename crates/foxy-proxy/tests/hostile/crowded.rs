@@ -1,5 +1,5 @@
-//! Tests more connections than there are places: which connections close, which are refused, and
-//! that one client cannot take all places.
+//! Tests a proxy with more connections than places. The tests check which connections close, which
+//! connections are refused, and that one client cannot take all places.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -16,7 +16,8 @@ use std::time::Duration;
 
 /// A request that the proxy answers itself. The connection stays open.
 const LOCAL: &str = "OPTIONS http://a.test/ HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
-/// Addresses of a client that floods the proxy, and of a client that does not.
+/// Address of a client that floods the proxy. The next constant is the address of a client that
+/// behaves well.
 const FLOOD: &str = "127.0.0.1";
 const HONEST: &str = "127.0.0.2";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";

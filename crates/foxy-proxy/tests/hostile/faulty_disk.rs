@@ -11,7 +11,7 @@ use foxy_schemes::{SCHEMES, SchemeName, SchemeSettings};
 use foxy_store::{Observer, Shard, ShardSettings, StoreSettings};
 use std::sync::Arc;
 
-/// A disk on which most kinds of faults happen now and then.
+/// A disk on which most kinds of faults happen occasionally.
 const BAD: FaultPlan = FaultPlan {
     errors: 0.02,
     no_space: 0.02,

@@ -15,7 +15,7 @@ fn wire() -> (Wire, Instant) {
     (wire, now)
 }
 
-/// Returns how often `bytes` are accepted before the connection counts as flooded.
+/// Returns how many times the `Wire` accepts `bytes` before it counts the connection as flooded.
 fn until_flooded(bytes: &[u8]) -> usize {
     let (wire, now) = wire();
     (0..100_000)

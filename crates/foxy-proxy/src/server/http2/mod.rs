@@ -63,7 +63,7 @@ const FAREWELL_TIME: Duration = Duration::from_secs(2);
 enum ConnectionEnd {
     /// The connection has ended, and both sides know that.
     Closed,
-    /// The client violated the protocol. The proxy has told the client so.
+    /// The client violated the protocol, and the proxy has sent the error to the client.
     Broken,
     /// The client read nothing for longer than the time limit.
     Stalled,
