@@ -60,7 +60,8 @@ fn a_disk_that_is_full_for_a_while_fails_nothing() {
         ended(compare.arg("--folder").arg(folder.path()).arg("--out").arg(&out));
     let records = records(&out.join("records.jsonl"));
     if code == Some(3) {
-        // Without the right to mount, the test cannot fill a disk. The command must then say so.
+        // Without the right to mount, the test cannot fill a disk. The command must then report
+        // this reason.
         assert!(err.contains("no disk to be full"), "{text}{err}");
         return;
     }

@@ -23,7 +23,7 @@ pub struct Place {
     pub run: u64,
     /// Address of the proxy and address of the admin server. `None` while foxy is not running.
     pub addresses: Option<(SocketAddr, SocketAddr)>,
-    /// Whether foxy was told to stop. Then requests may fail.
+    /// Whether the test has asked foxy to stop. Requests may fail after that.
     pub ending: bool,
 }
 
@@ -44,7 +44,7 @@ impl Shared {
         *locked(&self.place)
     }
 
-    /// Whether foxy is still in this run and was not told to stop.
+    /// Whether foxy is still in this run and the test has not asked it to stop.
     fn is_up(&self, run: u64) -> bool {
         let place = self.place();
         place.run == run && !place.ending && place.addresses.is_some()

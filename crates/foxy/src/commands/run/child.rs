@@ -53,8 +53,8 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether foxy runs in the foreground of a terminal. If so, the terminal sends its signals to the
-/// child too.
+/// Whether foxy runs in the foreground of a terminal. In this case, the terminal also sends its
+/// signals to the child.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())

@@ -21,7 +21,7 @@ const MAX_KNOWN_KEYS: usize = 1 << 20;
 pub enum Selection {
     /// The hash of the key selects the store.
     Key,
-    /// Each new record goes to the next store in turn.
+    /// The stores receive new records one after another, in a circle.
     RoundRobin,
     /// The record goes to the store with the fewest unanswered requests.
     LeastLoad,
