@@ -357,7 +357,8 @@ impl Watch {
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// Clones the watch with the epoch of a flight (a fetch that several requests share).
+    /// Returns a copy of this watch that has the given epoch, which is the epoch of a flight (a
+    /// fetch that several requests share).
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }

@@ -18,7 +18,7 @@ const SENT: usize = 64 << 10;
 pub struct AnswerTarget {
     pub version: Version,
     pub persistent: bool,
-    /// The request number in the client's own request.
+    /// The request number that the client itself sent in a header field, if any.
     pub number: Option<Bytes>,
     /// The request number in the copy whose answer the client receives.
     pub asked_as: Option<u64>,

@@ -118,8 +118,8 @@ const METADATA_CACHE: u64 = 8 << 20;
 /// The longest time that writes stay in memory. The limit is high, so that a technique can gather
 /// all its writes.
 pub(super) const FLUSH_AFTER: Duration = Duration::from_secs(3600);
-/// The bytes that may wait for the disk, as in a store that serves clients. The modelled system
-/// also has its own limit.
+/// The maximum number of bytes that wait for the disk. A store that serves clients has this limit
+/// too. The modelled system has a second, smaller limit of its own.
 const WAITING_BYTES: usize = 16 << 20;
 /// The bytes that Solaris lets a process have in flight (`ufs_HW`). One record of any size may
 /// always wait.

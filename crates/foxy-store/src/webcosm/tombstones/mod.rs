@@ -140,7 +140,8 @@ pub enum After {
     Formatted(Superblock),
     /// Segments without a summary have received their summaries.
     Resealed,
-    /// The opening is durable. The journal half contains this many blocks.
+    /// The first blocks of the new journal half are on disk. This half contains this many blocks,
+    /// and the superblock can now name it.
     Switched(Superblock, u32),
     Committed(Commit),
     Rotated(Rotation),
