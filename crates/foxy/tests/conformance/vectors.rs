@@ -119,10 +119,10 @@ impl Unplayable {
     /// Returns the text of this reason in docs/conformance.md.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Interim => "interim responses",
-            Self::HopByHop => "fields that end at the next hop",
-            Self::Framing => "where a body ends",
-            Self::BeyondAscii => "one letter that Node.js sends in two codings",
+            Self::Interim => "the rules see no interim responses",
+            Self::HopByHop => "the rules do not see hop-by-hop fields",
+            Self::Framing => "the rules do not decide where a body ends",
+            Self::BeyondAscii => "Node.js sends one letter in two codings",
         }
     }
 }
