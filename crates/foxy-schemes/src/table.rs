@@ -222,7 +222,7 @@ impl SchemeRow {
 
     /// Returns whether the scheme collects writes in a buffer for each origin server.
     pub fn gathers_by_site(&self) -> bool {
-        matches!(&self.kind, Kind::Slotted(plan) if plan.writes == slotted::WriteOrder::Sites)
+        matches!(&self.kind, Kind::Slotted(plan) if plan.gathers_by_site())
     }
 
     /// Returns whether the scheme creates an entry of this name in the store's folder.

@@ -26,7 +26,7 @@ mod work;
 mod tests;
 
 pub use locality::BufferChoice;
-pub(crate) use plan::{Plan, WriteOrder};
+pub(crate) use plan::Plan;
 
 use crate::SchemeSettings;
 use close::Closing;
@@ -47,6 +47,7 @@ use hits::Hits;
 use layout::{Layout, Ring};
 use locality::Locality;
 use open::Opening;
+use plan::WriteOrder;
 use prefetch::Prefetch;
 use std::collections::{BTreeSet, HashMap};
 use work::Job;

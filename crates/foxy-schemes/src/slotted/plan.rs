@@ -63,6 +63,11 @@ impl Plan {
     pub const fn batches_reads(&self) -> bool {
         matches!(self.reads, ReadOrder::Batched { .. })
     }
+
+    /// Whether the store collects writes in a buffer for each origin server.
+    pub const fn gathers_by_site(&self) -> bool {
+        matches!(self.writes, WriteOrder::Sites)
+    }
 }
 
 const LAZY: ReadOrder = ReadOrder::Batched { count: 10, patience: Duration::from_millis(250) };

@@ -5,7 +5,7 @@
 use super::Builder;
 use super::report::{ReadError, ReadReport, is_damage};
 use super::skip::{Answer, Entry, Skip};
-use std::io::{self, Read};
+use std::io::Read;
 
 const RECORD_BYTES: usize = 24;
 
@@ -58,22 +58,22 @@ pub(super) fn read(
     report: &mut ReadReport,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), ReadError> {
-    let mut bytes = [0; RECORD_BYTES];
+    let mut bytes = Vec::with_capacity(RECORD_BYTES);
     loop {
-        match fill(&mut input, &mut bytes) {
-            Ok(0) => return Ok(()),
-            Ok(RECORD_BYTES) => {}
-            Ok(length) => {
-                report
-                    .count(Err(Skip::Damaged), || format!("{length} bytes after the last record"));
-                return Ok(());
-            }
-            Err(error) if is_damage(&error, report.packed) => {
-                return report.damaged(&error);
-            }
+        bytes.clear();
+        match input.by_ref().take(RECORD_BYTES as u64).read_to_end(&mut bytes) {
+            Ok(_) => {}
+            Err(error) if is_damage(&error, report.packed) => return report.damaged(&error),
             Err(error) => return Err(ReadError::Io(error)),
         }
-        let record = RawRecord::of(bytes);
+        let Some(&record) = bytes.first_chunk() else {
+            if !bytes.is_empty() {
+                let text = || format!("{} bytes after the last record", bytes.len());
+                report.count(Err(Skip::Damaged), text);
+            }
+            return Ok(());
+        };
+        let record = RawRecord::of(record);
         let entry = Entry {
             time: i64::from(record.seconds) * 1_000_000,
             client: "",
@@ -83,18 +83,4 @@ pub(super) fn read(
         report.count(builder.add(entry), || format!("object {}", record.object));
         progress(report.lines);
     }
-}
-
-/// Reads until `bytes` is full or the input ends. Returns the number of bytes.
-fn fill(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match input.read(&mut bytes[filled..]) {
-            Ok(0) => break,
-            Ok(length) => filled += length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }

@@ -122,7 +122,7 @@ impl Repeats {
             }
         }
         let all = total(trace.gets.iter().map(|get| get.size));
-        Self { gets: share(gets, trace.gets.len() as u64), bytes: wide(bytes) / wide(all.max(1)) }
+        Self { gets: share(gets, trace.gets.len() as u64), bytes: real(bytes) / real(all.max(1)) }
     }
 }
 
@@ -131,7 +131,7 @@ impl Spread {
         values.sort_unstable();
         let Some(&largest) = values.last() else { return Self::default() };
         let at = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
-        let mean = wide(total(values.iter().copied())) / real(values.len() as u64);
+        let mean = real(total(values.iter().copied())) / real(values.len() as u64);
         Self { mean, median: at(50), p90: at(90), p99: at(99), largest }
     }
 }
@@ -175,13 +175,8 @@ fn share(part: u64, all: u64) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
-fn real(number: u64) -> f64 {
-    number as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a statistic to be shown")]
-fn wide(number: u128) -> f64 {
-    number as f64
+fn real(number: impl Into<u128>) -> f64 {
+    number.into() as f64
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::support::commands::{command, records, signal, value};
 use foxy_base::clock;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
 
@@ -36,6 +36,9 @@ fn a_modelled_disk_keeps_its_bytes_and_takes_its_time() {
     let out = served.0.stdout.as_mut().expect("piped");
     BufReader::new(out).read_line(&mut line).expect("readable");
     if line.is_empty() {
+        let mut why = String::new();
+        served.0.stderr.as_mut().expect("piped").read_to_string(&mut why).expect("UTF-8");
+        assert!(why.contains("cannot mount"), "{why}");
         let text = "\nNOT RUN: a test of modelled disks: no FUSE mount here\n";
         std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
         return;

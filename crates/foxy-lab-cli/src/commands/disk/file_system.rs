@@ -29,6 +29,11 @@ impl DiskFiles {
         Self { capacity, disks }
     }
 
+    /// The inodes of the disks.
+    fn inodes(&self) -> std::ops::Range<u64> {
+        FIRST_DISK..FIRST_DISK + self.disks.len() as u64
+    }
+
     fn disk(&self, inode: INodeNo) -> Option<&Sender<DiskJob>> {
         self.disks.get(usize::try_from(u64::from(inode).checked_sub(FIRST_DISK)?).ok()?)
     }
@@ -66,8 +71,8 @@ fn name_of(inode: u64) -> String {
 
 impl Filesystem for DiskFiles {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let inodes = FIRST_DISK..FIRST_DISK + self.disks.len() as u64;
-        let found = inodes
+        let found = self
+            .inodes()
             .filter(|_| parent == INodeNo::ROOT)
             .find(|&inode| name.to_str() == Some(&name_of(inode)));
         match found.and_then(|inode| self.attributes(INodeNo(inode))) {
@@ -145,8 +150,7 @@ impl Filesystem for DiskFiles {
         if inode != INodeNo::ROOT {
             return reply.error(Errno::ENOTDIR);
         }
-        let inodes = FIRST_DISK..FIRST_DISK + self.disks.len() as u64;
-        let files = inodes.map(|inode| (inode, FileType::RegularFile, name_of(inode)));
+        let files = self.inodes().map(|inode| (inode, FileType::RegularFile, name_of(inode)));
         let folders = [".", ".."].map(|name| (1, FileType::Directory, name.to_owned()));
         let entries = folders.into_iter().chain(files).zip(1..);
         for ((inode, kind, name), next) in entries.skip(usize::try_from(offset).unwrap_or(0)) {

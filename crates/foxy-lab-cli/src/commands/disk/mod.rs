@@ -4,7 +4,7 @@
 mod arm;
 mod file_system;
 
-use crate::arguments::{count, option, path};
+use crate::arguments::{option, path};
 use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
 use arm::Arm;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -36,6 +36,9 @@ the same factor. The content is in a file without a name in the system's tempora
 Only root may mount. The command runs until a signal stops it, and then prints its counts. Unmount \
 the file systems and detach the loop devices (losetup --detach) first.";
 
+/// Each disk takes a thread and a sparse file of the size of the model.
+const MOST_DISKS: u64 = 16;
+
 /// Interval at which the command checks whether a signal has arrived.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -64,7 +67,7 @@ fn serve_command() -> Command {
                 .value_parser(factor)
                 .default_value("1x"),
             option("disks", "N", "Number of disks, each with its own arm")
-                .value_parser(count())
+                .value_parser(value_parser!(u64).range(1..=MOST_DISKS))
                 .default_value("1"),
             path("backing", "FOLDER", "Folder for the content [default: the temporary folder]"),
         ])
