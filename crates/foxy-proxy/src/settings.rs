@@ -41,6 +41,9 @@ pub struct ProxySettings {
     /// Time in seconds for which a negative answer is fresh if the answer itself gives no lifetime.
     /// 0 disables such caching.
     pub negative_lifetime: u64,
+    /// Addresses of the clients that may use the proxy. Every client may use it if the list is
+    /// empty.
+    pub allow_client: Vec<Cidr>,
     /// Addresses of clients that may purge without a token.
     pub purge_from: Vec<Cidr>,
     /// The token with which any client may purge.
@@ -112,6 +115,7 @@ impl Default for ProxySettings {
             memory_object_limit: 1 << 20,
             object_limit: 64 << 20,
             negative_lifetime: 0,
+            allow_client: Vec::new(),
             purge_from: Vec::new(),
             purge_token: None,
             destinations: DestinationPolicy::default(),

@@ -28,7 +28,7 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::TooManyConnections
         | ErrorReason::TooManyOfClient
         | ErrorReason::NoRoomForHead => "proxy_internal_response",
-        ErrorReason::PurgeNotAllowed => "http_request_denied",
+        ErrorReason::ClientNotAllowed | ErrorReason::PurgeNotAllowed => "http_request_denied",
         ErrorReason::NotPurged(_) => "proxy_internal_error",
         ErrorReason::Upstream(error) => upstream(error),
     }

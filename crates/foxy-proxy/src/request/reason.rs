@@ -34,6 +34,8 @@ pub enum ErrorReason {
     OnlyIfCached,
     /// A TRACE has no hops left, so it ends at this proxy.
     TraceHere,
+    /// The client's address is not in `allow-client`.
+    ClientNotAllowed,
     /// The client's address may not purge, and the request has no valid token.
     PurgeNotAllowed,
     /// A purge failed.
@@ -58,7 +60,7 @@ impl ErrorReason {
             | Self::NotAProxyRequest
             | Self::UnsupportedScheme
             | Self::BadAuthority => 400,
-            Self::PurgeNotAllowed => 403,
+            Self::ClientNotAllowed | Self::PurgeNotAllowed => 403,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
             Self::Misdirected => 421,
             Self::Loop => 508,
@@ -86,6 +88,7 @@ impl ErrorReason {
             Self::Loop => "loop",
             Self::OnlyIfCached => "only-if-cached",
             Self::TraceHere => "trace",
+            Self::ClientNotAllowed => "client-not-allowed",
             Self::PurgeNotAllowed => "purge-not-allowed",
             Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
@@ -122,6 +125,10 @@ impl ErrorReason {
                 "the request asks for a cached answer only, and none that fits is stored"
             }
             Self::TraceHere => "TRACE ends here and is not answered",
+            Self::ClientNotAllowed => {
+                "this proxy does not serve your address; its operator can list the address in \
+                 allow-client"
+            }
             Self::PurgeNotAllowed => {
                 "PURGE is not allowed from this address; list it in purge-from, or send the token \
                  as `Proxy-Authorization: Bearer TOKEN`"
@@ -181,6 +188,7 @@ mod tests {
             ErrorReason::Loop,
             ErrorReason::OnlyIfCached,
             ErrorReason::TraceHere,
+            ErrorReason::ClientNotAllowed,
             ErrorReason::PurgeNotAllowed,
             ErrorReason::NotPurged(NotPurged::NotDurable),
             ErrorReason::NotPurged(NotPurged::Busy),

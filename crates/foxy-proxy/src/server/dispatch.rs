@@ -13,9 +13,9 @@ use crate::request::exchange::{Plan, Wanted, plan};
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::server::purger;
 use crate::server::request_log::Ended;
 use crate::server::tunnelling::{switched, tunnel};
+use crate::server::{admission, purger};
 use crate::settings::ProxySettings;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -36,6 +36,7 @@ pub(crate) async fn request(
 ) -> (Ended, u64) {
     let options = options(worker, head);
     let settings = worker.settings();
+    let refusal = admission::refusal(settings, peer).or(refusal);
     let over = match &settings.mode {
         Mode::Reverse { origin } => {
             replace(head, peer, client.scheme(), origin, &settings.forwarded_from)

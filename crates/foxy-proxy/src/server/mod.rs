@@ -2,6 +2,7 @@
 //! listening socket on the shared address.
 
 pub(crate) mod accept;
+pub(crate) mod admission;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
 pub(crate) mod http2;

@@ -1,6 +1,7 @@
 //! Tests the whole proxy on loopback, with origins that follow a script and clients that read to
 //! the last byte.
 
+mod admission;
 mod balanced;
 mod bench;
 mod broken_fetches;

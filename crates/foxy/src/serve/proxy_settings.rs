@@ -32,6 +32,7 @@ pub fn proxy_settings(
             }
         },
         workers: network.workers,
+        allow_client: access.allow_client.clone(),
         purge_from: access.purge_from.clone(),
         destinations: DestinationPolicy {
             allowed: access.allow_destination.clone(),

@@ -20,6 +20,7 @@ defaults. `--config` names the file; without it foxy reads `$XDG_CONFIG_HOME/fox
 
 ```toml
 listen = \"0.0.0.0:3128\"
+allow-client = [\"192.168.0.0/16\"]
 store = [\"/disk1/foxy\", \"/disk2/foxy\"]
 size = \"200G\"
 connect-ports = 443

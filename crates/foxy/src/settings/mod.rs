@@ -3,6 +3,7 @@
 
 pub mod complaint;
 pub mod docs;
+pub mod exposure;
 mod file;
 pub mod flags;
 pub mod kind;

@@ -2,6 +2,7 @@
 //! settings that contradict each other. [`Machine`] provides facts about the machine.
 
 use super::complaint::{Complaint, Complaints};
+use super::exposure;
 use super::kind::Preset;
 use super::rows::{self, DiskCache, Settings, Written};
 use super::store_choice::StoreChoice;
@@ -67,6 +68,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     let settings = Settings::of(written);
     let mut complaints = Vec::new();
     complaints.extend(listen_and_admin(&settings, written));
+    complaints.extend(open_proxy(&settings, written));
     complaints.extend(stores(&settings, written));
     complaints.extend(client_tls(&settings, written));
     complaints.extend(interception(&settings, written));
@@ -87,6 +89,15 @@ fn listen_and_admin(settings: &Settings, written: &Written) -> Option<Complaint>
     let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
     let text = format!("`listen` and `admin` are both {address}; change one of the ports");
     Some(complaint(written, key, text))
+}
+
+fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let listeners =
+        [("listen", Some(settings.network.listen)), ("listen-tls", settings.network.listen_tls)];
+    listeners.into_iter().find_map(|(key, address)| {
+        let message = exposure::refusal(settings, address)?;
+        Some(complaint(written, key, message))
+    })
 }
 
 /// Returns the name of the setting that lists the stores.

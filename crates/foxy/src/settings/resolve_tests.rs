@@ -79,6 +79,27 @@ fn a_policy_is_accepted_where_a_store_uses_it() {
 }
 
 #[test]
+fn a_forward_proxy_beyond_loopback_must_say_who_may_use_it() {
+    let refused = resolved("listen = \"[::]:3128\"").expect_err("an open proxy");
+    let expected = "f:1:1: other machines can reach [::]:3128, and no setting says which clients \
+                    may use foxy; add the flag or the line of the file with your clients' \
+                    network:\n  --allow-client 192.168.0.0/16\n  \
+                    allow-client = [\"192.168.0.0/16\"]\n";
+    assert!(refused.starts_with(expected), "{refused}");
+    let tls = "tls-certificate = \"a\"\ntls-key = \"b\"\nlisten-tls = \"192.0.2.1:443\"\n";
+    let refused = resolved(tls).expect_err("an open proxy");
+    assert!(refused.starts_with("f:3:1: other machines can reach 192.0.2.1:443"), "{refused}");
+    for file in [
+        "listen = \"127.9.9.9:3128\"",
+        "listen = \"[::ffff:127.0.0.1]:3128\"",
+        "listen = \"[::]:3128\"\nallow-client = \"192.168.0.0/16\"",
+        "listen = \"[::]:3128\"\norigin = \"http://a.test\"",
+    ] {
+        assert!(resolved(file).is_ok(), "{file}");
+    }
+}
+
+#[test]
 fn contradictions_are_refused_with_their_place() {
     let cases = [
         ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),

@@ -8,6 +8,10 @@ use std::path::PathBuf;
 settings! {
     struct Access, written as WrittenAccess in access, chapter "What may be relayed";
 
+    /// Networks whose clients may use foxy. foxy answers other clients with 403. By default foxy
+    /// serves every client, but a forward proxy beyond loopback does not start.
+    allow_client: given Vec<Cidr> = "allow-client" flag "allow-client", Networks, Fixed();
+
     /// Networks that foxy may connect to although they are loopback, link-local, private or
     /// otherwise not public. The rule applies to the address that foxy connects to, not to the host
     /// name. foxy may always connect to public addresses, except this machine's own addresses. foxy

@@ -1,0 +1,18 @@
+//! Decides whether a client may use the proxy. Every request passes this decision before the proxy
+//! looks at anything else.
+
+use crate::request::reason::ErrorReason;
+use crate::settings::ProxySettings;
+use std::net::SocketAddr;
+
+/// Returns the reason to refuse all requests of `client`. Returns `None` if the client may use the
+/// proxy.
+pub(crate) fn refusal(settings: &ProxySettings, client: SocketAddr) -> Option<ErrorReason> {
+    let allowed = &settings.allow_client;
+    if allowed.is_empty() {
+        return None;
+    }
+    let address = client.ip().to_canonical();
+    let is_allowed = allowed.iter().any(|block| block.contains(address));
+    (!is_allowed).then_some(ErrorReason::ClientNotAllowed)
+}
