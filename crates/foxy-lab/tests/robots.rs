@@ -7,6 +7,7 @@ use foxy_lab::load::plan::{Plan, Step};
 use foxy_lab::load::robots::{self, Robots};
 use foxy_lab::load::run;
 use foxy_lab::{ErrorCause, LoadReport, Origin, OriginOptions, Protocol};
+use foxy_workload::polymix::phases::Factors;
 use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS};
 use foxy_workload::table3::Table3;
 use foxy_workload::{Model, Workload};
@@ -42,7 +43,7 @@ impl Plan for Until {
 
     fn step(&mut self, _elapsed: Duration, seen: &Seen) -> Option<Step> {
         let section = usize::from(seen.begun * 2 >= self.0);
-        (seen.begun < self.0).then_some(Step { share: 1.0, section })
+        (seen.begun < self.0).then_some(Step { factors: Factors::full(1.0), section })
     }
 }
 
@@ -92,9 +93,9 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         assert!(ended >= 7500, "{protocol:?}: {ended} requests");
         // About twelve exchanges end early. The probability of none is one in a hundred thousand.
         assert!((1..=45).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
-        // Without a proxy, there are no hits. 55 % of plain GETs are for objects that were
-        // requested before.
+        // Without a proxy, there are no hits. Fewer than 55 % of plain GETs are for objects that
+        // were requested before, because 525 servers have five pages and documents each.
         let offered = all.offered.requests * 100 / all.plain.requests;
-        assert!(all.hits == 0 && (45..=65).contains(&offered), "{protocol:?}: {offered} % offered");
+        assert!(all.hits == 0 && (25..=45).contains(&offered), "{protocol:?}: {offered} % offered");
     }
 }

@@ -4,6 +4,7 @@ use crate::object::{Draw, Object};
 use crate::objects::{ObjectStream, Popularity};
 use crate::polymix::PolyMix4;
 use crate::polymix::content::Document;
+use crate::polymix::phases::Factors;
 use crate::polymix::requests::{Manner, PolyMixStream, Start};
 use crate::replay::ReplayStream;
 use crate::table3::{Table3, Table3Stream};
@@ -134,8 +135,13 @@ impl RequestStream {
         Self { source }
     }
 
-    /// Returns the next request.
+    /// Returns the next request. PolyMix-4 then has the shares of its top phases.
     pub fn next_request(&mut self) -> Request {
+        self.next_request_with(&Factors::full(1.0))
+    }
+
+    /// Returns the next request at a moment with `factors`. They change PolyMix-4 alone.
+    pub fn next_request_with(&mut self, factors: &Factors) -> Request {
         match &mut self.source {
             Source::Objects { objects, next, known } => {
                 let object = objects.object_at(*next);
@@ -149,11 +155,18 @@ impl RequestStream {
             }
             Source::Table3 { stream, delay } => Request::plain(stream.next(), *delay),
             Source::PolyMix4 { stream, servers } => {
-                let Start { document, manner, repeat } = stream.next_start();
+                let Start { document, manner, repeat } = stream.next_start(factors);
                 let server = document.server(*servers);
                 Request { content: Content::Document(document), server, manner, repeat }
             }
             Source::Trace(stream) => Request::plain(stream.next(), Duration::ZERO),
+        }
+    }
+
+    /// Begins a phase of PolyMix-4. Other streams have no phases.
+    pub const fn begin_phase(&mut self) {
+        if let Source::PolyMix4 { stream, .. } = &mut self.source {
+            stream.begin_phase();
         }
     }
 

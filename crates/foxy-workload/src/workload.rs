@@ -25,7 +25,7 @@ pub enum Model {
     Objects(Objects),
     /// `table3/1`: the load of the WebCoSM paper.
     Table3(Table3),
-    /// `polymix-4/1`: the standard mix of the cache-off benchmarks.
+    /// `polymix-4/2`: the standard mix of the cache-off benchmarks.
     PolyMix4(PolyMix4),
     /// The GET requests of a trace. Workload files cannot name this model.
     Trace(Replay),
@@ -47,7 +47,7 @@ type Reader = fn(&mut Knobs) -> Result<Model, WorkloadError>;
 const MODELS: [(&str, Reader); 3] = [
     ("objects/1", |knobs| Objects::read(knobs).map(Model::Objects)),
     ("table3/1", |knobs| Table3::read(knobs).map(Model::Table3)),
-    ("polymix-4/1", |knobs| PolyMix4::read(knobs).map(Model::PolyMix4)),
+    ("polymix-4/2", |knobs| PolyMix4::read(knobs).map(Model::PolyMix4)),
 ];
 
 impl Workload {
@@ -126,7 +126,7 @@ mod tests {
             let knobs = format!(
                 "peak-rate = 100\nfill-rate = {fill}\ncache-size = \"{size}\"\ntime-scale = 1\ndelay-scale = 1"
             );
-            Workload::parse("a.toml", &format!("model = \"polymix-4/1\"\nabout = \"x\"\n{knobs}\n"))
+            Workload::parse("a.toml", &format!("model = \"polymix-4/2\"\nabout = \"x\"\n{knobs}\n"))
         };
         let zipf = |count: u64, popularity: &str| {
             let knobs = format!(

@@ -104,14 +104,18 @@ fn begin_all(
     let mut random = Random::new(options.seed ^ 0x726f_626f_7473);
     let first = wire::first_of_run();
     let (mut next, mut starts, mut not_sent, mut last) = (started, 0, 0, Duration::ZERO);
+    let mut section = 0;
     loop {
         let seen = live.seen(stream.is_frozen());
         let Some(step) = plan.step(next.since(started), &seen) else { return (not_sent, last) };
+        if std::mem::replace(&mut section, step.section) != step.section {
+            stream.begin_phase();
+        }
         progress(seen.begun);
         if options.interrupted.load(Relaxed) {
             return (not_sent, last);
         }
-        let rate = robots.starts * step.share;
+        let rate = robots.starts * step.factors.load;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
         // A Poisson process has no memory, so the code may draw the remaining part of an
         // interrupted pause again.
@@ -121,9 +125,9 @@ fn begin_all(
         if !begins {
             continue;
         }
-        let active = (robots.count as f64 * step.share).ceil() as u64;
+        let active = (robots.count as f64 * step.factors.load).ceil() as u64;
         let robot = random.below(active.clamp(1, robots.count.max(1) as u64)) as usize;
-        let request = stream.next_request();
+        let request = stream.next_request_with(&step.factors);
         last = next.since(started);
         let number = first + starts * NUMBERS;
         starts += 1;

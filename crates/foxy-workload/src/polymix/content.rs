@@ -191,12 +191,10 @@ impl Document {
         Self { image, ..self }
     }
 
-    /// Returns the number of the document's server, below `servers`. A page and its images are on
-    /// one server.
+    /// Returns the number of the document's server, below `servers`. Numbers of pages and single
+    /// documents go round the servers. A page and its images are on one server.
     pub fn server(&self, servers: u32) -> u32 {
-        let page = Self { image: 0, ..*self };
-        let server = Random::new(page.key() ^ 2).below(u64::from(servers));
-        u32::try_from(server).unwrap_or(0)
+        u32::try_from(self.number % u64::from(servers.max(1))).unwrap_or(0)
     }
 
     /// Returns the properties of the document.

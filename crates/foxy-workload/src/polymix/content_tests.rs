@@ -73,13 +73,10 @@ fn a_life_cycle_says_when_a_version_begins_and_ends() {
 }
 
 #[test]
-fn a_page_and_its_images_share_a_server_and_servers_share_the_pages() {
-    let mut pages = [0u32; 10];
-    for number in 0..10_000 {
+fn a_page_and_its_images_share_a_server() {
+    for number in 0..20 {
         let page = document(Kind::Html, number);
+        assert_eq!(u64::from(page.server(10)), number % 10);
         assert_eq!(page.server(10), page.with_image(1).server(10));
-        pages[page.server(10) as usize] += 1;
     }
-    // The tolerance is four standard deviations of a binomial count.
-    assert!(pages.iter().all(|count| (880..=1120).contains(count)), "{pages:?}");
 }

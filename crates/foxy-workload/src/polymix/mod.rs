@@ -1,15 +1,18 @@
-//! The workload model `polymix-4/1`: PolyMix-4, the standard load of the cache-off benchmarks.
+//! The workload model `polymix-4/2`: PolyMix-4, the standard load of the cache-off benchmarks.
 //! Knobs (settings) adapt the load to machine and proxy. The version of the model fixes everything
-//! else. This file contains the knobs, the phases, and random draws. Client and origin make equal
-//! draws, because both use the number of the request.
+//! else. This file contains the knobs and random draws. Client and origin make equal draws, because
+//! both use the number of the request.
 
+mod collection;
 pub mod content;
+pub mod phases;
 pub mod requests;
 
 use crate::distribution::{floor, normal, zipf_count, zipf_count_mean};
 use crate::knobs::{Knobs, WorkloadError};
 use content::{Kind, MAX_IMAGES};
 use foxy_base::Random;
+use phases::TOP;
 use std::time::Duration;
 
 /// Requests per second of one robot (a simulated user). Requests for images count too.
@@ -19,7 +22,7 @@ pub const ROBOT_CONNECTIONS: usize = 4;
 /// Share of exchanges that the client aborts. The server aborts an equal share.
 const ABORT_SHARE: f64 = 0.001;
 
-/// The knobs of the model `polymix-4/1`.
+/// The knobs of the model `polymix-4/2`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolyMix4 {
     /// Requests per second in the top phases.
@@ -67,31 +70,11 @@ impl PolyMix4 {
         500 + self.robots() / 10
     }
 
-    /// Returns the number of objects in the frozen working set. As PolyMix-4 counts, these are the
-    /// cachable misses of a top phase (peak × 0.45 × 0.8 × 4 h).
+    /// Returns the number of cachable misses in one phase after which the working set no longer
+    /// grows: the misses of a top phase (peak × 0.45 × 0.8 × 4 h).
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
-    }
-
-    /// Returns all phases in order, with scaled durations.
-    pub fn phases(&self) -> Vec<PolymixPhase> {
-        let scaled = |time: Duration| Goal::After(time / self.time_scale);
-        let fill = (self.fill_rate / self.peak_rate).min(1.0);
-        let (ramp, top) = (scaled(RAMP), scaled(TOP));
-        let phase = |name, goal, from, to| PolymixPhase { name, goal, from, to };
-        vec![
-            phase("framp", ramp, IDLE_SHARE.min(fill), fill),
-            phase("fill", Goal::Filled, fill, fill),
-            phase("fexit", ramp, fill, IDLE_SHARE),
-            phase("inc1", ramp, IDLE_SHARE, 1.0),
-            phase("top1", top, 1.0, 1.0),
-            phase("dec1", ramp, 1.0, IDLE_SHARE),
-            phase("idle", ramp, IDLE_SHARE, IDLE_SHARE),
-            phase("inc2", ramp, IDLE_SHARE, 1.0),
-            phase("top2", top, 1.0, 1.0),
-            phase("dec2", ramp, 1.0, IDLE_SHARE),
-        ]
     }
 
     /// Returns the bytes of cachable misses after which the fill ends.
@@ -107,46 +90,6 @@ pub fn requests_per_start() -> f64 {
         Kind::DIRECT.iter().filter(|(kind, _)| *kind == Kind::Html).map(|(_, share)| share).sum();
     let images = f64::from(pages) / f64::from(all) * zipf_count_mean(MAX_IMAGES);
     1.0 + images * (1.0 - requests::POST_SHARE - requests::HEAD_SHARE)
-}
-
-const RAMP: Duration = Duration::from_secs(20 * 60);
-const TOP: Duration = Duration::from_secs(4 * 3600);
-/// Share of the peak rate between the peaks.
-const IDLE_SHARE: f64 = 0.1;
-
-/// The end condition of a phase.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Goal {
-    /// The phase ends after this duration.
-    After(Duration),
-    /// The phase ends when the cache is filled and the working set no longer grows.
-    Filled,
-}
-
-/// A phase of the run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PolymixPhase {
-    /// Name in reports.
-    pub name: &'static str,
-    /// End condition.
-    pub goal: Goal,
-    /// Share of the peak rate at the start of the phase.
-    pub from: f64,
-    /// Share of the peak rate at the end of the phase.
-    pub to: f64,
-}
-
-impl PolymixPhase {
-    /// Returns the share of the peak rate at the time `elapsed`. The share changes linearly within
-    /// the phase.
-    pub fn share_at(&self, elapsed: Duration) -> f64 {
-        match self.goal {
-            Goal::After(time) if elapsed < time => {
-                self.from + (self.to - self.from) * elapsed.as_secs_f64() / time.as_secs_f64()
-            }
-            _ => self.to,
-        }
-    }
 }
 
 /// Largest number of requests that a robot sends on a connection. The number follows the
@@ -196,21 +139,6 @@ pub fn connection_uses(side: Side, connection: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use crate::workload::{Model, Workload};
-
-    #[test]
-    fn phases_join_and_their_durations_are_scaled() {
-        let Model::PolyMix4(knobs) = Workload::find("polymix-4").expect("known").model else {
-            panic!("another model")
-        };
-        let phases = PolyMix4 { time_scale: 60, ..knobs }.phases();
-        assert!(phases.windows(2).all(|pair| (pair[0].to - pair[1].from).abs() < 1e-9));
-        assert_eq!(phases[4].goal, Goal::After(Duration::from_secs(240)));
-        let ramp = phases[3];
-        assert!((ramp.share_at(Duration::from_secs(10)) - 0.55).abs() < 1e-9);
-        assert!((ramp.share_at(Duration::from_secs(90)) - 1.0).abs() < 1e-9);
-    }
 
     /// For 100,000 requests, four standard deviations of the mean think time are 0.013 s. Four
     /// standard deviations of the number of aborts are 40.

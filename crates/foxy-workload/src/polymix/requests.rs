@@ -1,7 +1,9 @@
 //! The request stream of PolyMix-4: new and repeated documents, methods and conditions.
 
 use super::PolyMix4;
+use super::collection::Collection;
 use super::content::{Document, Kind, World};
+use super::phases::Factors;
 use foxy_base::Random;
 
 /// Probability that a request repeats a document. 55 % of all requests must be hits, and 80 % are
@@ -9,15 +11,6 @@ use foxy_base::Random;
 const RECURRENCE: f64 = 0.55 / 0.80;
 pub(super) const POST_SHARE: f64 = 0.015;
 pub(super) const HEAD_SHARE: f64 = 0.001;
-/// Share of repeated requests that ask for a document of the hot set.
-const HOT_CHANCE: f64 = 0.10;
-/// The hot set has the size of the working set divided by this number.
-const HOT_DIVISOR: u64 = 100;
-/// Probability that a repeated request asks for a neighbour of the drawn document instead. The
-/// request then asks for the neighbour with the smallest body among the cachable neighbours.
-const NEIGHBOUR_CHANCE: f64 = 0.90;
-/// Number of neighbours on each side of a document.
-const NEIGHBOURS: u64 = 4;
 
 /// The method and conditions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +39,17 @@ pub(crate) struct Start {
     pub repeat: bool,
 }
 
+/// The requests of all robots. As in Web Polygraph, each server has its own documents.
 #[derive(Clone, Debug)]
 pub(crate) struct PolyMixStream {
     random: Random,
     world: World,
-    /// Number of different documents so far, for each type in [`Kind::DIRECT`].
-    seen: [u64; 3],
-    /// Number of newest documents from which repeated requests choose, for each type in
-    /// [`Kind::DIRECT`].
-    windows: [u64; 3],
+    /// The documents of each server, for each type in [`Kind::DIRECT`].
+    servers: Vec<[Collection; 3]>,
+    /// Number of cachable misses in one phase that freeze the working set.
+    growth: u64,
+    /// Number of these misses that are still required.
+    left: u64,
 }
 
 impl PolyMixStream {
@@ -62,17 +57,47 @@ impl PolyMixStream {
     pub fn new(knobs: &PolyMix4, seed: u64) -> Self {
         let world =
             World { number: seed, time_scale: knobs.time_scale, delay_scale: knobs.delay_scale };
-        let windows =
-            Kind::DIRECT.map(|(_, share)| (knobs.working_set() * u64::from(share) / 1000).max(1));
-        Self { random: Random::new(seed), world, seen: [0; 3], windows }
+        let servers = vec![[Collection::default(); 3]; knobs.origins() as usize];
+        let growth = knobs.working_set();
+        Self { random: Random::new(seed), world, servers, growth, left: growth }
     }
 
     /// Returns whether the working set has reached its final size.
-    pub fn is_frozen(&self) -> bool {
-        self.seen.iter().zip(self.windows).all(|(&seen, window)| seen >= window)
+    pub const fn is_frozen(&self) -> bool {
+        self.left == 0
     }
 
-    pub fn next_start(&mut self) -> Start {
+    /// Counts the misses of the next phase from 0.
+    pub const fn begin_phase(&mut self) {
+        if !self.is_frozen() {
+            self.left = self.growth;
+        }
+    }
+
+    pub fn next_start(&mut self, factors: &Factors) -> Start {
+        let count = self.servers.len() as u64;
+        let server = self.random.below(count);
+        let place = self.place();
+        let (world, container) = (self.world, Kind::DIRECT[place].0);
+        let document =
+            |number| Document { world, container, number: number * count + server, image: 0 };
+        let repeat = self.random.chance(RECURRENCE * factors.recurrence);
+        let index = usize::try_from(server).expect("a server's number");
+        let collection = &mut self.servers[index][place];
+        let repeat = repeat && collection.can_repeat();
+        let number = if repeat {
+            collection.repeat(&mut self.random, |number| document(number).nature())
+        } else {
+            collection.add()
+        };
+        let manner = self.manner(factors.special);
+        let start = Start { document: document(number), manner, repeat };
+        self.grow(&start);
+        start
+    }
+
+    /// Draws the place of a type in [`Kind::DIRECT`].
+    fn place(&mut self) -> usize {
         let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
         let mut point = self.random.below(u64::from(all));
         let mut place = 0;
@@ -80,53 +105,35 @@ impl PolyMixStream {
             point -= u64::from(Kind::DIRECT[place].1);
             place += 1;
         }
-        let repeat = self.random.chance(RECURRENCE) && self.seen[place] > 0;
-        let number = if repeat { self.again(place) } else { self.seen[place] };
-        self.seen[place] += u64::from(!repeat);
-        Start { document: self.document(place, number), manner: self.manner(), repeat }
+        place
     }
 
-    const fn document(&self, place: usize, number: u64) -> Document {
-        Document { world: self.world, container: Kind::DIRECT[place].0, number, image: 0 }
-    }
-
-    /// Chooses the number of a document to repeat.
-    fn again(&mut self, place: usize) -> u64 {
-        let seen = self.seen[place];
-        let size = seen.min(self.windows[place]);
-        let first = seen - size;
-        let number = if self.random.chance(HOT_CHANCE) {
-            // The hot set stays unchanged until the window has moved by the hot set's size.
-            let hot = size.div_ceil(HOT_DIVISOR);
-            let start = (first + size / 2) / hot * hot;
-            (start + self.random.below(hot)).clamp(first, seen - 1)
-        } else {
-            first + self.random.below(size)
-        };
-        if !self.random.chance(NEIGHBOUR_CHANCE) || !self.document(place, number).nature().cachable
-        {
-            return number;
+    /// Counts the cachable misses of `start`, and freezes the working set at their final number.
+    fn grow(&mut self, start: &Start) {
+        if self.is_frozen() || start.repeat || start.manner != Manner::Basic {
+            return;
         }
-        let near = number.saturating_sub(NEIGHBOURS)..=(number + NEIGHBOURS).min(seen - 1);
-        let smallest = near
-            .map(|neighbour| (neighbour, self.document(place, neighbour).nature()))
-            .filter(|(_, nature)| nature.cachable)
-            .min_by_key(|(_, nature)| nature.size);
-        smallest.map_or(number, |(neighbour, _)| neighbour)
+        let images = 0..=start.document.images();
+        let cachable = images.filter(|&image| start.document.with_image(image).nature().cachable);
+        self.left = self.left.saturating_sub(cachable.count() as u64);
+        if self.is_frozen() {
+            self.servers.iter_mut().flatten().for_each(Collection::freeze);
+        }
     }
 
-    fn manner(&mut self) -> Manner {
+    /// Draws method and conditions. `special` multiplies the shares of all but plain GETs.
+    fn manner(&mut self, special: f64) -> Manner {
         let method = self.random.unit();
         let point = self.random.unit();
-        if method < POST_SHARE {
+        if method < POST_SHARE * special {
             Manner::Post
-        } else if method < POST_SHARE + HEAD_SHARE {
+        } else if method < (POST_SHARE + HEAD_SHARE) * special {
             Manner::Head
-        } else if point < 0.05 {
+        } else if point < 0.05 * special {
             Manner::SinceBefore
-        } else if point < 0.15 {
+        } else if point < 0.15 * special {
             Manner::SinceThen
-        } else if point < 0.20 {
+        } else if point < 0.20 * special {
             Manner::Reload
         } else {
             Manner::Basic
@@ -140,10 +147,13 @@ mod tests {
     use crate::workload::{Model, Workload};
     use std::collections::HashSet;
 
+    const FULL: Factors = Factors::full(1.0);
+
+    /// At full scale, 100,000 starts do not freeze the working set.
     fn stream(seed: u64) -> PolyMixStream {
         match Workload::find("polymix-4").expect("known").model {
             Model::PolyMix4(knobs) => {
-                PolyMixStream::new(&PolyMix4 { time_scale: 60, ..knobs }, seed)
+                PolyMixStream::new(&PolyMix4 { time_scale: 1, ..knobs }, seed)
             }
             other => panic!("{other:?}"),
         }
@@ -153,7 +163,7 @@ mod tests {
     fn same_seed_gives_the_same_requests() {
         let starts = |seed| {
             let mut stream = stream(seed);
-            (0..300).map(|_| stream.next_start()).collect::<Vec<_>>()
+            (0..300).map(|_| stream.next_start(&FULL)).collect::<Vec<_>>()
         };
         assert_eq!(starts(1), starts(1));
         assert_ne!(starts(1), starts(2));
@@ -172,12 +182,16 @@ mod tests {
         manners: [f64; 6],
     }
 
-    fn look(starts: u32) -> Seen {
+    /// Looks at requests with `factors`, after as many that only make documents known.
+    fn look(starts: u32, factors: &Factors) -> Seen {
         let mut stream = stream(11);
         let (mut seen, mut known) = (Seen::default(), HashSet::new());
-        for _ in 0..starts {
-            let start = stream.next_start();
+        for number in 0..2 * starts {
+            let start = stream.next_start(factors);
             assert_eq!(!known.insert(start.document), start.repeat, "{}", start.document);
+            if number < starts {
+                continue;
+            }
             seen.starts += 1.0;
             seen.manners[start.manner as usize] += 1.0;
             let images = match start.manner {
@@ -201,12 +215,12 @@ mod tests {
         seen
     }
 
-    /// The model offers 55 % hits among plain GETs. The hits of one start deviate by about 0.45 of
-    /// its requests, and a start has up to 14 requests. So for one seed in 16,000, the ratio of
-    /// 100,000 starts differs by more than 0.8 %.
+    /// The model offers 55 % hits among plain GETs when each server has documents. The hits of one
+    /// start deviate by about 0.45 of its requests, and a start has up to 14 requests. So for one
+    /// seed in 16,000, the ratio of 100,000 starts differs by more than 0.8 %.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
-        let seen = look(100_000);
+        let seen = look(100_000, &FULL);
         let (documents, bytes) = (seen.offered / seen.plain, seen.offered_bytes / seen.plain_bytes);
         assert!((0.542..=0.558).contains(&documents), "{documents}");
         assert!(bytes < documents - 0.05, "byte hit ratio {bytes}, document hit ratio {documents}");
@@ -219,43 +233,52 @@ mod tests {
     }
 
     #[test]
+    fn one_phase_must_have_all_misses_that_freeze_the_working_set() {
+        let starts = |phases: usize| {
+            let mut stream = stream(3);
+            (stream.growth, stream.left) = (1000, 1000);
+            for number in 1.. {
+                stream.next_start(&FULL);
+                if stream.is_frozen() {
+                    return number;
+                }
+                if number < phases * 100 && number % 100 == 0 {
+                    stream.begin_phase();
+                }
+            }
+            0
+        };
+        assert!((400..1500).contains(&starts(0)), "{}", starts(0));
+        assert!(starts(20) > 2000);
+    }
+
+    #[test]
     fn manners_have_their_shares() {
-        let seen = look(50_000);
-        let others = 1.0 - POST_SHARE - HEAD_SHARE;
-        let expected =
-            [0.80 * others, 0.05 * others, 0.10 * others, 0.05 * others, POST_SHARE, HEAD_SHARE];
-        for (count, share) in seen.manners.iter().zip(expected) {
-            // The tolerance is four standard deviations of a binomial count.
-            let tolerance = 4.0 * (seen.starts * share * (1.0 - share)).sqrt();
-            assert!((count - seen.starts * share).abs() < tolerance, "{:?}", seen.manners);
+        for special in [1.0, 0.1] {
+            let seen = look(50_000, &Factors { special, ..FULL });
+            let methods = (POST_SHARE + HEAD_SHARE) * special;
+            let conditions = [0.05, 0.10, 0.05].map(|share| share * special * (1.0 - methods));
+            let [before, then, reload] = conditions;
+            let plain = 1.0 - methods - before - then - reload;
+            let expected =
+                [plain, before, then, reload, POST_SHARE * special, HEAD_SHARE * special];
+            for (count, share) in seen.manners.iter().zip(expected) {
+                // The tolerance is four standard deviations of a binomial count.
+                let tolerance = 4.0 * (seen.starts * share * (1.0 - share)).sqrt();
+                assert!((count - seen.starts * share).abs() < tolerance, "{:?}", seen.manners);
+            }
         }
     }
 
     #[test]
-    fn repeats_stay_within_the_working_set_once_it_is_frozen() {
+    fn servers_get_equally_many_requests() {
         let mut stream = stream(5);
-        while !stream.is_frozen() {
-            stream.next_start();
+        let servers = u32::try_from(stream.servers.len()).expect("few");
+        let mut counts = vec![0u32; servers as usize];
+        for _ in 0..100 * servers {
+            counts[stream.next_start(&FULL).document.server(servers) as usize] += 1;
         }
-        let mut oldest = [u64::MAX; 3];
-        for _ in 0..20_000 {
-            let before = stream.seen;
-            let start = stream.next_start();
-            if let Some(place) = Kind::DIRECT
-                .iter()
-                .position(|(kind, _)| *kind == start.document.container && start.repeat)
-            {
-                let age = before[place] - start.document.number;
-                assert!(
-                    age <= stream.windows[place] + NEIGHBOURS,
-                    "{} is {age} back",
-                    start.document
-                );
-                oldest[place] =
-                    oldest[place].min(stream.windows[place] - age.min(stream.windows[place]));
-            }
-        }
-        // Repeats reach the whole window, including its oldest twentieth.
-        assert!(oldest[0] < stream.windows[0] / 20, "{oldest:?} of {:?}", stream.windows);
+        // The tolerance is five standard deviations of a binomial count.
+        assert!(counts.iter().all(|count| (50..=150).contains(count)), "{counts:?}");
     }
 }

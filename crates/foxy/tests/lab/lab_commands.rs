@@ -179,11 +179,14 @@ fn table_3_comes_at_random_times_from_a_file() {
 
 #[test]
 fn polymix_goes_through_its_phases() {
-    let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 1000\nfill-rate = 900\ncache-size = \"1G\"\n\
+    let lines = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 1000\nfill-rate = 900\ncache-size = \"1G\"\n\
                  time-scale = 20000\ndelay-scale = 1000\n";
     let records = run_workload("load", lines, &[]);
     assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
-    assert!((0.5..0.6).contains(&value(&records, "offered_hit_ratio")));
+    // So short a run leaves most collections of the 750 servers empty when the working set is
+    // frozen.
+    let offered = value(&records, "offered_hit_ratio");
+    assert!((0.02..0.2).contains(&offered), "{offered}");
     let phases: Vec<&str> = records.iter().filter_map(|record| record["class"].as_str()).collect();
     assert_eq!(
         phases,

@@ -5,7 +5,7 @@ use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
 
 /// A workload with a cache of 16 MiB and short samples.
-const PEAK: &str = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
+const PEAK: &str = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"320M\"\n\
                     time-scale = 20\ndelay-scale = 1000\n";
 
 #[test]
@@ -112,7 +112,7 @@ fn a_peak_of_nobody_ends_with_one_line_instead_of_never() {
 
 #[test]
 fn a_peak_ends_when_the_cache_is_filled_twice() {
-    let lines = "model = \"polymix-4/1\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"20M\"\n\
+    let lines = "model = \"polymix-4/2\"\nabout = \"x\"\npeak-rate = 500\nfill-rate = 300\ncache-size = \"20M\"\n\
                  time-scale = 20\ndelay-scale = 1000\n";
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("peak.html");

@@ -169,7 +169,7 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     let mut workload = workloads::named(matches)?;
     let Model::PolyMix4(knobs) = &mut workload.model else {
         let text = format!(
-            "--workload {}: the peak is searched with the model polymix-4/1; name such a file",
+            "--workload {}: the peak is searched with the model polymix-4/2; name such a file",
             workload.name
         );
         return Err(Failure::Unusable(text));

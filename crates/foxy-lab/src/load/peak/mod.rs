@@ -6,6 +6,7 @@ pub mod law;
 use crate::load::plan::Seen;
 use crate::load::plan::{Plan, Step};
 use foxy_report::statistics::mean;
+use foxy_workload::polymix::phases::Factors;
 use law::Law;
 use std::time::Duration;
 
@@ -189,7 +190,8 @@ impl Plan for PeakPlan<'_> {
                 return None;
             }
         }
-        Some(Step { share: self.finder.load / self.finder.search.most_load, section: 0 })
+        let load = self.finder.load / self.finder.search.most_load;
+        Some(Step { factors: Factors::full(load), section: 0 })
     }
 }
 
