@@ -19,7 +19,8 @@ pub fn measurable(model: &Model, subject: &str) -> Measurable {
     let all = LoadReport::measurable(subject);
     let Model::PolyMix4(knobs) = model else { return all };
     let schedule = Schedule::new(knobs);
-    all.and(&["{phase}_hit_ratio", "{phase}_latency_mean_us"]).choosing("phase", schedule.names())
+    let measures = ["{phase}_hit_ratio", "{phase}_offered_hit_ratio", "{phase}_latency_mean_us"];
+    all.and(&measures).choosing("phase", schedule.names())
 }
 
 pub fn progress(label: &str, options: &LoadOptions) -> Progress {
@@ -73,6 +74,7 @@ fn phases(
             Record::Measure(Measure::once(&format!("{name}_{what}"), subject, value, unit))
         };
         records.extend(report.hit_ratio().map(|hits| measure("hit_ratio", hits, "share")));
+        records.push(measure("offered_hit_ratio", report.offered_hit_ratio(), "share"));
         records.push(measure("latency_mean_us", report.latencies.mean(), "us"));
         records.push(Record::RequestClass(RequestClass::new(
             name,

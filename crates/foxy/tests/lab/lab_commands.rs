@@ -183,10 +183,11 @@ fn polymix_goes_through_its_phases() {
                  time-scale = 20000\ndelay-scale = 1000\n";
     let records = run_workload("load", lines, &[]);
     assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
-    // So short a run leaves most collections of the 750 servers empty when the working set is
-    // frozen.
-    let offered = value(&records, "offered_hit_ratio");
-    assert!((0.02..0.2).contains(&offered), "{offered}");
+    // In so short a run, most of the 750 servers have no documents of a type when the working set
+    // is frozen. So the top phases offer less than 52 %.
+    let offered = ["fill", "top1", "top2"]
+        .map(|phase| value(&records, &format!("{phase}_offered_hit_ratio")));
+    assert!(offered[0] < 0.03 && offered[1..].iter().all(|&top| top > 0.05), "{offered:?}");
     let phases: Vec<&str> = records.iter().filter_map(|record| record["class"].as_str()).collect();
     assert_eq!(
         phases,

@@ -45,7 +45,7 @@ impl LoadReport {
     pub fn records(&self, subject: &str, processor_time: Option<Duration>) -> Vec<Record> {
         let mut values = vec![
             ("requests_per_second", self.rate(), "1/s"),
-            ("offered_hit_ratio", share(self.offered.requests, self.plain.requests), "share"),
+            ("offered_hit_ratio", self.offered_hit_ratio(), "share"),
             ("offered_byte_hit_ratio", share(self.offered.bytes, self.plain.bytes), "share"),
             ("wrong_bytes", self.wrong_bytes as f64, "B"),
             ("errors", self.failed() as f64, "requests"),
@@ -95,6 +95,11 @@ impl LoadReport {
     /// unknown.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
+    }
+
+    /// Returns the share of plain GETs that repeat a cachable target. Returns 0 without answers.
+    pub fn offered_hit_ratio(&self) -> f64 {
+        share(self.offered.requests, self.plain.requests)
     }
 
     /// Whether most answers contain a request number, which reveals hits.
