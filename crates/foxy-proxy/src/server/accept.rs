@@ -7,11 +7,12 @@ use crate::core::transport::{Transport, is_out_of_descriptors};
 use crate::request::reason::ErrorReason;
 use crate::server::MakeResolver;
 use crate::server::connection::{self, ConnectionState};
+use crate::server::listener::{Acceptor, WorkerListener};
 use crate::server::proxy_header::{self, ProxiedClient};
 use crate::upstream::UpstreamClient;
 use crate::worker::{Shared, Worker};
 use std::cell::{Cell, RefCell};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,12 +29,6 @@ const MAX_UNSENT_BYTES: u32 = 128 << 10;
 
 /// Pause between checks whether an idle connection may be closed for a new connection.
 const PLACE_PAUSE: Duration = Duration::from_millis(5);
-
-/// A listening socket of a worker.
-pub(crate) struct WorkerListener {
-    pub(crate) listener: TcpListener,
-    pub(crate) tls: Option<ClientTls>,
-}
 
 pub(crate) async fn run_worker(
     shared: Arc<Shared>,
@@ -115,11 +110,11 @@ impl Clients {
 
 async fn accept(
     worker: Rc<Worker>,
-    WorkerListener { listener, tls }: WorkerListener,
+    WorkerListener { socket, tls }: WorkerListener,
     clients: Rc<Clients>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let Ok(listener) = Acceptor::new(socket) else { return };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

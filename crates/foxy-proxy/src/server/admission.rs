@@ -2,14 +2,15 @@
 //! looks at anything else.
 
 use crate::request::reason::ErrorReason;
+use crate::server::listener;
 use crate::settings::ProxySettings;
 use std::net::SocketAddr;
 
 /// Returns the reason to refuse all requests of `client`. Returns `None` if the client may use the
-/// proxy.
+/// proxy. The mode of a Unix socket already decides who may connect.
 pub(crate) fn refusal(settings: &ProxySettings, client: SocketAddr) -> Option<ErrorReason> {
     let allowed = &settings.allow_client;
-    if allowed.is_empty() {
+    if allowed.is_empty() || listener::is_unix(client) {
         return None;
     }
     let address = client.ip().to_canonical();

@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod dispatch;
 pub(crate) mod http2;
 pub(crate) mod intercepting;
+pub mod listener;
 pub(crate) mod proxy_header;
 pub mod purger;
 pub(crate) mod request_log;
@@ -23,23 +24,20 @@ use crate::core::counters::{self, Counter, Counters};
 use crate::core::places::Places;
 use crate::flight::Flights;
 use crate::request::access::AccessSink;
-use crate::server::accept::{WorkerListener, run_worker};
+use crate::server::accept::run_worker;
+use crate::server::listener::{Bound, SharedListener, WorkerListener};
 use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve};
 use crate::worker::Shared;
-use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use tokio::sync::watch;
-
-/// Number of connections per socket that may wait until the proxy accepts them.
-const ACCEPT_BACKLOG: i32 = 4096;
 
 /// The reason for which the proxy did not start.
 #[derive(Debug)]
@@ -93,6 +91,8 @@ pub struct Parts {
     pub purges: Purges,
     /// Creates the resolver of host names.
     pub resolver: MakeResolver,
+    /// Sockets that accept clients in addition to the addresses of the settings.
+    pub sockets: Vec<SharedListener>,
 }
 
 /// A running proxy. Dropping this value stops the proxy gracefully, like [`Proxy::stop`].
@@ -121,31 +121,13 @@ fn flight_budget(memory: u64) -> usize {
 impl Proxy {
     /// Starts listening, and starts the workers.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
-        let workers = settings.workers.max(1);
-        let mut listeners: Vec<Vec<WorkerListener>> = (0..workers).map(|_| Vec::new()).collect();
-        let mut addresses = Vec::new();
-        let plain = settings.listen.iter().map(|&wanted| (wanted, None));
-        let secure = settings.client_tls.iter();
-        let secure = secure
-            .flat_map(|tls| settings.listen_tls.iter().map(move |&wanted| (wanted, Some(tls))));
-        for (wanted, tls) in plain.chain(secure) {
-            // The workers' sockets share the port with each other. This first socket does not share
-            // it, so binding fails if another program uses the port.
-            let free =
-                TcpListener::bind(wanted).map_err(|error| StartError::Listen(wanted, error))?;
-            let mut address =
-                free.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
-            drop(free);
-            for group in &mut listeners {
-                let listener =
-                    listen(address).map_err(|error| StartError::Listen(wanted, error))?;
-                address =
-                    listener.local_addr().map_err(|error| StartError::Listen(wanted, error))?;
-                group.push(WorkerListener { listener, tls: tls.cloned() });
-            }
-            addresses.push(address);
+        let mut bound = Bound::open(&settings)
+            .map_err(|(address, error)| StartError::Listen(address, error))?;
+        for SharedListener { socket, is_tls } in &parts.sockets {
+            let tls = settings.client_tls.as_ref().filter(|_| *is_tls);
+            bound.share(socket, tls).map_err(StartError::Worker)?;
         }
-        settings.destinations.own.extend(&addresses);
+        settings.destinations.own.extend(bound.addresses.iter().chain(&bound.shared));
         (parts.resolver)().map_err(StartError::Resolver)?;
         let budget = flight_budget(settings.memory);
         let (patience, negative_lifetime) = (settings.store_patience, settings.negative_lifetime);
@@ -174,8 +156,9 @@ impl Proxy {
         });
         let (stop, _) = watch::channel(false);
         let counters = vec![Arc::new(Counters::default())];
-        let mut proxy = Self { addresses, shared, counters, stop, threads: Vec::new() };
-        for listeners in listeners {
+        let mut proxy =
+            Self { addresses: bound.addresses, shared, counters, stop, threads: Vec::new() };
+        for listeners in bound.workers {
             proxy.start_worker(listeners, &parts.resolver).map_err(StartError::Worker)?;
         }
         Ok(proxy)
@@ -200,8 +183,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Returns the addresses without TLS, followed by the addresses with TLS. Both are in the order
-    /// of the settings.
+    /// Returns the addresses of the settings without TLS, followed by the addresses with TLS. Both
+    /// are in the order of the settings.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -260,15 +243,4 @@ impl Gauges {
     pub fn connections(&self) -> usize {
         self.shared.places.taken()
     }
-}
-
-/// Opens a listening socket that shares its address with the sockets of the other workers.
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(ACCEPT_BACKLOG)?;
-    Ok(socket.into())
 }

@@ -11,6 +11,7 @@ use crate::core::counters::{Counter, Counters};
 use crate::request::answered::{Aborted, AnswerOptions, Answered};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
+use crate::server::listener;
 use crate::upstream::Scheme;
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
@@ -156,6 +157,7 @@ pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: Soc
 fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     let settings = worker.settings();
     let address = client.ip().to_canonical();
-    settings.purge_from.iter().any(|block| block.contains(address))
+    let is_listed = settings.purge_from.iter().any(|block| block.contains(address));
+    (is_listed && !listener::is_unix(client))
         || settings.purge_token.as_ref().is_some_and(|token| token.is_in(&head.headers))
 }

@@ -101,6 +101,7 @@ pub fn proxy_with(change: impl FnOnce(&mut ProxySettings)) -> TestProxy {
         purges: Purges::in_memory(),
         sink: None,
         resolver: name_resolver(Vec::new()),
+        sockets: Vec::new(),
     };
     TestProxy { proxy: Proxy::start(settings, parts).expect("the proxy starts"), store }
 }

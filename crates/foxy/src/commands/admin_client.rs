@@ -4,10 +4,12 @@
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token_word;
 use crate::settings;
+use crate::settings::listen_address::ListenAddress;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_cli::machine::Machine;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,12 +25,12 @@ pub fn add_to(command: Command) -> Command {
     let token = "File with the token of the admin server [default: the configured file]";
     command
         .arg(flag("config", "FILE", config).value_parser(value_parser!(PathBuf)))
-        .arg(flag("admin", "ADDRESS", admin).value_parser(value_parser!(SocketAddr)))
+        .arg(flag("admin", "ADDRESS", admin).value_parser(value_parser!(ListenAddress)))
         .arg(flag("admin-token-file", "FILE", token).value_parser(value_parser!(PathBuf)))
 }
 
 pub struct AdminClient {
-    address: SocketAddr,
+    address: ListenAddress,
     authorization: String,
 }
 
@@ -39,8 +41,10 @@ impl AdminClient {
         let loaded = settings::load(file, None, &Machine::look())
             .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
         let settings = loaded.settings;
-        let given = matches.get_one::<SocketAddr>("admin").copied().or(settings.network.admin);
-        let address = given.filter(|address| address.port() != 0).ok_or_else(|| {
+        let given = matches.get_one::<ListenAddress>("admin");
+        let configured = settings.network.admin.iter();
+        let address = given.into_iter().chain(configured).find(|address| is_whole(address));
+        let address = address.cloned().ok_or_else(|| {
             Failure::Unusable(
                 "the configuration names no admin server; give its address with --admin ADDRESS"
                     .into(),
@@ -68,12 +72,10 @@ impl AdminClient {
             );
             Failure::Failed(text)
         };
-        let mut stream =
-            TcpStream::connect_timeout(address, ANSWER_TIMEOUT).map_err(unreachable)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(unreachable)?;
+        let mut stream = connect(address).map_err(unreachable)?;
         let length = body.len();
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Length: \
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: \
              {length}\r\n\r\n"
         );
         stream
@@ -84,6 +86,36 @@ impl AdminClient {
         stream.read_to_end(&mut answer).map_err(unreachable)?;
         body_of(&answer).map_err(|text| Failure::Failed(format!("{address}: {text}")))
     }
+}
+
+/// Returns true if a client can connect to the address. With port 0, the port is unknown.
+fn is_whole(address: &ListenAddress) -> bool {
+    address.sockets().iter().all(|socket| socket.port() != 0)
+}
+
+trait Connection: Read + Write {}
+impl<T: Read + Write> Connection for T {}
+
+fn connect(address: &ListenAddress) -> std::io::Result<Box<dyn Connection>> {
+    if let ListenAddress::Unix(path) = address {
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        return Ok(Box::new(stream));
+    }
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for mut socket in address.sockets() {
+        if socket.ip().is_unspecified() {
+            socket.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        match TcpStream::connect_timeout(&socket, ANSWER_TIMEOUT) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+                return Ok(Box::new(stream));
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 /// Returns the body of a response. Returns the body as an error if the status is not a success.

@@ -1,21 +1,138 @@
-//! Opens listening sockets. Retries for a short time, because a process that was just killed may
-//! still hold the address.
+//! Opens listening sockets before foxy opens its stores. Retries for a short time, because a
+//! process that was just killed may still hold the address.
 
 use crate::failure::Failure;
+use crate::serve::socket_file::{self, SocketFile};
+use crate::settings::listen_address::ListenAddress;
+use crate::settings::rows::Network;
 use foxy_base::clock;
-use std::net::{SocketAddr, TcpListener};
+use foxy_proxy::server::listener::{ListenSocket, SharedListener};
+use std::fmt::Display;
+use std::io::{Error, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
 /// Time that a killed process may take to release its address and its stores.
 const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(1);
 const PREDECESSOR_POLL: Duration = Duration::from_millis(10);
 
-/// Binds an address exclusively. Fails if another process uses the address. `flag` names the
-/// setting in the error.
-pub fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Failure> {
-    let is_in_use = |error: &std::io::Error| error.kind() == std::io::ErrorKind::AddrInUse;
+/// The operating system does not support this kind of address (EAFNOSUPPORT).
+const NO_SUCH_FAMILY: i32 = 97;
+
+/// The sockets on which clients reach the proxy.
+#[derive(Debug, Default)]
+pub struct ProxyListeners {
+    /// TCP addresses. Each worker opens its own sockets for them.
+    pub listen: Vec<SocketAddr>,
+    pub listen_tls: Vec<SocketAddr>,
+    /// Sockets that all workers share.
+    pub shared: Vec<SharedListener>,
+    /// Addresses of the shared sockets, for the start-up message. The flag is true with TLS.
+    pub shown: Vec<(ListenAddress, bool)>,
+}
+
+impl ProxyListeners {
+    /// Returns a free port of the loopback address.
+    pub fn loopback() -> Self {
+        Self { listen: vec![(Ipv4Addr::LOCALHOST, 0).into()], ..Self::default() }
+    }
+}
+
+/// All sockets on which foxy listens.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    pub proxy: ProxyListeners,
+    pub admin: Vec<ListenSocket>,
+    /// Dropping this field removes the files of the Unix sockets.
+    pub files: Vec<SocketFile>,
+}
+
+impl Listeners {
+    /// Checks that foxy can listen at every address of the settings. Opens all sockets except those
+    /// that the workers open.
+    pub fn open(network: &Network) -> Result<Self, Failure> {
+        let mut listeners = Self::default();
+        for (addresses, flag) in
+            [(&network.listen, "--listen"), (&network.listen_tls, "--listen-tls")]
+        {
+            let is_tls = flag == "--listen-tls";
+            for address in addresses {
+                if let Some(socket) = listeners.unix(address, flag)? {
+                    listeners.proxy.shared.push(SharedListener { socket, is_tls });
+                    listeners.proxy.shown.push((address.clone(), is_tls));
+                }
+                let proxy = &mut listeners.proxy;
+                let place = if is_tls { &mut proxy.listen_tls } else { &mut proxy.listen };
+                place.extend(tcp(address, flag)?.into_iter().map(|(wanted, _)| wanted));
+            }
+        }
+        for address in &network.admin {
+            let unix = listeners.unix(address, "--admin")?;
+            let tcp = tcp(address, "--admin")?.into_iter().map(|(_, socket)| socket);
+            listeners.admin.extend(unix.into_iter().chain(tcp.map(ListenSocket::Tcp)));
+        }
+        Ok(listeners)
+    }
+
+    fn unix(
+        &mut self,
+        address: &ListenAddress,
+        flag: &str,
+    ) -> Result<Option<ListenSocket>, Failure> {
+        let ListenAddress::Unix(path) = address else { return Ok(None) };
+        let (listener, file) =
+            socket_file::open(path).map_err(|error| cannot_listen(address, flag, &error))?;
+        self.files.push(file);
+        Ok(Some(ListenSocket::Unix(listener)))
+    }
+}
+
+/// Returns the address that a socket has. Returns `None` if the socket has no path or address.
+pub fn address_of(socket: &ListenSocket) -> Option<ListenAddress> {
+    match socket {
+        ListenSocket::Tcp(listener) => listener.local_addr().ok().map(ListenAddress::Socket),
+        ListenSocket::Unix(listener) => {
+            let address = listener.local_addr().ok()?;
+            address.as_pathname().map(|path| ListenAddress::Unix(path.to_owned()))
+        }
+    }
+}
+
+/// Binds the TCP addresses of `address` exclusively. Fails if another process uses an address.
+/// `flag` names the setting in the error. Leaves out IPv6 addresses that the setting does not name
+/// if the machine has no IPv6.
+fn tcp(address: &ListenAddress, flag: &str) -> Result<Vec<(SocketAddr, TcpListener)>, Failure> {
+    let mut bound = Vec::new();
+    for wanted in address.sockets() {
+        match bind(wanted) {
+            Ok(listener) => bound.push((wanted, listener)),
+            Err(error) if !has_no_ipv6(wanted, &error) => {
+                return Err(cannot_listen(address, flag, &error));
+            }
+            Err(error) => match *address {
+                ListenAddress::Localhost(_) => {}
+                ListenAddress::All(port) => {
+                    let wanted = (Ipv4Addr::UNSPECIFIED, port).into();
+                    let listener =
+                        bind(wanted).map_err(|error| cannot_listen(address, flag, &error))?;
+                    bound.push((wanted, listener));
+                }
+                _ => return Err(cannot_listen(address, flag, &error)),
+            },
+        }
+    }
+    Ok(bound)
+}
+
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let is_in_use = |error: &Error| error.kind() == ErrorKind::AddrInUse;
     patiently(is_in_use, || TcpListener::bind(address))
-        .map_err(|error| cannot_listen(address, flag, &error))
+}
+
+fn has_no_ipv6(wanted: SocketAddr, error: &Error) -> bool {
+    wanted.is_ipv6()
+        && (error.kind() == ErrorKind::AddrNotAvailable
+            || error.raw_os_error() == Some(NO_SUCH_FAMILY))
 }
 
 /// Repeats `attempt` until it succeeds, for at most [`PREDECESSOR_PATIENCE`]. Gives up at once if
@@ -35,11 +152,19 @@ pub fn patiently<T, E>(
     }
 }
 
-pub fn cannot_listen(address: SocketAddr, flag: &str, error: &std::io::Error) -> Failure {
-    Failure::Unusable(format!(
-        "cannot listen on {address} ({flag}): {error}; stop the program that listens there, or \
-         give another address"
-    ))
+pub fn cannot_listen(address: impl Display, flag: &str, error: &Error) -> Failure {
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => "stop the program that listens there, or give another address",
+        ErrorKind::AddrNotAvailable => {
+            "this machine does not have the address; `ip address` shows its addresses"
+        }
+        ErrorKind::PermissionDenied => {
+            "give a port above 1023 and a folder that foxy's user may write, or give foxy the \
+             capability CAP_NET_BIND_SERVICE"
+        }
+        _ => "give another address",
+    };
+    Failure::Unusable(format!("cannot listen on {address} ({flag}): {error}; {remedy}"))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod opening;
 mod process;
 mod proxy_settings;
 pub mod purge;
+mod socket_file;
 mod status;
 mod stores;
 mod tls;
@@ -24,11 +25,12 @@ use crate::terminal::{self, Level};
 use access_log::refused_destinations::RefusedDestinations;
 use admin::Operated;
 use foxy_base::clock;
-use listeners::listen;
+use foxy_proxy::server::listener::{Acceptor, ListenSocket};
+use listeners::{Listeners, address_of};
 use opening::keep_doubts;
+use socket_file::SocketFile;
 use status::{ProxyStatus, Trouble, WatchedStore};
 use std::cell::Cell;
-use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,39 +54,37 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     signals::outlive_log_rotation().map_err(failed)?;
-    drop(listen(settings.network.listen, "--listen")?);
-    drop(settings.network.listen_tls.map(|address| listen(address, "--listen-tls")).transpose()?);
-    let admin = settings.network.admin.map(|address| listen(address, "--admin")).transpose()?;
-    let own = admin.as_ref().and_then(|listener| listener.local_addr().ok());
-    let running = opening::open(settings, own, Extra::default())?;
+    let Listeners { proxy, admin, files } = Listeners::open(&settings.network)?;
+    let own = admin.iter().filter_map(address_of).flat_map(|address| address.sockets()).collect();
+    let extra = Extra { own, ..Extra::default() };
+    let running = opening::open(settings, proxy, extra)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
-    LocalSet::new().block_on(&runtime, operate(loaded, running, admin))
+    LocalSet::new().block_on(&runtime, operate(loaded, running, admin, files))
 }
 
 async fn operate(
     loaded: &Loaded,
     running: RunningProxy,
-    admin: Option<TcpListener>,
+    admin: Vec<ListenSocket>,
+    files: Vec<SocketFile>,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     let mut signals = Signals::listen().map_err(failed)?;
     let stores: Vec<OpenStore> = running.stores.iter().map(|store| store.facts.clone()).collect();
-    let addresses = running.proxy.addresses();
+    let admin_addresses: Vec<_> = admin.iter().filter_map(address_of).collect();
     let welcome = Welcome {
         settings: &loaded.settings,
         file: loaded.file.as_deref(),
-        listen: addresses.first().copied().unwrap_or(loaded.settings.network.listen),
-        listen_tls: addresses.get(1).copied(),
-        admin: admin.as_ref().and_then(|listener| listener.local_addr().ok()),
+        proxy: &running.addresses,
+        admin: &admin_addresses,
         stores: &stores,
     };
     let status = Rc::new(status(&running, &loaded.settings).map_err(failed)?);
-    if let Some(listener) = admin {
-        listener.set_nonblocking(true).map_err(failed)?;
-        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        tokio::task::spawn_local(admin::run(listener, Rc::clone(&status) as Rc<dyn Operated>));
+    for socket in admin {
+        let acceptor = Acceptor::new(socket).map_err(failed)?;
+        tokio::task::spawn_local(admin::run(acceptor, Rc::clone(&status) as Rc<dyn Operated>));
     }
     let refused = Arc::clone(&running.refused);
     let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&status), refused));
@@ -101,6 +101,7 @@ async fn operate(
         }
     }
     process::notify("STOPPING=1");
+    drop(files);
     watching.abort();
     status.is_stopping.set(true);
     stop(running, &mut signals, &status, loaded.settings.operation.stop_after).await;

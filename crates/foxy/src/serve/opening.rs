@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::access_log::{self, OpenLog};
 use crate::serve::admin::access::read_token;
-use crate::serve::listeners::cannot_listen;
+use crate::serve::listeners::{ProxyListeners, cannot_listen};
 use crate::serve::process;
 use crate::serve::proxy_settings::proxy_settings;
 use crate::serve::purge::journal::{self, BesideStore, Lists};
@@ -16,6 +16,8 @@ use crate::serve::stores::{self, RunningStore};
 use crate::serve::tls::{self, ReloadableTls};
 use crate::serve::welcome::OpenStore;
 use crate::settings::Settings;
+use crate::settings::listen_address::ListenAddress;
+use crate::settings::rows::Network;
 use crate::terminal::{self, Level};
 use foxy_base::{Random, clock};
 use foxy_device::Root;
@@ -36,6 +38,8 @@ use std::sync::Arc;
 /// All open parts of a running proxy.
 pub struct RunningProxy {
     pub(super) proxy: Proxy,
+    /// Where clients reach the proxy. The flag is true with TLS.
+    pub(super) addresses: Vec<(ListenAddress, bool)>,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<ReloadableTls>,
     pub(super) stores: Vec<RunningStore>,
@@ -117,25 +121,22 @@ pub struct Extra {
     pub sink: Option<Arc<dyn AccessSink>>,
     /// Replaces the interception settings if it is `Some`.
     pub interception: Option<Interception>,
+    /// Further addresses of this process, to which the proxy must not forward requests.
+    pub own: Vec<SocketAddr>,
     /// Store folders that this process has already locked.
     pub locked: Vec<Root>,
 }
 
-/// Opens all parts and starts to serve. `admin` is the address of the admin server, which the proxy
-/// must not forward to. After an error, no request was served.
+/// Opens all parts and starts to serve. After an error, no request was served.
 pub fn open(
     settings: &Settings,
-    admin: Option<SocketAddr>,
+    listeners: ProxyListeners,
     extra: Extra,
 ) -> Result<RunningProxy, Failure> {
     let max_open_files = foxy_cli::process::raise_open_files();
     let log = access_log::open(settings)?;
     let origin_tls = tls::origin_tls(&settings.network.origin_ca)?;
-    let certificates = settings.network.listen_tls.map(|_| {
-        ReloadableTls::read(&settings.network.tls_certificate, &settings.network.tls_key)
-            .map_err(Failure::Unusable)
-    });
-    let certificates = certificates.transpose()?;
+    let certificates = certificates(&settings.network)?;
     let interception = match extra.interception {
         None => tls::open_interception(settings, clock::wall())?,
         given => given,
@@ -147,7 +148,7 @@ pub fn open(
     let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
     let (purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
-    let base = proxy_settings(settings, origin_tls, admin.into_iter().collect(), random.next_u64());
+    let base = proxy_settings(settings, origin_tls, extra.own, random.next_u64());
     // Applies the smallest limit of all stores, because the limit must be known before foxy chooses
     // a store.
     let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
@@ -156,7 +157,11 @@ pub fn open(
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
     room.report_shortage(settings.limits.connections);
     let upstream = UpstreamSettings { idle_total: room.idle, ..base.upstream.clone() };
+    let ProxyListeners { listen, listen_tls, shared, shown } = listeners;
+    let plain = listen.len();
     let proxy_settings = ProxySettings {
+        listen,
+        listen_tls,
         descriptors_for_connections: room.clients,
         upstream,
         client_tls: certificates.as_ref().map(|certificates| certificates.tls.clone()),
@@ -176,9 +181,35 @@ pub fn open(
         purges,
         sink: one_sink(sinks),
         resolver: name_resolver(settings.network.name_servers.clone()),
+        sockets: shared,
     };
     let proxy = start(proxy_settings, parts)?;
-    Ok(RunningProxy { proxy, token, certificates, stores, set, lists, clock, log, refused })
+    let bound = proxy.addresses().iter().enumerate();
+    let mut addresses: Vec<_> =
+        bound.map(|(index, &address)| (ListenAddress::Socket(address), index >= plain)).collect();
+    addresses.extend(shown);
+    let running = RunningProxy {
+        proxy,
+        addresses,
+        token,
+        certificates,
+        stores,
+        set,
+        lists,
+        clock,
+        log,
+        refused,
+    };
+    Ok(running)
+}
+
+/// Reads the certificates for clients, if the settings have any.
+fn certificates(network: &Network) -> Result<Option<ReloadableTls>, Failure> {
+    if network.tls_certificate.is_empty() {
+        return Ok(None);
+    }
+    let read = ReloadableTls::read(&network.tls_certificate, &network.tls_key);
+    read.map(Some).map_err(Failure::Unusable)
 }
 
 fn one_sink(mut sinks: Vec<Arc<dyn AccessSink>>) -> Option<Arc<dyn AccessSink>> {

@@ -21,8 +21,6 @@ pub fn proxy_settings(
     let Settings { network, access, disk, memory, timeouts, limits, operation } = settings;
     let default = ProxySettings::default();
     ProxySettings {
-        listen: vec![network.listen],
-        listen_tls: network.listen_tls.into_iter().collect(),
         proxy_protocol_from: network.proxy_protocol_from.clone(),
         forwarded_from: network.forwarded_from.clone(),
         mode: match network.origin.clone() {
@@ -57,6 +55,8 @@ pub fn proxy_settings(
         via_name: format!("foxy-{seed:016x}"),
         seed,
         give_back: Some(release_freed_memory),
+        listen: default.listen,
+        listen_tls: default.listen_tls,
         client_tls: default.client_tls,
         interception: default.interception,
         purge_token: default.purge_token,

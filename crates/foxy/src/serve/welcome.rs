@@ -2,11 +2,11 @@
 //! user may try next.
 
 use crate::settings::Settings;
+use crate::settings::listen_address::ListenAddress;
 use crate::settings::values::Output;
 use foxy_base::ByteSize;
 use foxy_schemes::SchemeName;
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -23,10 +23,10 @@ pub struct Welcome<'a> {
     pub settings: &'a Settings,
     /// Path of the configuration file, if foxy read one.
     pub file: Option<&'a Path>,
-    /// Address of the proxy, with the port that the system chose for port 0.
-    pub listen: SocketAddr,
-    pub listen_tls: Option<SocketAddr>,
-    pub admin: Option<SocketAddr>,
+    /// Addresses of the proxy, with the ports that the system chose for port 0. The flag is true
+    /// with TLS.
+    pub proxy: &'a [(ListenAddress, bool)],
+    pub admin: &'a [ListenAddress],
     pub stores: &'a [OpenStore],
 }
 
@@ -37,13 +37,16 @@ impl Welcome<'_> {
         let mut row = |name: &str, value: String| {
             writeln!(text, "  {name:<11} {value}").expect("a String takes all");
         };
-        row("proxy", format!("http://{} ({})", self.listen, self.role()));
-        if let Some(address) = self.listen_tls {
-            row("proxy", format!("https://{address} ({})", self.role()));
+        for (address, is_tls) in self.proxy {
+            let scheme = if *is_tls { "https" } else { "http" };
+            row("proxy", format!("{} ({})", url(scheme, address), self.role()));
         }
-        match self.admin {
-            Some(admin) => row("admin", format!("http://{admin}/metrics, http://{admin}/healthz")),
-            None => row("admin", "off".into()),
+        for address in self.admin {
+            let admin = url("http", address);
+            row("admin", format!("{admin}/metrics, {admin}/healthz"));
+        }
+        if self.admin.is_empty() {
+            row("admin", "off".into());
         }
         for OpenStore { folder, size, scheme, device } in self.stores {
             row("store", format!("{} ({size}, {scheme}, {device})", folder.display()));
@@ -85,8 +88,13 @@ impl Welcome<'_> {
         if hosts.len() > MAX_SHOWN {
             names.push(format!("{} more (foxy check prints all)", hosts.len() - MAX_SHOWN));
         }
-        let (names, listen, authority) = (names.join(", "), self.listen, authority.display());
-        format!("HTTPS to {names}, for every client of http://{listen} (authority {authority})")
+        let plain = self.proxy.iter().filter(|(_, is_tls)| !is_tls);
+        let listen: Vec<_> = plain.map(|(address, _)| url("http", address)).collect();
+        let (names, listen) = (names.join(", "), listen.join(" and "));
+        format!(
+            "HTTPS to {names}, for every client of {listen} (authority {})",
+            authority.display()
+        )
     }
 
     fn access_log(&self) -> String {
@@ -99,15 +107,37 @@ impl Welcome<'_> {
     }
 
     fn next_step(&self) -> String {
-        let listen = self.listen;
-        let command = match self.settings.network.origin {
-            Some(_) => format!("curl -sD - -o /dev/null http://{listen}/"),
-            None => format!("curl -sD - -o /dev/null -x http://{listen} http://example.com/"),
+        let is_reverse = self.settings.network.origin.is_some();
+        let address = self.proxy.iter().find(|(address, is_tls)| {
+            !is_tls && (is_reverse || !matches!(address, ListenAddress::Unix(_)))
+        });
+        let command = match address {
+            Some((ListenAddress::Unix(path), _)) => {
+                format!(
+                    "curl -sD - -o /dev/null --unix-socket {} http://localhost/",
+                    path.display()
+                )
+            }
+            Some((address, _)) if is_reverse => {
+                format!("curl -sD - -o /dev/null http://{address}/")
+            }
+            Some((address, _)) => {
+                format!("curl -sD - -o /dev/null -x http://{address} http://example.com/")
+            }
+            None => return String::new(),
         };
         format!(
             "Type this twice and look at Cache-Status, first a miss that is stored, then a hit:\n  \
              {command}"
         )
+    }
+}
+
+/// Returns the URL of a listener, or the path of its socket.
+fn url(scheme: &str, address: &ListenAddress) -> String {
+    match address {
+        ListenAddress::Unix(_) => address.to_string(),
+        _ => format!("{scheme}://{address}"),
     }
 }
 
@@ -146,9 +176,8 @@ mod tests {
         let opened = Welcome {
             settings: &loaded.settings,
             file: Some(Path::new("/etc/foxy/foxy.toml")),
-            listen: "127.0.0.1:4000".parse().expect("an address"),
-            listen_tls: None,
-            admin: loaded.settings.network.admin,
+            proxy: &[("127.0.0.1:4000".parse().expect("an address"), false)],
+            admin: &loaded.settings.network.admin,
             stores: &[store],
         };
         opened.message()

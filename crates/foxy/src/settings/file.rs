@@ -171,7 +171,7 @@ mod tests {
             ("workers = \"two\"", "`workers` takes a whole number, not a string; write 2"),
             ("stop-after = 5", "`stop-after` takes a text, not an integer; write \"30s\""),
             ("timeouts = 5", "`timeouts` is a table; write [timeouts]"),
-            ("listen = [\"127.0.0.1:1\"]", "`listen` takes a text, not an array"),
+            ("origin = [\"http://a\"]", "`origin` takes a text, not an array"),
             ("workers = 99999999999999999999", "is too large"),
         ];
         for (content, expected) in cases {

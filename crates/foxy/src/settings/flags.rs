@@ -72,12 +72,9 @@ mod tests {
         let written =
             parsed(&["--listen", "[::1]:1", "--store", "/a", "--store=/b", "--admin", "off"]);
         let written = written.expect("sound");
-        assert_eq!(
-            written.network.listen.map(|address| address.to_string()),
-            Some("[::1]:1".into())
-        );
+        assert_eq!(written.network.listen.map(|list| list[0].to_string()), Some("[::1]:1".into()));
         assert_eq!(written.disk.store.map(|folders| folders.len()), Some(2));
-        assert_eq!(written.network.admin, Some(None));
+        assert_eq!(written.network.admin, Some(Vec::new()));
         assert_eq!(written.sources["store"], Source::Flag("store"));
     }
 

@@ -1,5 +1,6 @@
 //! Types for a row in the table of settings: key, flag, kind of value, default and documentation.
 
+use super::listen_address::ListenAddress;
 use super::rows::Written;
 use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
@@ -74,8 +75,7 @@ impl fmt::Display for Preset {
 
 /// The kind of value of a setting, with its bounds and the field that stores it.
 pub enum Kind {
-    Address(Slot<SocketAddr>),
-    AddressOrOff(Slot<Option<SocketAddr>>),
+    Listen(Slot<Vec<ListenAddress>>),
     Output(Slot<Output>),
     File(Slot<PathBuf>),
     Folder(Slot<PathBuf>),
@@ -142,8 +142,7 @@ impl Kind {
 
     pub const fn notation(&self) -> Notation {
         match self {
-            Self::Address(_) => one("ADDRESS", "127.0.0.1:3128"),
-            Self::AddressOrOff(_) => one("ADDRESS|off", "127.0.0.1:3129"),
+            Self::Listen(_) => list("ADDRESS|off", "127.0.0.1:3128"),
             Self::Output(_) => one("PATH|-|off", "/var/log/foxy/access.log"),
             Self::File(_) => one("FILE", "/etc/foxy/token"),
             Self::Folder(_) => one("FOLDER", "/etc/foxy/ca"),

@@ -7,6 +7,7 @@ pub mod exposure;
 mod file;
 pub mod flags;
 pub mod kind;
+pub mod listen_address;
 pub mod resolve;
 pub mod rows;
 pub mod schema;

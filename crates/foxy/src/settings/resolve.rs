@@ -4,7 +4,8 @@
 use super::complaint::{Complaint, Complaints};
 use super::exposure;
 use super::kind::Preset;
-use super::rows::{self, DiskCache, Settings, Written};
+use super::listen_address::ListenAddress;
+use super::rows::{self, DiskCache, Network, Settings, Written};
 use super::store_choice::StoreChoice;
 use super::text;
 use foxy_base::ByteSize;
@@ -67,7 +68,7 @@ pub fn new_store_size(free: ByteSize) -> ByteSize {
 pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     let settings = Settings::of(written);
     let mut complaints = Vec::new();
-    complaints.extend(listen_and_admin(&settings, written));
+    complaints.extend(overlapping_listeners(&settings, written));
     complaints.extend(open_proxy(&settings, written));
     complaints.extend(stores(&settings, written));
     complaints.extend(client_tls(&settings, written));
@@ -81,23 +82,33 @@ fn complaint(written: &Written, key: &str, message: String) -> Complaint {
     Complaint { message, source: written.sources.get(key).cloned() }
 }
 
-fn listen_and_admin(settings: &Settings, written: &Written) -> Option<Complaint> {
-    let address = settings.network.listen;
-    if address.port() == 0 || settings.network.admin != Some(address) {
-        return None;
-    }
-    let key = if written.sources.contains_key("admin") { "admin" } else { "listen" };
-    let text = format!("`listen` and `admin` are both {address}; change one of the ports");
-    Some(complaint(written, key, text))
+/// Returns all listening addresses with the names of their settings.
+fn listeners(settings: &Settings) -> Vec<(&'static str, &ListenAddress)> {
+    let Network { listen, listen_tls, admin, .. } = &settings.network;
+    let all = [("listen", listen), ("listen-tls", listen_tls), ("admin", admin)];
+    all.into_iter().flat_map(|(key, list)| list.iter().map(move |address| (key, address))).collect()
+}
+
+fn overlapping_listeners(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let all = listeners(settings);
+    let pairs = all
+        .iter()
+        .enumerate()
+        .flat_map(|(at, second)| all[..at].iter().map(move |first| (first, second)));
+    let ((key, address), (other_key, other)) =
+        pairs.into_iter().find(|((_, first), (_, second))| first.overlaps(second))?;
+    let is_written = written.sources.contains_key(other_key);
+    let text = format!(
+        "`{key}` is {address} and `{other_key}` is {other}, which overlap; change one of them"
+    );
+    Some(complaint(written, if is_written { other_key } else { key }, text))
 }
 
 fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
-    let listeners =
-        [("listen", Some(settings.network.listen)), ("listen-tls", settings.network.listen_tls)];
-    listeners.into_iter().find_map(|(key, address)| {
-        let message = exposure::refusal(settings, address)?;
-        Some(complaint(written, key, message))
-    })
+    let (key, address) = listeners(settings)
+        .into_iter()
+        .find(|(key, address)| *key != "admin" && address.is_exposed())?;
+    exposure::refusal(settings, address).map(|message| complaint(written, key, message))
 }
 
 /// Returns the name of the setting that lists the stores.
@@ -137,18 +148,9 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
         );
         return Some(complaint(written, key, text));
     }
-    let address = settings.network.listen_tls?;
-    if certificates == 0 {
-        let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`";
-        return Some(complaint(written, "listen-tls", text.into()));
-    }
-    let is_taken = address == settings.network.listen || Some(address) == settings.network.admin;
-    let text = || {
-        format!(
-            "`listen-tls` is {address}, which `listen` or `admin` also uses; give it another port"
-        )
-    };
-    (is_taken && address.port() != 0).then(|| complaint(written, "listen-tls", text()))
+    let lacks_certificate = !settings.network.listen_tls.is_empty() && certificates == 0;
+    let text = "`listen-tls` needs a certificate; give `tls-certificate` and `tls-key`";
+    lacks_certificate.then(|| complaint(written, "listen-tls", text.into()))
 }
 
 fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {

@@ -25,11 +25,10 @@ fn resolved(file: &str) -> Result<Settings, String> {
 #[test]
 fn nothing_written_gives_safe_defaults() {
     let settings = resolved("").expect("sound");
-    assert_eq!(settings.network.listen.to_string(), "127.0.0.1:3128");
-    assert_eq!(
-        settings.network.admin.map(|address| address.to_string()),
-        Some("127.0.0.1:3129".into())
-    );
+    let shown = |list: &[ListenAddress]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(shown(&settings.network.listen), ["127.0.0.1:3128"]);
+    assert_eq!(shown(&settings.network.listen_tls), [""; 0]);
+    assert_eq!(shown(&settings.network.admin), ["127.0.0.1:3129"]);
     assert_eq!(settings.network.workers, 3);
     assert_eq!(settings.memory.size, ByteSize(512 << 20));
     assert_eq!(settings.disk.store, [StoreChoice::plain("/home/u/.cache/foxy".into())]);
@@ -102,7 +101,14 @@ fn a_forward_proxy_beyond_loopback_must_say_who_may_use_it() {
 #[test]
 fn contradictions_are_refused_with_their_place() {
     let cases = [
-        ("admin = \"127.0.0.1:3128\"", "f:1:1: `listen` and `admin` are both 127.0.0.1:3128"),
+        (
+            "admin = \"127.0.0.1:3128\"",
+            "f:1:1: `listen` is 127.0.0.1:3128 and `admin` is 127.0.0.1:3128, which overlap",
+        ),
+        (
+            "listen = [\"unix:/a\", \"localhost:3129\"]",
+            "f:1:1: `listen` is localhost:3129 and `admin` is 127.0.0.1:3129, which overlap",
+        ),
         ("store = [\"/a\", \"/b\", \"/a\"]", "f:1:1: /a is named twice"),
         ("cache-dir = [\"coss /a 100\", \"rock /a 100\"]", "f:1:1: /a is named twice"),
         (
@@ -123,7 +129,7 @@ fn contradictions_are_refused_with_their_place() {
         ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` but 0 × `tls-key`; give one"),
         (
             "listen-tls = \"127.0.0.1:3128\"\ntls-certificate = \"a\"\ntls-key = \"b\"",
-            "f:1:1: `listen-tls` is 127.0.0.1:3128, which `listen` or `admin` also uses",
+            "f:1:1: `listen` is 127.0.0.1:3128 and `listen-tls` is 127.0.0.1:3128, which overlap",
         ),
         (
             "size = \"16M\"\nobject-limit = \"17M\"",

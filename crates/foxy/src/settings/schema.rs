@@ -187,7 +187,7 @@ mod tests {
             "workers = 0",
             "connect-ports = [0]",
             "scheme = \"tape\"",
-            "listen = [\"127.0.0.1:1\"]",
+            "origin = [\"http://a.test\"]",
             "timeouts = 5",
             "timeouts.conect = \"1s\"",
         ] {

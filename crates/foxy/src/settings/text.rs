@@ -20,11 +20,8 @@ const DNS_PORT: u16 = 53;
 /// Parses the values of a setting into `written`. The error says which values the setting accepts.
 pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
     match kind {
-        Kind::Address(slot) => *slot(written) = Some(address(one(texts)?)?),
-        Kind::AddressOrOff(slot) => {
-            let text = one(texts)?;
-            *slot(written) = Some(if text == "off" { None } else { Some(address(text)?) });
-        }
+        Kind::Listen(slot) if texts == [OsStr::new("off")] => *slot(written) = Some(Vec::new()),
+        Kind::Listen(slot) => *slot(written) = Some(each(texts, parsed)?),
         Kind::Output(slot) => *slot(written) = Some(output(single(texts)?)),
         Kind::File(slot) | Kind::Folder(slot) => *slot(written) = Some(single(texts)?.into()),
         Kind::Stores(slot) => *slot(written) = Some(stores(texts)?),
@@ -92,15 +89,6 @@ fn bounded<T: PartialOrd>(
         return Err(format!("{} is too large; give at most {}", show(&value), show(&at_most)));
     }
     Ok(value)
-}
-
-fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!(
-            "{text:?} is not an IP address with a port; write an address such as 127.0.0.1:3128, \
-             0.0.0.0:3128 or [::1]:3128"
-        )
-    })
 }
 
 fn name_server(text: &str) -> Result<SocketAddr, String> {
@@ -173,10 +161,11 @@ fn origin(text: &str) -> Result<OriginUrl, String> {
 /// Prints a setting's value in TOML. Returns `None` if the setting has no value.
 pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
     Some(match kind {
-        Kind::Address(slot) => quoted(slot(written).as_ref()?),
-        Kind::AddressOrOff(slot) => {
-            slot(written).as_ref()?.map_or_else(|| quoted(&"off"), |address| quoted(&address))
-        }
+        Kind::Listen(slot) => match &slot(written).as_ref()?[..] {
+            [] => quoted(&"off"),
+            [address] => quoted(address),
+            addresses => list(addresses, quoted),
+        },
         Kind::Output(slot) => quoted(slot(written).as_ref()?),
         Kind::File(slot) | Kind::Folder(slot) => quoted(&slot(written).as_ref()?.display()),
         Kind::Stores(slot) => list(slot(written).as_ref()?, quoted),

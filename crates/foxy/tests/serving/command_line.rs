@@ -27,7 +27,7 @@ fn help_and_version_are_printed() {
     check(
         &["serve", "--help"],
         0,
-        &["--listen <ADDRESS>", "[default: 127.0.0.1:3128]", "--config"],
+        &["--listen <ADDRESS|off>", "[default: 127.0.0.1:3128]", "--config"],
         &[],
     );
     check(&["--version"], 0, &["foxy 0."], &[]);

@@ -8,6 +8,7 @@ mod access_log;
 mod authority;
 mod clock;
 mod command_line;
+mod listeners;
 mod names;
 mod own_machine;
 mod purge;

@@ -6,6 +6,7 @@ use super::tally::Tally;
 use super::{certificate, further_authorities, hosts, in_environment};
 use crate::authority_folder;
 use crate::failure::Failure;
+use crate::serve::listeners::ProxyListeners;
 use crate::serve::{self, Extra, OpenStore};
 use crate::settings::store_choice::StoreChoice;
 use crate::settings::values::Output;
@@ -18,7 +19,6 @@ use foxy_device::{Root, RootError};
 use foxy_proxy::intercept::{Authority, HostPattern, NewAuthority, make};
 use foxy_proxy::request::access::AccessSink;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +43,9 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
         sink: Some(Arc::clone(&tally) as Arc<dyn AccessSink>),
         interception: Some(serve::interception(authority, &hosts)?),
         locked: locked.into_iter().collect(),
+        ..Extra::default()
     };
-    let running = serve::open(&settings, None, extra)?;
+    let running = serve::open(&settings, ProxyListeners::loopback(), extra)?;
     for OpenStore { folder, size, .. } in running.new_stores() {
         let folder = folder.display();
         let text =
@@ -77,8 +78,6 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     let loaded = settings::load(None, Some(matches), &machine)
         .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
     let mut settings = loaded.settings;
-    settings.network.listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    settings.network.admin = None;
     settings.operation.stop_after = STOP_AFTER;
     if !matches.contains_id("access-log") {
         settings.operation.access_log = Output::Off;

@@ -10,6 +10,7 @@ use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::intercept::HostPattern;
+use foxy_proxy::server::listener::Acceptor;
 use requests::{ExplainRequest, PurgeRequest};
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
@@ -54,7 +55,7 @@ pub trait Operated {
 }
 
 /// Accepts and answers requests until the future is dropped. Must run inside a Tokio `LocalSet`.
-pub async fn run(listener: TcpListener, operated: Rc<dyn Operated>) {
+pub async fn run(listener: Acceptor, operated: Rc<dyn Operated>) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
         let Ok((stream, peer)) = listener.accept().await else {

@@ -1,6 +1,7 @@
 //! Settings of the chapter "Addresses and threads".
 
 use super::super::kind::{Kind, Preset, Setting};
+use super::super::listen_address::ListenAddress;
 use super::super::values::OriginUrl;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::upstream::Cidr;
@@ -10,13 +11,14 @@ use std::path::PathBuf;
 settings! {
     struct Network, written as WrittenNetwork in network, chapter "Addresses and threads";
 
-    /// Address where clients connect. With port 0 the system chooses a free port, and the start-up
-    /// message names this port.
-    listen: given SocketAddr = "listen" flag "listen", Address, Fixed("127.0.0.1:3128");
+    /// Addresses where clients connect, such as `127.0.0.1:3128`, `localhost:3128` (IPv4 and IPv6),
+    /// `:3128` or `3128` (all addresses), `unix:/run/foxy/proxy.sock` (mode 0660). The system
+    /// chooses port 0, and the start-up message names it. Clients of a Unix socket are one client
+    /// with the address 127.0.0.1, need no `allow-client`, and purge with a token only.
+    listen: given Vec<ListenAddress> = "listen" flag "listen", Listen, Fixed("127.0.0.1:3128");
 
-    /// Address where clients connect over TLS 1.2 or 1.3, in addition to `listen`.
-    listen_tls: given Option<SocketAddr> = "listen-tls" flag "listen-tls",
-        AddressOrOff, Fixed("off");
+    /// Addresses where clients connect over TLS 1.2 or 1.3.
+    listen_tls: given Vec<ListenAddress> = "listen-tls" flag "listen-tls", Listen, Fixed("off");
 
     /// Files with the certificate chains for `listen-tls`, one chain in PEM per file. foxy presents
     /// the first certificate that matches the host name in the client's TLS handshake. If no
@@ -42,10 +44,10 @@ settings! {
     /// every request and forward `Host`. In requests from other clients foxy replaces these fields.
     forwarded_from: given Vec<Cidr> = "forwarded-from" flag "forwarded-from", Networks, Fixed();
 
-    /// Address of the admin server, which serves `/metrics`, `/healthz`, `/purge` and `/explain`.
+    /// Addresses of the admin server, which serves `/metrics`, `/healthz`, `/purge` and `/explain`.
     /// Anyone who can connect can read the metrics. `admin-token-file` protects `/purge` and
     /// `/explain`.
-    admin: given Option<SocketAddr> = "admin" flag "admin", AddressOrOff, Fixed("127.0.0.1:3129");
+    admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
     /// Names that the `Host` field of a request to the admin server may contain, in addition to IP
     /// addresses and `localhost`. foxy refuses other names with 421. Otherwise a web page could
