@@ -19,6 +19,8 @@ pub struct Machine {
     pub data_folder: PathBuf,
     /// Paths at which foxy looks for a configuration file, in order of preference.
     pub config_files: Vec<PathBuf>,
+    /// The environment variables whose names begin with `FOXY_`, in alphabetical order.
+    pub environment: Vec<(String, OsString)>,
 }
 
 impl Machine {
@@ -36,8 +38,18 @@ impl Machine {
                 std::env::var_os("XDG_CONFIG_HOME"),
                 std::env::var_os("HOME"),
             ),
+            environment: variables(std::env::vars_os()),
         }
     }
+}
+
+fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, OsString)> {
+    let own = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok().filter(|name| name.starts_with("FOXY_"))?, value))
+    };
+    let mut found: Vec<_> = all.filter_map(own).collect();
+    found.sort();
+    found
 }
 
 fn absolute(path: Option<OsString>) -> Option<PathBuf> {

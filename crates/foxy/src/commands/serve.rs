@@ -35,5 +35,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let level = Level::named(loaded.settings.operation.log_level)
         .expect("the table's words are the levels");
     terminal::set_level(level);
+    for warning in &loaded.warnings {
+        terminal::report(Level::Warning, &format!("foxy: {warning}"));
+    }
     serve::run(&loaded)
 }

@@ -3,6 +3,7 @@
 
 use crate::failure::Failure;
 use crate::serve::socket_file::{self, SocketFile};
+use crate::serve::trial::{Finding, Severity};
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::rows::Network;
 use foxy_base::clock;
@@ -63,12 +64,14 @@ impl Listeners {
                 }
                 let proxy = &mut listeners.proxy;
                 let place = if is_tls { &mut proxy.listen_tls } else { &mut proxy.listen };
-                place.extend(tcp(address, flag)?.into_iter().map(|(wanted, _)| wanted));
+                let bound = tcp(address).map_err(|error| cannot_listen(address, flag, &error))?;
+                place.extend(bound.into_iter().map(|(wanted, _)| wanted));
             }
         }
         for address in &network.admin {
             let unix = listeners.unix(address, "--admin")?;
-            let tcp = tcp(address, "--admin")?.into_iter().map(|(_, socket)| socket);
+            let tcp = tcp(address).map_err(|error| cannot_listen(address, "--admin", &error))?;
+            let tcp = tcp.into_iter().map(|(_, socket)| socket);
             listeners.admin.extend(unix.into_iter().chain(tcp.map(ListenSocket::Tcp)));
         }
         Ok(listeners)
@@ -98,26 +101,43 @@ pub fn address_of(socket: &ListenSocket) -> Option<ListenAddress> {
     }
 }
 
+/// Tries whether foxy can listen at every address of the settings.
+pub fn try_out(network: &Network) -> Vec<Finding> {
+    let lists = [
+        ("listen", &network.listen),
+        ("listen-tls", &network.listen_tls),
+        ("admin", &network.admin),
+    ];
+    let all = lists.into_iter().flat_map(|(key, list)| list.iter().map(move |at| (key, at)));
+    let judge = |(key, address): (&'static str, &ListenAddress)| {
+        let tried = match address {
+            ListenAddress::Unix(path) => socket_file::try_out(path),
+            _ => tcp(address).map(drop),
+        };
+        let error = tried.err()?;
+        let is_in_use = error.kind() == ErrorKind::AddrInUse;
+        let severity = if is_in_use { Severity::Warning } else { Severity::Error };
+        let message = cannot_listen(address, &format!("--{key}"), &error).to_string();
+        Some(Finding { key, severity, message })
+    };
+    all.filter_map(judge).collect()
+}
+
 /// Binds the TCP addresses of `address` exclusively. Fails if another process uses an address.
-/// `flag` names the setting in the error. Leaves out IPv6 addresses that the setting does not name
-/// if the machine has no IPv6.
-fn tcp(address: &ListenAddress, flag: &str) -> Result<Vec<(SocketAddr, TcpListener)>, Failure> {
+/// Leaves out IPv6 addresses that the setting does not name if the machine has no IPv6.
+fn tcp(address: &ListenAddress) -> std::io::Result<Vec<(SocketAddr, TcpListener)>> {
     let mut bound = Vec::new();
     for wanted in address.sockets() {
         match bind(wanted) {
             Ok(listener) => bound.push((wanted, listener)),
-            Err(error) if !has_no_ipv6(wanted, &error) => {
-                return Err(cannot_listen(address, flag, &error));
-            }
+            Err(error) if !has_no_ipv6(wanted, &error) => return Err(error),
             Err(error) => match *address {
                 ListenAddress::Localhost(_) => {}
                 ListenAddress::All(port) => {
                     let wanted = (Ipv4Addr::UNSPECIFIED, port).into();
-                    let listener =
-                        bind(wanted).map_err(|error| cannot_listen(address, flag, &error))?;
-                    bound.push((wanted, listener));
+                    bound.push((wanted, bind(wanted)?));
                 }
-                _ => return Err(cannot_listen(address, flag, &error)),
+                _ => return Err(error),
             },
         }
     }

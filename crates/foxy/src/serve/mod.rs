@@ -12,6 +12,7 @@ mod socket_file;
 mod status;
 mod stores;
 mod tls;
+pub mod trial;
 mod welcome;
 
 pub use opening::{Extra, RunningProxy, open};

@@ -1,7 +1,7 @@
 //! Opens Unix sockets. The file of a Unix socket remains when its process ends, so foxy removes
 //! files of dead sockets, and its own files when it stops.
 
-use rustix::fs::Mode;
+use rustix::fs::{Access, Mode, access};
 use rustix::process::umask;
 use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -35,7 +35,9 @@ fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
 
 /// Listens at `path`. Replaces the file of a dead socket, and no other file.
 pub fn open(path: &Path) -> std::io::Result<(UnixListener, SocketFile)> {
-    remove_dead_socket(path)?;
+    if has_dead_socket(path)? {
+        std::fs::remove_file(path)?;
+    }
     let usual = umask(WITHHELD);
     let listener = UnixListener::bind(path);
     umask(usual);
@@ -43,9 +45,17 @@ pub fn open(path: &Path) -> std::io::Result<(UnixListener, SocketFile)> {
     Ok((listener?, file))
 }
 
-fn remove_dead_socket(path: &Path) -> std::io::Result<()> {
+/// Tries whether foxy can listen at `path`. Changes nothing.
+pub fn try_out(path: &Path) -> std::io::Result<()> {
+    has_dead_socket(path)?;
+    access(path.parent().unwrap_or(path), Access::WRITE_OK | Access::EXEC_OK)?;
+    Ok(())
+}
+
+/// Returns true for a socket from which no process accepts, and false if nothing has the name.
+fn has_dead_socket(path: &Path) -> std::io::Result<bool> {
     match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
         Ok(metadata) if !metadata.file_type().is_socket() => {
             return Err(Error::other("the file there is no socket, and foxy leaves it alone"));
@@ -54,7 +64,7 @@ fn remove_dead_socket(path: &Path) -> std::io::Result<()> {
     }
     match UnixStream::connect(path) {
         Ok(_) => Err(ErrorKind::AddrInUse.into()),
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(true),
         Err(error) => Err(error),
     }
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum Source {
     /// The value came from this flag. The name has no dashes.
     Flag(&'static str),
+    /// The value came from this environment variable.
+    Environment(String),
     File(LinePlace),
 }
 
@@ -16,6 +18,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => write!(f, "--{flag}"),
+            Self::Environment(name) => f.write_str(name),
             Self::File(place) => write!(f, "{place}"),
         }
     }
@@ -24,9 +27,9 @@ impl fmt::Display for Source {
 /// A part of a line in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePlace {
-    path: PathBuf,
-    line: usize,
-    column: usize,
+    pub path: PathBuf,
+    pub line: usize,
+    pub column: usize,
     width: usize,
     text: String,
 }

@@ -11,12 +11,13 @@ const OPENING: &str = "\
 table. -->
 # Configuration
 
-foxy needs no configuration. The command line overrides a TOML file, and the file overrides these \
-defaults. `--config` names the file; without it foxy reads `$XDG_CONFIG_HOME/foxy/foxy.toml` \
-(usually `~/.config/foxy/foxy.toml`), else `/etc/foxy/foxy.toml`, if it exists.
+foxy needs no configuration. The command line overrides environment variables such as \
+`FOXY_TIMEOUTS_CONNECT=5s` or `FOXY_CONNECT_PORTS=443,8443`. They override a TOML file, which \
+`--config` or `FOXY_CONFIG` names. Otherwise foxy reads `$XDG_CONFIG_HOME/foxy/foxy.toml` (usually \
+`~/.config/foxy/foxy.toml`), else `/etc/foxy/foxy.toml`, if it exists.
 
-`foxy check FILE` checks a file and prints every setting in force. Unknown settings are refused. \
-`foxy check --print-schema` prints a JSON Schema of the file, for editors.
+`foxy check [FILE]` tries what `foxy serve` would open, changes nothing, and prints every \
+setting in force. `-` is standard input. `--print-schema` prints a JSON Schema for editors.
 
 ```toml
 listen = \"0.0.0.0:3128\"
@@ -30,8 +31,8 @@ allow-destination = [\"10.0.0.0/8\"]
 connect = \"5s\"
 ```
 
-Examples of sizes are `512M`, `10G` and `2TiB`; units are binary. Examples of times are `500ms`, \
-`30s`, `5m`, `2h` and `1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a list is one value or an array. A list's flag is marked … and can be repeated. The \
+Sizes are written `512M`, `10G` or `2TiB`; units are binary. Times are written `500ms`, \
+`30s`, `5m`, `2h` or `1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a list is one value or an array. A list's flag is marked … and can be repeated. The \
 table `[timeouts]` contains the settings named `timeouts.NAME`; other tables work alike.
 ";
 

@@ -3,6 +3,7 @@
 
 pub mod complaint;
 pub mod docs;
+mod environment;
 pub mod exposure;
 mod file;
 pub mod flags;
@@ -16,8 +17,9 @@ pub mod store_choice;
 mod text;
 pub mod values;
 
-use complaint::{Complaint, Complaints};
+use complaint::{Complaint, Complaints, Source};
 use foxy_cli::machine::Machine;
+use kind::Setting;
 pub use rows::Settings;
 use rows::Written;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,8 @@ use std::path::{Path, PathBuf};
 pub struct Loaded {
     pub settings: Settings,
     pub file: Option<PathBuf>,
+    /// Warnings about environment variables.
+    pub warnings: Vec<String>,
     written: Written,
 }
 
@@ -35,15 +39,13 @@ impl Loaded {
     pub fn show(&mut self) -> String {
         let mut lines = Vec::new();
         let mut table = "";
-        let (plain, nested): (Vec<_>, Vec<_>) =
-            rows::all().partition(|setting| !setting.key.contains('.'));
-        for setting in plain.into_iter().chain(nested) {
+        for setting in in_file_order() {
             let (prefix, name) = setting.key.split_once('.').unwrap_or(("", setting.key));
             if prefix != table {
                 table = prefix;
                 lines.push(format!("\n[{table}]"));
             }
-            let source = self.written.sources.get(setting.key);
+            let source = self.source(setting.key);
             let source = source.map_or_else(|| "default".to_owned(), ToString::to_string);
             lines.push(match text::show(&setting.kind, &mut self.written) {
                 Some(value) => format!("{:<54} # {source}", format!("{name} = {value}")),
@@ -52,10 +54,30 @@ impl Loaded {
         }
         lines.join("\n")
     }
+
+    /// Returns the place where the setting was written. Returns `None` for a default.
+    pub fn source(&self, key: &str) -> Option<&Source> {
+        self.written.sources.get(key)
+    }
+
+    /// Returns the keys of all settings with their values in TOML. A setting without a value has
+    /// `None`.
+    pub fn values(&mut self) -> Vec<(&'static str, Option<String>)> {
+        let shown = |setting: &Setting| (setting.key, text::show(&setting.kind, &mut self.written));
+        in_file_order().map(shown).collect()
+    }
 }
 
-/// Reads the configuration file and the flags, adds defaults, and reports all mistakes. `named` is
-/// the file of `--config`, and it must exist. Without `named`, foxy tries the usual paths.
+/// Returns all settings, those outside of tables first.
+fn in_file_order() -> impl Iterator<Item = &'static Setting> {
+    let (plain, nested): (Vec<_>, Vec<_>) =
+        rows::all().partition(|setting| !setting.key.contains('.'));
+    plain.into_iter().chain(nested)
+}
+
+/// Reads the configuration file, the environment variables and the flags, adds defaults, and
+/// reports all mistakes. `named` is the file of `--config`, and it must exist; `-` is the standard
+/// input. Without `named`, foxy tries the variable `FOXY_CONFIG` and then the usual paths.
 pub fn load(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,
@@ -68,11 +90,16 @@ pub fn load(
             complaints.extend(more);
         }
     };
+    let environment = &machine.environment;
+    let variable = environment.iter().find(|(name, _)| name == environment::CONFIG);
     let file = named
+        .or_else(|| variable.map(|(_, value)| Path::new(value)))
         .or_else(|| machine.config_files.iter().map(PathBuf::as_path).find(|path| path.exists()));
     if let Some(path) = file {
         gather(read_file(path).and_then(|content| file::read(path, &content, &mut written)));
     }
+    let mut warnings = Vec::new();
+    gather(environment::read(environment, &mut written).map(|more| warnings = more));
     if let Some(matches) = flags {
         gather(flags::read(matches, &mut written));
     }
@@ -81,11 +108,15 @@ pub fn load(
     }
     resolve::complete(&mut written, machine);
     let settings = resolve::resolve(&written)?;
-    Ok(Loaded { settings, file: file.map(Path::to_owned), written })
+    Ok(Loaded { settings, file: file.map(Path::to_owned), warnings, written })
 }
 
 fn read_file(path: &Path) -> Result<String, Complaints> {
-    std::fs::read_to_string(path).map_err(|error| {
+    let read = match path.to_str() {
+        Some("-") => std::io::read_to_string(std::io::stdin()),
+        _ => std::fs::read_to_string(path),
+    };
+    read.map_err(|error| {
         let message = format!(
             "cannot read the configuration file {}: {error}; name a TOML file that this user may \
              read",
@@ -104,19 +135,26 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_overrides_the_file_and_the_file_the_default() {
+    fn a_flag_overrides_a_variable_the_variable_the_file_and_the_file_the_default() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("foxy.toml");
-        std::fs::write(&path, "size = \"32M\"\nmemory = \"2M\"\n").expect("written");
+        std::fs::write(&path, "size = \"32M\"\nmemory = \"2M\"\nnegative-lifetime = \"1s\"\n")
+            .expect("written");
         let matches = flags(&["--size", "64M"]);
-        let mut loaded = load(Some(&path), Some(&matches), &Machine::default())
-            .unwrap_or_else(|all| panic!("{all}"));
+        let environment =
+            [("FOXY_SIZE", "48M"), ("FOXY_MEMORY", "4M"), ("FOXY_LIMITS_CONNECTIONS", "9")]
+                .map(|(name, value)| (name.to_owned(), value.into()));
+        let machine = Machine { environment: environment.to_vec(), ..Machine::default() };
+        let mut loaded =
+            load(Some(&path), Some(&matches), &machine).unwrap_or_else(|all| panic!("{all}"));
         assert_eq!(loaded.settings.disk.size.map(|size| size.0), Some(64 << 20));
-        assert_eq!(loaded.settings.memory.size.0, 2 << 20);
-        assert_eq!(loaded.settings.limits.connections, 8192);
+        assert_eq!(loaded.settings.memory.size.0, 4 << 20);
+        assert_eq!(loaded.settings.limits.connections, 9);
+        assert_eq!(loaded.settings.limits.headers, 256);
         let shown = loaded.show();
         assert!(shown.contains("# --size\n"), "{shown}");
-        assert!(shown.contains("foxy.toml:2:1\n"), "{shown}");
+        assert!(shown.contains("foxy.toml:3:1\n"), "{shown}");
+        assert!(shown.contains("# FOXY_MEMORY\n"), "{shown}");
     }
 
     #[test]

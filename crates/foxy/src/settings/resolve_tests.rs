@@ -10,7 +10,7 @@ fn machine() -> Machine {
         cores: 3,
         cache_folder: "/home/u/.cache/foxy".into(),
         data_folder: "/data".into(),
-        config_files: Vec::new(),
+        ..Machine::default()
     }
 }
 

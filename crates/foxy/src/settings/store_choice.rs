@@ -104,7 +104,8 @@ impl StoreChoice {
     }
 }
 
-fn option_at(text: &str) -> bool {
+/// Returns true if `text` begins with an option of a store: a name and `=`.
+pub fn option_at(text: &str) -> bool {
     let name = text.split(',').next().and_then(|option| option.split_once('='));
     name.is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
 }

@@ -30,3 +30,4 @@ mod stores {
     mod worn_store;
 }
 mod taken_ports;
+mod trial;

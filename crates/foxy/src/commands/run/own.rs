@@ -67,14 +67,14 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// Returns the default settings with three changes: a free loopback port, a separate store, and no
-/// output, because standard output belongs to the command. The configuration file is not read,
-/// because it is for `foxy serve`. The second value is the locked folder of the store. It is `None`
-/// if the arguments name a store.
+/// Returns the default settings with a separate store and no output, because standard output
+/// belongs to the command. The configuration file and the environment variables are not read,
+/// because they are for `foxy serve`. The second value is the locked folder of the store. It is
+/// `None` if the arguments name a store.
 fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
-    let machine =
-        Machine { cache_folder: folder.clone(), config_files: Vec::new(), ..machine.clone() };
+    let machine = Machine { config_files: Vec::new(), environment: Vec::new(), ..machine.clone() };
+    let machine = Machine { cache_folder: folder.clone(), ..machine };
     let loaded = settings::load(None, Some(matches), &machine)
         .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
     let mut settings = loaded.settings;

@@ -12,6 +12,7 @@ use crate::terminal::{self, Level};
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use line::AccessFormat;
 use queue::{LogQueue, LogWriter, Sink};
+use rustix::fs::{Access, access};
 use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -50,13 +51,7 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     let file: Sink = match &output {
         Output::Off => return Ok(None),
         Output::Standard => Box::new(std::io::stdout()),
-        Output::File(path) => append(path).map_err(|error| {
-            Failure::Unusable(format!(
-                "cannot open the access log {} (--access-log): {error}; \
-                 name a file this user may write, `-` for standard output, or `off`",
-                path.display()
-            ))
-        })?,
+        Output::File(path) => append(path).map_err(|error| cannot_open(path, &error))?,
     };
     let queue = Arc::new(LogQueue::new(settings.network.workers));
     let format = AccessFormat::named(settings.operation.access_log_format)
@@ -67,6 +62,22 @@ pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
             Failure::Failed(format!("cannot start the thread that writes the access log: {error}"))
         })?;
     Ok(Some(OpenLog { sink, queue, writer }))
+}
+
+fn cannot_open(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Unusable(format!(
+        "cannot open the access log {} (--access-log): {error}; name a file this user may write, \
+         `-` for standard output, or `off`",
+        path.display()
+    ))
+}
+
+/// Tries whether the access log can be opened. Does not create its file.
+pub fn try_out(settings: &Settings) -> Result<(), Failure> {
+    let Output::File(path) = &settings.operation.access_log else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let place = if path.exists() { path } else { folder.unwrap_or(Path::new(".")) };
+    access(place, Access::WRITE_OK).map_err(|error| cannot_open(path, &error.into()))
 }
 
 /// Opens the output again. If that fails, the caller keeps the old output, and this function prints

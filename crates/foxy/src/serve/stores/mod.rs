@@ -8,6 +8,7 @@ pub mod out_of_use;
 mod place;
 mod room;
 pub mod set;
+pub mod trial;
 
 use crate::failure::Failure;
 use crate::serve::purge::list;

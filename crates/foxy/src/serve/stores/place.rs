@@ -99,7 +99,7 @@ fn usable_bytes(device: BlockDevice, scheme: SchemeName) -> ByteSize {
 
 /// Refuses a block device as a store folder. foxy needs a folder for its lock and its purge list,
 /// because the device has no space for them.
-fn refuse_block_device(path: &Path) -> Result<(), Failure> {
+pub fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     if !path.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
         return Ok(());
     }
@@ -113,7 +113,7 @@ fn refuse_block_device(path: &Path) -> Result<(), Failure> {
 
 /// Returns the size with which the existing store was created. Reads only a regular file or the
 /// locked device, because opening any other file could block forever.
-fn existing_size(
+pub fn existing_size(
     folder: &Path,
     scheme: SchemeName,
     device: Option<BlockDevice>,

@@ -1,0 +1,50 @@
+//! Tries everything that `foxy serve` opens before it serves: addresses, files, keys and stores.
+//! Changes nothing.
+
+use crate::failure::Failure;
+use crate::serve::admin::access::read_token;
+use crate::serve::tls::{self, ReloadableTls};
+use crate::serve::{access_log, listeners, stores};
+use crate::settings::Settings;
+use foxy_base::clock;
+use foxy_proxy::server::name_resolver;
+
+/// Whether a finding keeps foxy from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Error,
+    /// The address or store is in use, which is no mistake while foxy runs, or foxy would start
+    /// with an empty store.
+    Warning,
+}
+
+/// Something that a start of foxy would report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The key of the setting.
+    pub key: &'static str,
+    pub severity: Severity,
+    pub message: String,
+}
+
+/// Returns everything that a start with these settings would report.
+pub fn try_out(settings: &Settings) -> Vec<Finding> {
+    let (network, access) = (&settings.network, &settings.access);
+    let mut findings = listeners::try_out(network);
+    let error = |key, message: String| Finding { key, severity: Severity::Error, message };
+    let failed = |key, failure: Failure| error(key, failure.to_string());
+    findings.extend(access_log::try_out(settings).map_err(|f| failed("access-log", f)).err());
+    findings.extend(tls::origin_tls(&network.origin_ca).map_err(|f| failed("origin-ca", f)).err());
+    if !network.tls_certificate.is_empty() {
+        let read = ReloadableTls::read(&network.tls_certificate, &network.tls_key);
+        findings.extend(read.map_err(|message| error("tls-certificate", message)).err());
+    }
+    let interception = tls::open_interception(settings, clock::wall());
+    findings.extend(interception.map_err(|f| failed("intercept-ca", f)).err());
+    let token = access.admin_token_file.as_deref().map(read_token).transpose();
+    findings.extend(token.map_err(|f| failed("admin-token-file", f)).err());
+    let resolver = name_resolver(network.name_servers.clone())();
+    findings.extend(resolver.map_err(|message| error("name-servers", message)).err());
+    findings.extend(stores::trial::try_out(settings));
+    findings
+}
