@@ -2,6 +2,7 @@
 //! process that was just killed may still hold the address.
 
 use crate::failure::Failure;
+use crate::serve::activation::Purpose;
 use crate::serve::socket_file::{self, SocketFile};
 use crate::serve::trial::{Finding, Severity};
 use crate::settings::listen_address::ListenAddress;
@@ -51,8 +52,8 @@ pub struct Listeners {
 impl Listeners {
     /// Checks that foxy can listen at every address of the settings. Opens all sockets except those
     /// that the workers open.
-    pub fn open(network: &Network) -> Result<Self, Failure> {
-        let mut listeners = Self::default();
+    pub fn open(mut self, network: &Network) -> Result<Self, Failure> {
+        let listeners = &mut self;
         for (addresses, flag) in
             [(&network.listen, "--listen"), (&network.listen_tls, "--listen-tls")]
         {
@@ -74,7 +75,34 @@ impl Listeners {
             let tcp = tcp.into_iter().map(|(_, socket)| socket);
             listeners.admin.extend(unix.into_iter().chain(tcp.map(ListenSocket::Tcp)));
         }
-        Ok(listeners)
+        Ok(self)
+    }
+
+    /// Adds the sockets that systemd opened. They take the place of default addresses in
+    /// `network`, which `is_default` tells by the key of the setting.
+    pub fn activate(
+        given: Vec<(Purpose, ListenSocket)>,
+        network: &mut Network,
+        is_default: impl Fn(&str) -> bool,
+    ) -> Self {
+        let mut listeners = Self::default();
+        for (purpose, socket) in given {
+            let is_tls = purpose == Purpose::ListenTls;
+            match purpose {
+                Purpose::Admin if is_default("admin") => network.admin.clear(),
+                Purpose::Listen | Purpose::ListenTls if is_default("listen") => {
+                    network.listen.clear();
+                }
+                _ => {}
+            }
+            if purpose == Purpose::Admin {
+                listeners.admin.push(socket);
+                continue;
+            }
+            listeners.proxy.shown.extend(address_of(&socket).map(|address| (address, is_tls)));
+            listeners.proxy.shared.push(SharedListener { socket, is_tls });
+        }
+        listeners
     }
 
     fn unix(

@@ -2,6 +2,7 @@
 //! until a signal arrives. Then closes everything in order.
 
 mod access_log;
+mod activation;
 pub mod admin;
 pub mod listeners;
 mod opening;
@@ -20,15 +21,16 @@ pub use tls::interception;
 pub use welcome::OpenStore;
 
 use crate::failure::Failure;
-use crate::settings::{Loaded, Settings};
+use crate::settings::{Loaded, Settings, exposure};
 use crate::signals::{self, SignalWish, Signals};
 use crate::terminal::{self, Level};
 use access_log::refused_destinations::RefusedDestinations;
 use admin::Operated;
 use foxy_base::clock;
 use foxy_proxy::server::listener::{Acceptor, ListenSocket};
-use listeners::{Listeners, address_of};
+use listeners::{Listeners, ProxyListeners, address_of};
 use opening::keep_doubts;
+use sd_notify::NotifyState;
 use socket_file::SocketFile;
 use status::{ProxyStatus, Trouble, WatchedStore};
 use std::cell::Cell;
@@ -55,7 +57,13 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     signals::outlive_log_rotation().map_err(failed)?;
-    let Listeners { proxy, admin, files } = Listeners::open(&settings.network)?;
+    let names = std::env::var_os(activation::NAMES).unwrap_or_default();
+    let given = activation::take(&names.to_string_lossy())?;
+    let mut network = settings.network.clone();
+    let is_default = |key: &str| loaded.source(key).is_none();
+    let listeners = Listeners::activate(given, &mut network, is_default);
+    judge_activated(settings, &listeners.proxy)?;
+    let Listeners { proxy, admin, files } = listeners.open(&network)?;
     let own = admin.iter().filter_map(address_of).flat_map(|address| address.sockets()).collect();
     let extra = Extra { own, ..Extra::default() };
     let running = opening::open(settings, proxy, extra)?;
@@ -63,6 +71,19 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let runtime = runtime
         .map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
     LocalSet::new().block_on(&runtime, operate(loaded, running, admin, files))
+}
+
+/// Refuses sockets of systemd that the settings would refuse as addresses.
+fn judge_activated(settings: &Settings, proxy: &ProxyListeners) -> Result<(), Failure> {
+    if proxy.shared.iter().any(|socket| socket.is_tls)
+        && settings.network.tls_certificate.is_empty()
+    {
+        let text = "systemd passes foxy a socket for TLS; give `tls-certificate` and `tls-key`";
+        return Err(Failure::Unusable(text.into()));
+    }
+    let mut exposed = proxy.shown.iter().filter(|(address, _)| address.is_exposed());
+    let refusal = exposed.find_map(|(address, _)| exposure::refusal(settings, address));
+    refusal.map_or(Ok(()), |message| Err(Failure::Unusable(message)))
 }
 
 async fn operate(
@@ -90,18 +111,20 @@ async fn operate(
     let refused = Arc::clone(&running.refused);
     let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&status), refused));
     terminal::report(Level::Info, &welcome.message());
-    process::notify("READY=1");
+    process::notify(&[NotifyState::Ready]);
     loop {
         match signals.next().await {
             SignalWish::Stop => break,
             SignalWish::ReopenLogs => reopen_log(&running, "SIGUSR1"),
             SignalWish::Reopen => {
+                process::notify_reloading();
                 reopen_log(&running, "SIGHUP");
                 reload_certificates(&running);
+                process::notify(&[NotifyState::Ready]);
             }
         }
     }
-    process::notify("STOPPING=1");
+    process::notify(&[NotifyState::Stopping]);
     drop(files);
     watching.abort();
     status.is_stopping.set(true);

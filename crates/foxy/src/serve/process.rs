@@ -3,30 +3,24 @@
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use foxy_cli::process::{own_cpu_time, resident_bytes};
 use rustix::process::{Resource, getrlimit};
-use std::ffi::OsStr;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use sd_notify::NotifyState;
 
 /// Returns the number of open files of this process, or 0 if unknown.
 pub fn open_files_now() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// Sends a state such as `READY=1` or `STOPPING=1` to the service manager (sd_notify(3)). Ignores
-/// errors, because foxy also works without a service manager.
-pub fn notify(state: &str) {
-    let Some(address) = std::env::var_os("NOTIFY_SOCKET") else { return };
-    let _nobody_listens = send(&address, state);
+/// Sends states to the service manager (sd_notify(3)). Ignores errors, because foxy also works
+/// without a service manager.
+pub fn notify(states: &[NotifyState<'_>]) {
+    let _nobody_listens = sd_notify::notify(states);
 }
 
-fn send(address: &OsStr, state: &str) -> std::io::Result<()> {
-    let address = match address.as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name)?,
-        None => SocketAddr::from_pathname(address)?,
-    };
-    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)?;
-    Ok(())
+/// Tells the service manager that a reload begins. It needs the time to tell two reloads apart.
+pub fn notify_reloading() {
+    if let Ok(now) = NotifyState::monotonic_usec_now() {
+        notify(&[NotifyState::Reloading, now]);
+    }
 }
 
 /// Adds the metrics of this process under Prometheus' standard names. A metric that cannot be read
@@ -44,21 +38,5 @@ pub fn expose(exposition: &mut Exposition) {
     if let Some(limit) = getrlimit(Resource::Nofile).current {
         let help = "Maximum number of open file descriptors.";
         exposition.single("process_max_fds", FamilyKind::Gauge, help, limit);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_service_manager_is_told() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("notify");
-        let manager = UnixDatagram::bind(&path).expect("bound");
-        send(path.as_os_str(), "READY=1").expect("sent");
-        let mut buffer = [0; 64];
-        let length = manager.recv(&mut buffer).expect("received");
-        assert_eq!(&buffer[..length], b"READY=1");
     }
 }

@@ -5,6 +5,7 @@
 mod support;
 
 mod access_log;
+mod activation;
 mod authority;
 mod clock;
 mod command_line;

@@ -1,0 +1,81 @@
+//! Takes the listening sockets that systemd opened for foxy (sd_listen_fds(3)). systemd keeps them
+//! open while foxy restarts, so that no client is refused.
+
+use crate::failure::Failure;
+use foxy_proxy::server::listener::ListenSocket;
+use listenfd::ListenFd;
+use socket2::SockRef;
+
+/// The variable with the names of the sockets, separated by colons.
+pub const NAMES: &str = "LISTEN_FDNAMES";
+
+/// What a socket is for, by the name that `FileDescriptorName=` of the socket unit gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Listen,
+    ListenTls,
+    Admin,
+}
+
+impl Purpose {
+    /// Returns the purpose of a socket. A unit without `FileDescriptorName=` gives its own name,
+    /// such as `foxy.socket`.
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "listen-tls" => Some(Self::ListenTls),
+            "admin" => Some(Self::Admin),
+            "" | "listen" | "unknown" => Some(Self::Listen),
+            unit if unit.ends_with(".socket") => Some(Self::Listen),
+            _ => None,
+        }
+    }
+}
+
+/// Takes all sockets that systemd passed. Fails if foxy cannot serve one of them, because its
+/// clients would wait for ever. `names` is the value of the variable [`NAMES`].
+pub fn take(names: &str) -> Result<Vec<(Purpose, ListenSocket)>, Failure> {
+    let mut given = ListenFd::from_env();
+    let mut names = names.split(':');
+    let mut sockets = Vec::with_capacity(given.len());
+    for index in 0..given.len() {
+        let name = names.next().unwrap_or_default();
+        let refuse = |why: &str| {
+            Failure::Unusable(format!("systemd passes foxy the socket {index} ({name:?}): {why}"))
+        };
+        let purpose = Purpose::named(name).ok_or_else(|| {
+            refuse("set FileDescriptorName= of its unit to listen, listen-tls or admin")
+        })?;
+        let socket = take_one(&mut given, index)
+            .ok_or_else(|| refuse("use ListenStream= and Accept=no in its unit"))?;
+        sockets.push((purpose, socket));
+    }
+    Ok(sockets)
+}
+
+fn take_one(given: &mut ListenFd, index: usize) -> Option<ListenSocket> {
+    if let Ok(Some(listener)) = given.take_tcp_listener(index) {
+        let is_listening = SockRef::from(&listener).is_listener().unwrap_or(false);
+        return is_listening.then_some(ListenSocket::Tcp(listener));
+    }
+    let listener = given.take_unix_listener(index).ok()??;
+    let is_listening = SockRef::from(&listener).is_listener().unwrap_or(false);
+    is_listening.then_some(ListenSocket::Unix(listener))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_the_purpose() {
+        for (name, expected) in [
+            ("foxy.socket", Some(Purpose::Listen)),
+            ("listen", Some(Purpose::Listen)),
+            ("listen-tls", Some(Purpose::ListenTls)),
+            ("admin", Some(Purpose::Admin)),
+            ("metrics", None),
+        ] {
+            assert_eq!(Purpose::named(name), expected, "{name}");
+        }
+    }
+}
