@@ -25,14 +25,14 @@ impl fmt::Display for SizeError {
             Self::NoNumber(text) => {
                 write!(
                     f,
-                    "size {text:?} does not start with a number; write one such as 512M or 10G"
+                    "size {text:?} does not start with a number; write a size such as 512M or 10G"
                 )
             }
             Self::UnknownUnit(text) => {
                 write!(f, "size {text:?} has an unknown unit; use B, K, M, G or T")
             }
             Self::TooLarge(text) => {
-                write!(f, "size {text:?} is more than can be counted; the limit is 2^64 bytes")
+                write!(f, "size {text:?} is too large; the limit is 2^64 bytes")
             }
         }
     }

@@ -235,13 +235,14 @@ impl fmt::Display for IoError {
             Self::ReadOnlyDevice => f.write_str("the device is read-only"),
             Self::InUse => f.write_str("in use by another process"),
             Self::WrongKind => f.write_str(
-                "a link, folder or pipe where a file should be, or no folder where one should be",
+                "the path is a link, folder or pipe instead of a file, or a part of it is not a \
+                 folder",
             ),
             Self::LargeBlocks => f.write_str("its logical blocks are larger than 4096 bytes"),
             Self::NoMedium => f.write_str(
-                "a block device of 0 bytes: nothing is attached to it, or no medium is in it",
+                "a block device of 0 bytes: no disk is attached, or no medium is inserted",
             ),
-            Self::Exhausted => f.write_str("out of descriptors or memory"),
+            Self::Exhausted => f.write_str("no free descriptors or memory"),
             Self::NotOpen => f.write_str("file not open"),
             Self::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }

@@ -56,30 +56,30 @@ pub enum FileFault {
 
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const COST: &str = "what is stored there now is lost at the next start; restart foxy";
+        const COST: &str = "the next start loses the content that foxy stores there now; restart \
+                            foxy";
         match self {
             Self::Gone(kind) => {
                 let what = if *kind == FileKind::File { "file" } else { "link to the device" };
                 write!(f, "the {what} was removed, moved or unmounted while in use; {COST}")
             }
             Self::Replaced(FileKind::File) => {
-                write!(f, "another file was put in its place while in use; {COST}")
+                write!(f, "another file replaced it while in use; {COST}")
             }
-            Self::Replaced(FileKind::BlockDevice) => write!(
-                f,
-                "the link to the device does not lead there any more, another file was put in its \
-                 place while in use; {COST}"
-            ),
+            Self::Replaced(FileKind::BlockDevice) => {
+                write!(f, "the link to the device was changed or replaced while in use; {COST}")
+            }
             Self::CutShort { found, expected, kind } => {
                 let what = if *kind == FileKind::File { "file" } else { "device" };
                 write!(
                     f,
-                    "the {what} was cut from {expected} to {found} bytes while in use; {COST}"
+                    "the {what} was shortened from {expected} to {found} bytes while in use; \
+                     {COST}"
                 )
             }
             Self::ReadOnly => f.write_str(
-                "its file system has become read-only, so nothing new is stored; look at the disk \
-                 and the system's log, mount it for writing and restart foxy",
+                "its file system has become read-only, so foxy stores nothing new; check the disk \
+                 and the system's log, mount the file system for writing, and restart foxy",
             ),
         }
     }

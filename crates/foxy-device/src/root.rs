@@ -51,34 +51,35 @@ impl fmt::Display for RootError {
         write!(f, "store {}: ", self.path().display())?;
         match self {
             Self::InUse(_) => f.write_str(
-                "in use by another foxy; stop that one or name another folder with --store",
+                "in use by another foxy; stop that foxy or name another folder with --store",
             ),
             Self::DeviceInUse(_) => f.write_str(
-                "the device it leads to is in use: mounted, part of a volume, or another foxy's; \
-                 `lsblk` says of what; free it or link another one",
+                "the device it leads to is in use: mounted, part of a volume, or used by another \
+                 foxy; `lsblk` shows mounts and volumes; free the device or link another device",
             ),
             Self::NoMedium(_) => {
                 let what = IoError::NoMedium;
-                write!(f, "{what}; attach it (`lsblk` says its size) or link another one")
+                write!(f, "{what}; attach a disk (`lsblk` shows its size) or link another device")
             }
             Self::NotADirectory(_) => f.write_str("not a folder; name a folder with --store"),
             Self::LockNotAFile(_) => write!(
                 f,
-                "a link or folder is where the file {LOCK} should be; move it away or name \
+                "a link or folder has the name of foxy's lock file {LOCK}; move it away or name \
                  another folder with --store"
             ),
             Self::Denied(_) => f.write_str(
-                "no permission to write there; name a folder of this user's with --store",
+                "no permission to write there; with --store name a folder that this user may write \
+                 to",
             ),
             Self::ReadOnly(_) => f.write_str(
-                "its file system is read-only; mount it for writing, after a look at the system's \
-                 log if it was not meant to be, or name a folder on another disk with --store",
+                "its file system is read-only; mount it for writing, or name a folder on another \
+                 disk with --store; the system's log may give the reason",
             ),
-            Self::NoSpace(_) => {
-                f.write_str("the disk is full; free some space or name a folder on another disk")
-            }
+            Self::NoSpace(_) => f.write_str(
+                "the disk is full; free some space or name a folder on another disk with --store",
+            ),
             Self::Failed(_, reason) => {
-                write!(f, "cannot be opened: {reason}; name a folder that can be written to")
+                write!(f, "cannot be opened: {reason}; name a folder that this user may write to")
             }
         }
     }

@@ -60,12 +60,16 @@ impl fmt::Display for UringError {
                     std::io::Error::from_raw_os_error(*number)
                 )
             }
-            Self::TooOld => {
-                f.write_str("this kernel's io_uring lacks what is needed; Linux 5.11 has it")
-            }
-            Self::Trial => f.write_str("io_uring can be set up but does not work here"),
+            Self::TooOld => f.write_str(
+                "this kernel's io_uring lacks operations that foxy needs; Linux 5.11 has them",
+            ),
+            Self::Trial => f.write_str("io_uring starts, but a test operation did not complete"),
             Self::Helper(number) => {
-                write!(f, "no helper for io_uring: {}", std::io::Error::from_raw_os_error(*number))
+                write!(
+                    f,
+                    "the helper thread for io_uring cannot start: {}",
+                    std::io::Error::from_raw_os_error(*number)
+                )
             }
         }
     }

@@ -29,18 +29,18 @@ decode_errors! {
     /// The limit is [`crate::Limits::request_line`].
     RequestLineTooLong = "the request line is longer than allowed",
     /// The limit is [`crate::Limits::headers`].
-    TooManyHeaders = "there are more header lines than allowed",
+    TooManyHeaders = "the head has more header lines than allowed",
     /// RFC 9112 §2.2. Two parsers may split such lines differently.
     BareLineFeed = "a line ends in LF alone; CRLF is required",
     /// RFC 9112 §2.2 requires LF after CR.
     BareCarriageReturn = "a CR is not followed by LF",
-    NulByte = "there is a NUL byte in a header section",
+    NulByte = "the header section has a NUL byte",
     /// RFC 9112 §5.2. Folds are refused in requests, in trailers and before the first header.
     ObsoleteFold = "a header line starts with a blank (obsolete line folding)",
     InvalidRequestLine = "the request line is not `method target HTTP/1.1`",
-    OtherProtocol = "the first line is of another protocol than HTTP",
+    OtherProtocol = "the first line belongs to another protocol than HTTP",
     InvalidMethod = "the method is not a token",
-    InvalidTarget = "the request target is not one its method allows",
+    InvalidTarget = "the method does not allow this form of request target",
     /// An authority with user information (`user@host`) is refused too.
     InvalidAuthority = "the authority in the target is not `host` or `host:port`",
     /// A status outside 100 to 599 is refused too.
@@ -51,13 +51,13 @@ decode_errors! {
     /// RFC 9112 §3.2 requires Host.
     MissingHost = "an HTTP/1.1 request needs a Host header",
     /// RFC 9112 §3.2 forbids a second Host.
-    RepeatedHost = "there is more than one Host header",
+    RepeatedHost = "the request has more than one Host header",
     /// RFC 9112 §3.2 defines the value.
     InvalidHost = "Host is not `host` or `host:port`",
     /// RFC 9113 §8.2.2 forbids these fields.
-    ConnectionField = "a field that concerns a connection of HTTP/1.1 came over HTTP/2",
+    ConnectionField = "a field for HTTP/1.1 connections came over HTTP/2",
     /// RFC 9113 §8.3.1 requires equal values.
-    HostDiffers = "Host is not what :authority says",
+    HostDiffers = "Host differs from :authority",
     /// RFC 9112 §6.1 warns of request smuggling.
     LengthAndTransferEncoding = "both Content-Length and Transfer-Encoding are given",
     /// A number of 2^64 or more is refused too.
@@ -84,7 +84,7 @@ decode_errors! {
     UnexpectedResponse = "response bytes came with no request waiting for them",
     UnexpectedSwitch = "a 101 response answered a request without Upgrade",
     /// The limit is [`crate::Limits::interim_responses`].
-    TooManyInterimResponses = "there were more 1xx responses than allowed",
+    TooManyInterimResponses = "the server sent more 1xx responses than allowed",
     TruncatedHead = "the connection closed within a head",
     TruncatedBody = "the connection closed before the body was complete",
 }

@@ -73,13 +73,14 @@ pub fn text(report: &CollectorReport) -> String {
         ));
     }
     let counts = [
-        ("answers that did not come to their end at the proxy", report.aborted),
-        ("initiators that took nothing for a second, and were not waited for", report.stalled),
+        ("answers that a proxy did not receive completely", report.aborted),
         (
-            "answers that were forgotten for want of room; --memory and --spool give more",
-            report.evicted,
+            "proxies that started an exchange and then read nothing for a second, so the exchange \
+             did not wait for them",
+            report.stalled,
         ),
-        ("exchanges after which the origin sent more than its answer", report.surplus),
+        ("answers dropped for lack of space; raise --memory or --spool", report.evicted),
+        ("exchanges in which the origin sent bytes after the end of its answer", report.surplus),
     ];
     for (what, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         line(format_args!("{what}: {count}"));
@@ -97,7 +98,8 @@ pub fn prefetches(report: &CollectorReport) -> impl Iterator<Item = String> + '_
         let (name, count) = (&proxy.name, proxy.prefetches);
         let first = proxy.prefetched.as_ref()?;
         Some(format!(
-            "{name} prefetches: {count} of its requests were for what no client had asked for, first {first}"
+            "{name} prefetches: {count} of its requests came from no client; the first was \
+             {first}"
         ))
     })
 }

@@ -62,7 +62,11 @@ impl fmt::Display for MountReason {
             Self::NotInKernel(kind) => write!(f, "this kernel has no {}", kind.name()),
             Self::NoSpace(free, needed) => {
                 let (free, needed) = (ByteSize(*free), ByteSize(*needed));
-                write!(f, "the disk is full: {free} free of {needed} needed; name another --folder")
+                write!(
+                    f,
+                    "the disk is full: {free} are free, {needed} are needed; name another \
+                     --folder"
+                )
             }
             Self::Folder(path, words) => {
                 write!(f, "{} cannot be written to: {words}; name another --folder", path.display())

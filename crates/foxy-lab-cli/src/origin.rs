@@ -28,7 +28,8 @@ fn failed(command: &str, servers: u32, error: &io::Error) -> Failure {
     let why = match error.kind() {
         io::ErrorKind::AddrInUse if servers > 1 => {
             format!(
-                "this machine has no {servers} consecutive free ports; stop programs that listen on ports"
+                "this machine has no {servers} consecutive free ports; stop programs that listen \
+                 on ports"
             )
         }
         io::ErrorKind::AddrInUse => {
@@ -48,7 +49,8 @@ pub fn name_server_flags() -> [Arg; 3] {
         option(
             "dns",
             "ADDRESS:PORT",
-            "Serve DNS at this UDP address; every name in the zone origin.test has the origin's address",
+            "Serve DNS at this UDP address; every name in the zone origin.test has the origin's \
+             address",
         )
         .value_parser(value_parser!(SocketAddr)),
         option(
@@ -116,7 +118,8 @@ pub fn name_server_records(asked: QuestionCounts, subject: &str) -> [Record; 4] 
 pub fn name_server_text(asked: QuestionCounts) -> String {
     let QuestionCounts { addresses, nothing, refused, dropped } = asked;
     format!(
-        "questions for addresses {addresses}, for other things {nothing}, refused {refused}, dropped {dropped}"
+        "DNS questions: {addresses} for addresses, {nothing} for other data, {refused} refused, \
+         {dropped} dropped"
     )
 }
 

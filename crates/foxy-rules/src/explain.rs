@@ -76,50 +76,61 @@ impl Step {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict =
-            |is_met: bool| if is_met { "which it meets" } else { "which it does not meet" };
+        let verdict = |is_met: bool| {
+            if is_met { "which the response meets" } else { "which the response does not meet" }
+        };
         match *self {
             Self::Lifetime { source: LifetimeSource::Nothing, .. } => {
-                f.write_str("nothing says how long it is fresh, so it never is")
+                f.write_str("the response states no freshness lifetime, so it is never fresh")
             }
             Self::Lifetime { source, targeted, seconds } => {
                 let field = if targeted { " of CDN-Cache-Control" } else { "" };
-                write!(f, "it is fresh for {seconds} s, says {}{field}", source.name())
+                write!(f, "the freshness lifetime is {seconds} s, from {}{field}", source.name())
             }
             Self::Age { initial, seconds } => {
-                write!(f, "it is {seconds} s old; it was {initial} s old when it came")
+                write!(f, "the response is {seconds} s old; on arrival it was {initial} s old")
             }
             Self::ResponseNoCache => {
-                f.write_str("the response says no-cache: never without validation")
+                f.write_str("the response says no-cache, so it needs validation before each use")
             }
             Self::RequestNoCache => {
-                f.write_str("the request says no-cache: not without validation")
+                f.write_str("the request says no-cache, so the response needs validation")
             }
             Self::RequestMaxAge { limit, is_met } => {
-                write!(f, "the request takes what is at most {limit} s old, {}", verdict(is_met))
+                write!(f, "the request demands an age of at most {limit} s, {}", verdict(is_met))
             }
-            Self::Fresh { left } => write!(f, "it is fresh for {left} s more"),
+            Self::Fresh { left } => write!(f, "the response stays fresh for {left} s"),
             Self::MinFresh { wanted, is_met } => {
-                write!(f, "the request wants it fresh for {wanted} s more, {}", verdict(is_met))
+                write!(
+                    f,
+                    "the request demands freshness for another {wanted} s, {}",
+                    verdict(is_met)
+                )
             }
-            Self::Expired { by } => write!(f, "it has been stale for {by} s"),
-            Self::NeverStale => f.write_str("the response forbids that it is served stale"),
+            Self::Expired { by } => write!(f, "the response has been stale for {by} s"),
+            Self::NeverStale => f.write_str("the response forbids foxy to serve it stale"),
             Self::Permit { permit, limit: Some(limit), is_met } => {
                 write!(f, "{} allows staleness of {limit} s, {}", permit.name(), verdict(is_met))
             }
             Self::Permit { permit, .. } => write!(f, "{} allows any staleness", permit.name()),
             Self::IfUnreachable { permit: Some(permit) } => {
-                write!(f, "if the origin gives no answer, {} lets it answer", permit.name())
+                write!(
+                    f,
+                    "if the origin gives no answer, {} permits the stored response",
+                    permit.name()
+                )
             }
-            Self::IfUnreachable { permit: None } => {
-                f.write_str("if the origin gives no answer, it may not answer either")
+            Self::IfUnreachable { permit: None } => f.write_str(
+                "if the origin gives no answer, foxy may not use the stored response either",
+            ),
+            Self::Therefore(Reuse::Fresh { .. }) => {
+                f.write_str("foxy may use the stored response without validation")
             }
-            Self::Therefore(Reuse::Fresh { .. }) => f.write_str("so it may answer"),
             Self::Therefore(Reuse::Stale { permit, .. }) => {
-                write!(f, "so it may answer, stale, as {} allows", permit.name())
+                write!(f, "foxy may use the stale response, because {} allows it", permit.name())
             }
             Self::Therefore(Reuse::Revalidate(reason)) => {
-                write!(f, "so it must be validated first ({})", reason.name())
+                write!(f, "the origin must first validate the stored response ({})", reason.name())
             }
         }
     }

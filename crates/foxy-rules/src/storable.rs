@@ -218,22 +218,29 @@ impl NotStoredReason {
     /// Describes the reason in a sentence about the response.
     pub const fn description(self) -> &'static str {
         match self {
-            Self::Method => "its request's method is not one whose answers are stored",
-            Self::Partial => "it is partial content",
-            Self::Status => "its status says nothing that a later request could be answered with",
-            Self::NotUnderstood => "it says must-understand, and its status is not one foxy knows",
-            Self::Unreadable => "its Cache-Control cannot be read, and may have meant no-store",
-            Self::ResponseNoStore => "it says no-store",
-            Self::RequestNoStore => "its request said no-store",
-            Self::Private => "it says private",
-            Self::Authorization => {
-                "its request carried Authorization, and it says neither public, must-revalidate nor s-maxage"
+            Self::Method => "foxy stores no responses to this request method",
+            Self::Partial => "the response is partial (206)",
+            Self::Status => "a response with this status cannot answer a later request",
+            Self::NotUnderstood => {
+                "the response says must-understand, and foxy does not know its status"
             }
-            Self::VaryStar => "it says Vary: *, so no other request can have it",
-            Self::VaryTooLong => "its Vary names more fields than are compared",
-            Self::SetCookie => "it sets a cookie, and nothing in it says that others may have it",
+            Self::Unreadable => "foxy cannot read Cache-Control, which may mean no-store",
+            Self::ResponseNoStore => "the response says no-store",
+            Self::RequestNoStore => "the request said no-store",
+            Self::Private => "the response says private",
+            Self::Authorization => {
+                "the request has Authorization, and the response says neither public, \
+                 must-revalidate nor s-maxage"
+            }
+            Self::VaryStar => "the response says Vary: *, so it fits no other request",
+            Self::VaryTooLong => "Vary names more request fields than foxy compares",
+            Self::SetCookie => {
+                "the response sets a cookie, and neither public nor an explicit lifetime permits \
+                 storage"
+            }
             Self::NoFreshness => {
-                "nothing says how long it is fresh, and there is nothing to validate it by"
+                "the response has neither a freshness lifetime nor a validator (ETag, \
+                 Last-Modified)"
             }
         }
     }

@@ -69,19 +69,23 @@ impl fmt::Display for AnewReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SuperblocksDamaged => f.write_str("both copies of its superblock are damaged"),
-            Self::JournalLost => {
-                f.write_str("its forget journal is damaged, and what it was told to forget is not known any more")
-            }
-            Self::IndexLost => {
-                f.write_str("the index that only a clean stop leaves is not there or not whole; it was killed, or the disk failed")
-            }
-            Self::OtherSize { before, now } => {
-                write!(f, "it was of {} and is to be of {}", ByteSize(*before), ByteSize(*now))
-            }
-            Self::OtherRecovery => f.write_str("it was used with another --recovery"),
-            Self::ContentLost => f.write_str(
-                "it has lost its content: there is nothing but zeros, and the folder says that a store was begun there",
+            Self::JournalLost => f.write_str(
+                "its forget journal, which lists removed records, is damaged, so removed records \
+                 could return",
             ),
+            Self::IndexLost => f.write_str(
+                "its index, which only a clean stop writes, is missing or damaged, because foxy \
+                 was killed or the disk failed",
+            ),
+            Self::OtherSize { before, now } => {
+                write!(f, "its size is to change from {} to {}", ByteSize(*before), ByteSize(*now))
+            }
+            Self::OtherRecovery => {
+                f.write_str("its earlier content was written with another --recovery")
+            }
+            Self::ContentLost => {
+                f.write_str("its file holds only zeros, although an earlier run made a store there")
+            }
         }
     }
 }

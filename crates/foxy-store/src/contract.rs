@@ -196,7 +196,7 @@ impl fmt::Display for RefusedReason {
             Self::Busy => "too many requests wait for the store",
             Self::NoSpace => "the disk is full",
             Self::DeviceFailed(error) => return write!(f, "the disk failed: {error}"),
-            Self::StoresNothing => "the store keeps nothing",
+            Self::StoresNothing => "the storage scheme stores nothing",
             Self::Recovering => "the store still rebuilds its index",
             Self::Closed => "the store is closed",
         };

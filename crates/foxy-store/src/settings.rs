@@ -143,13 +143,10 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SizeTooSmall(size) => {
-                write!(f, "store size {size} is too small; the least is {MINIMUM_SIZE} bytes")
+                write!(f, "store size {size} is too small; give at least {MINIMUM_SIZE} bytes")
             }
             Self::PageBuffer(size) => {
-                write!(
-                    f,
-                    "page buffer of {size} bytes cannot be used; it must be a multiple of 4096"
-                )
+                write!(f, "page buffer size {size} cannot be used; give a multiple of 4096 bytes")
             }
         }
     }

@@ -67,54 +67,60 @@ impl fmt::Display for OpenStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Foreign => f.write_str(
-                "the file is not a foxy store and is left alone; move it away or choose another store path",
+                "the file is not a foxy store, and foxy does not change it; move the file away or \
+                 choose another store path",
             ),
             Self::ForeignDevice { at } => write!(
                 f,
-                "the device holds something that is not a foxy store, at byte {at}, and is left alone; link another device, or \
-                 if what is on it may go, make its first 16 MiB and its last 1 MiB zeros yourself: wipefs --all DEVICE && \
-                 blkdiscard --zeroout --length 16MiB DEVICE && \
-                 blkdiscard --zeroout --offset $(($(blockdev --getsize64 DEVICE) - 1048576)) DEVICE"
+                "the device holds data of another program at byte {at}, and foxy does not change \
+                 it; link another device, or if this data may be lost, fill the first 16 MiB and \
+                 the last 1 MiB with zeros: wipefs --all DEVICE && blkdiscard --zeroout --length \
+                 16MiB DEVICE && blkdiscard --zeroout --offset $(($(blockdev --getsize64 DEVICE) - \
+                 1048576)) DEVICE"
             ),
             Self::ForeignFolders => f.write_str(
-                "there are folders with the names of a store's, without its ledger; they are left alone; move them \
-                 away or choose another store path",
+                "the folder holds folders named as a store's, but no ledger of a store; foxy does \
+                 not change them; move them away or choose another store path",
             ),
             Self::NotAFile => f.write_str(
-                "a link, folder, pipe or the like is where the store's file should be; it is left alone; move it away \
-                 or choose another store path",
+                "a link, folder or pipe has the name of the store's file, and foxy does not change \
+                 it; move it away or choose another store path",
             ),
             Self::OtherVersion { found, expected } => write!(
                 f,
-                "the store has format version {found}, this program uses {expected}; to start anew move its file away, or \
-                 erase its device"
+                "the store has format version {found}, but this foxy reads only version \
+                 {expected}; to start with an empty store, move the store's file away, or erase \
+                 its device"
             ),
             Self::Truncated { found, expected } => write!(
                 f,
-                "the store has {found} bytes of {expected}: it was cut short, and is left alone; put it back whole, or to start \
-                 anew move its file away, or erase its device"
+                "the store has only {found} of its {expected} bytes, and foxy does not change it; \
+                 restore the complete file, or to start with an empty store, move the file away, \
+                 or erase its device"
             ),
             Self::ImpossibleSize(size) => write!(
                 f,
-                "the superblock says a size of {size} bytes, which no store has, and is left alone; to start anew move its file \
-                 away, or erase its device"
+                "the store's superblock is wrong: it states a size of {size} bytes, which no store \
+                 can have; foxy does not change the store; to start with an empty store, move its \
+                 file away, or erase its device"
             ),
             Self::NoSpace => f.write_str(
-                "there is no room for the store that is asked for, or for even the smallest; free some space, give a smaller --size, or \
-                 link a larger device",
+                "there is too little space for a store of this size, or for even the smallest \
+                 store; free some space, give a smaller --size, or link a larger device",
             ),
             Self::Device(IoError::LargeBlocks) => f.write_str(
-                "the device's logical blocks are larger than the 4096 bytes that a store writes as a whole; link one with \
-                 smaller blocks",
+                "the device's logical blocks are larger than 4096 bytes, the most that a store \
+                 supports; link a device with smaller blocks",
             ),
             Self::Device(IoError::ReadOnlyDevice) => f.write_str(
-                "the device is read-only; if it is not meant to be, make it writable (blockdev --setrw DEVICE), or link another \
-                 one",
+                "the device is read-only; make it writable (blockdev --setrw DEVICE), or link \
+                 another device",
             ),
             Self::Device(error) => {
                 write!(
                     f,
-                    "the device failed while the store was opened: {error}; check the disk and its permissions"
+                    "the disk failed while foxy opened the store: {error}; check the disk and its \
+                     permissions"
                 )
             }
         }

@@ -17,7 +17,7 @@ use crate::violation::Violation;
 use foxy_store::{Answer, RefusedReason, StoreReply, Ticket};
 use std::collections::BTreeMap;
 
-/// A request as the model sees it.
+/// A request to the store, as the model records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// A `get` of a key.

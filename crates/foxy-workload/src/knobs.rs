@@ -34,12 +34,12 @@ impl fmt::Display for WorkloadError {
                 write!(f, "{file}: {knob} is not set; set {right}")
             }
             Self::Wrong { file, knob, found, right } => {
-                write!(f, "{file}: {knob} = {found} cannot be; set {right}")
+                write!(f, "{file}: {knob} = {found} is not allowed; set {right}")
             }
             Self::Unknown { file, knob, known } => {
                 write!(
                     f,
-                    "{file}: {knob} is not a knob of this model; there are {}",
+                    "{file}: {knob} is not a knob of this model; the knobs are {}",
                     known.join(", ")
                 )
             }

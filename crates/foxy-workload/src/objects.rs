@@ -63,7 +63,7 @@ impl Objects {
         let read = Self { objects, size, popularity, warm_up: knobs.flag("warm-up")? };
         if read.are_too_many() {
             let right =
-                format!("a number up to {MAX_RANKED_OBJECTS}, or another popularity than zipf");
+                format!("a number up to {MAX_RANKED_OBJECTS}, or a popularity other than zipf");
             return Err(knobs.refusal("objects", objects, &right));
         }
         Ok(read)

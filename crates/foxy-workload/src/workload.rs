@@ -124,7 +124,8 @@ mod tests {
     fn knobs_that_cannot_go_together_are_refused() {
         let mix = |fill: u32, size: &str| {
             let knobs = format!(
-                "peak-rate = 100\nfill-rate = {fill}\ncache-size = \"{size}\"\ntime-scale = 1\ndelay-scale = 1"
+                "peak-rate = 100\nfill-rate = {fill}\ncache-size = \"{size}\"\ntime-scale = \
+                 1\ndelay-scale = 1"
             );
             Workload::parse("a.toml", &format!("model = \"polymix-4/2\"\nabout = \"x\"\n{knobs}\n"))
         };
@@ -148,42 +149,44 @@ mod tests {
         };
         check(
             mix(101, "8G"),
-            "a.toml: fill-rate = 101 cannot be; set a rate up to peak-rate, which is 100",
+            "a.toml: fill-rate = 101 is not allowed; set a rate up to peak-rate, which is 100",
         );
         check(
             mix(1, "0"),
-            "a.toml: cache-size = 0 cannot be; set a size above 0, such as cache-size = \"8G\"",
+            "a.toml: cache-size = 0 is not allowed; set a size above 0, such as cache-size = \"8G\"",
         );
-        let expected = "a.toml: objects = 1000000000000 cannot be; set a number up to 100000000, or another popularity than zipf";
+        let expected = "a.toml: objects = 1000000000000 is not allowed; set a number up to \
+                        100000000, or a popularity other than zipf";
         check(zipf(1_000_000_000_000, "zipf"), expected);
     }
 
     #[test]
     fn what_is_wrong_with_a_file_names_the_knob_and_what_would_be_right() {
-        let good = "model = \"objects/1\"\nabout = \"x\"\nobjects = 5\nsize = \"1K\"\npopularity = \"uniform\"\nwarm-up = true\n";
+        let good = "model = \"objects/1\"\nabout = \"x\"\nobjects = 5\nsize = \"1K\"\npopularity = \
+                    \"uniform\"\nwarm-up = true\n";
         assert!(Workload::parse("a.toml", good).is_ok());
         let cases = [
             (good.replace("size = \"1K\"\n", ""), "a.toml: size is not set; set a size, such as"),
             (
                 good.replace("1K", "1Q"),
-                "a.toml: size = \"1Q\" cannot be; set a size, such as size = \"8K\"",
+                "a.toml: size = \"1Q\" is not allowed; set a size, such as size = \"8K\"",
             ),
             (good.replace("size", "sise"), "a.toml: size is not set"),
             (
                 format!("{good}colour = 3\n"),
-                "a.toml: colour is not a knob of this model; there are model, about, objects",
+                "a.toml: colour is not a knob of this model; the knobs are model, about, objects",
             ),
             (
                 good.replace("objects = 5", "objects = 0"),
-                "a.toml: objects = 0 cannot be; set a number from 1 on",
+                "a.toml: objects = 0 is not allowed; set a number from 1 on",
             ),
             (
                 good.replace("objects/1", "objects/9"),
-                "a.toml: model = \"objects/9\" cannot be; set model to \"objects/1\"",
+                "a.toml: model = \"objects/9\" is not allowed; set model to \"objects/1\"",
             ),
             (
                 good.replace("uniform", "unifrm"),
-                "a.toml: popularity = \"unifrm\" cannot be; set popularity to \"all-new\" or",
+                "a.toml: popularity = \"unifrm\" is not allowed; set popularity to \"all-new\" or",
             ),
             (
                 good.replace("uniform", "zipf"),
@@ -192,7 +195,7 @@ mod tests {
             (good.replace("objects = 5", "objects = ="), "a.toml: line 3 is not TOML"),
             (
                 good.replace("true", "\"yes\""),
-                "a.toml: warm-up = \"yes\" cannot be; set warm-up = true",
+                "a.toml: warm-up = \"yes\" is not allowed; set warm-up = true",
             ),
         ];
         for (text, expected) in cases {

@@ -154,7 +154,7 @@ fn files_that_are_no_trace_say_what_would_be_right() {
         (b"PAR1", None, "Parquet"),
         (b"BZh91AY", None, "bzip2 -dc"),
         (b"PK\x03\x04rest", None, "unzip -p"),
-        (include_bytes!("data/zstd.parquet"), None, "packed with ZSTD"),
+        (include_bytes!("data/zstd.parquet"), None, "compressed with ZSTD"),
     ] {
         let error = read_bytes(bytes, format).expect_err("nothing to read").to_string();
         assert!(error.contains(expected), "{error}");

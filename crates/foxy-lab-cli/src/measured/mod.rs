@@ -140,8 +140,10 @@ fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow 
         (false, _) => Verdict::DifferentToday,
     };
     let few = if row.seeds < RUNS { "; too few runs to call it reproduced" } else { "" };
-    let note =
-        format!("short runs, reads from the page cache, writes synced inside the timing{few}");
+    let note = format!(
+        "short runs; reads come from the page cache, and the time includes the sync of \
+         writes{few}"
+    );
     FigureRow { verdict, ..row }.with_note(note)
 }
 

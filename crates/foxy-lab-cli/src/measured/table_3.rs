@@ -181,7 +181,9 @@ fn point(
     let before = sent();
     let report = load::run(&options, &mut |_| {}).map_err(|error| format!("no load: {error}"))?;
     match running.ended() {
-        Some(status) => Err(format!("it ended in the middle ({status}): {}", running.last_words())),
+        Some(status) => {
+            Err(format!("the proxy ended during the run ({status}): {}", running.last_words()))
+        }
         None => Ok(RatePoint::of(&report, sent().since(before), (rate, think))),
     }
 }

@@ -67,7 +67,8 @@ ProxyPass / {}/ enablereuse=on
         ],
         helper: Some(cleaner(description)),
         notes: vec![
-            "its disk cache may have more than its limit for a minute: htcacheclean beside it, which keeps the limit, looks once a minute",
+            "its disk cache may exceed the limit for a minute, because htcacheclean enforces the \
+             limit once a minute",
             "no memory cache of its own: the page cache is its memory",
         ],
     }

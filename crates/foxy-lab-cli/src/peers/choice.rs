@@ -30,7 +30,10 @@ pub fn installed<'a>(
         match able(&peer).and_then(|()| peer.installed()) {
             Ok(program) => installed.push((peer, program)),
             Err(reason) => {
-                terminal::report(Level::Warning, &format!("{name}: {reason}; going on without it"));
+                terminal::report(
+                    Level::Warning,
+                    &format!("{name}: {reason}; continuing without this proxy"),
+                );
                 left_out.push(Record::LeftOut { subject: name.to_owned(), reason });
             }
         }

@@ -61,7 +61,7 @@ pub struct ControlGroup {
 
 impl ControlGroup {
     pub fn new(limit: Limit) -> Result<Self, String> {
-        let mut why = format!("there are no control groups for {} here", limit.name());
+        let mut why = format!("this system has no control groups for {}", limit.name());
         for (place, files) in limit.places() {
             match Self::below(Path::new(place), &files) {
                 Ok(group) => return Ok(group),

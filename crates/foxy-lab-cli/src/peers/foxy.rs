@@ -15,7 +15,7 @@ pub fn plan(description: &Description) -> Plan {
             let own =
                 ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];
             serve.extend(listen.into_iter().chain(own).map(str::to_owned));
-            notes.push("speaks HTTP/2 with an origin that offers it, as this one does");
+            notes.push("speaks HTTP/2 with its origin, which offers it");
         }
     }
     serve.extend(["--origin".to_owned(), format!("{}://{origin}", description.scheme())]);

@@ -161,7 +161,7 @@ impl Peer {
     pub fn installed(&self) -> Result<PathBuf, String> {
         let Some(program) = self.program else {
             return std::env::current_exe()
-                .map_err(|error| format!("its own program cannot be found: {error}"));
+                .map_err(|error| format!("foxy's own program cannot be found: {error}"));
         };
         in_path(program).ok_or_else(|| {
             format!("not installed; `apt-get install {}` installs {program}", self.package)

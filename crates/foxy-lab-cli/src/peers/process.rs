@@ -52,10 +52,10 @@ impl Running {
         let user = if peer.is_foxy() { Ok(None) } else { unprivileged() };
         let user = user.map_err(|error| failed("no user to run as", error))?;
         lay_out(description, plan, user)
-            .map_err(|error| failed("its folder cannot be made", error))?;
+            .map_err(|error| failed("the proxy's folder cannot be made", error))?;
         let messages = description.folder.join("output");
-        let output =
-            File::create(&messages).map_err(|error| failed("its output cannot be kept", error))?;
+        let output = File::create(&messages)
+            .map_err(|error| failed("the file for the proxy's output cannot be made", error))?;
         let command = |program: &Path, arguments: &[String]| -> io::Result<Command> {
             let mut command = Command::new(program);
             command.args(arguments).current_dir(&description.folder).process_group(0);
@@ -67,7 +67,8 @@ impl Running {
         };
         if let Some(arguments) = &plan.prepare {
             let status = command(program, arguments).and_then(|mut command| command.status());
-            let status = status.map_err(|error| failed("its cache cannot be made", error))?;
+            let status =
+                status.map_err(|error| failed("the proxy's cache cannot be made", error))?;
             if !status.success() {
                 return Err(format!(
                     "{}: its cache was not made: {}",
@@ -81,7 +82,7 @@ impl Running {
         let child = command(program, &plan.serve).and_then(|mut command| command.spawn());
         let child = child.map_err(|error| {
             helper.iter().for_each(helper::ask_to_end);
-            failed("it cannot be started", error)
+            failed("the proxy cannot be started", error)
         })?;
         let running = Self {
             name: peer.name,
@@ -94,7 +95,7 @@ impl Running {
         if let Some(limit) = limit {
             limit
                 .hold(running.child.id())
-                .map_err(|error| failed("its memory cannot be limited", error))?;
+                .map_err(|error| failed("the proxy's memory cannot be limited", error))?;
         }
         Ok(running)
     }
@@ -156,10 +157,7 @@ impl Running {
             }
             if waited >= SILENCE && !is_said {
                 let (name, most) = (self.name, GRACE.as_secs());
-                terminal::report(
-                    Level::Info,
-                    &format!("waiting for {name} to end, which may take it {most} s"),
-                );
+                terminal::report(Level::Info, &format!("waiting up to {most} s for {name} to end"));
                 is_said = true;
             }
             std::thread::sleep(TICK);

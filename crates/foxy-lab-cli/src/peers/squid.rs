@@ -44,7 +44,10 @@ shutdown_lifetime 1 seconds
         prepare: Some(arguments(&["-z"])),
         serve: arguments(&[]),
         helper: None,
-        notes: ["one process: its aufs store has no other way"].into_iter().chain(limits).collect(),
+        notes: ["one process, because several processes cannot share an aufs store"]
+            .into_iter()
+            .chain(limits)
+            .collect(),
     }
 }
 
@@ -60,7 +63,7 @@ fn tls(
 }
 
 const LIMITS: [&str; 3] = [
-    "does not verify its origin: built with GnuTLS it takes any certificate, whatever authority it is given",
-    "TLS 1.2 with its origin: over 1.3 it gets no answer from it (ERR_READ_ERROR)",
+    "does not verify its origin, because Squid with GnuTLS accepts every certificate",
+    "uses TLS 1.2 with its origin, because over TLS 1.3 its requests fail (ERR_READ_ERROR)",
     "no HTTP/2",
 ];

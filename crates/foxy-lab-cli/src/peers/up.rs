@@ -71,7 +71,7 @@ impl Up {
         for process in self.running.processes() {
             match group.hold(process) {
                 Err(error) if error.raw_os_error() != Some(Errno::SRCH.raw_os_error()) => {
-                    return Err(format!("it cannot be limited: {error}"));
+                    return Err(format!("the proxy cannot be limited: {error}"));
                 }
                 _held_or_ended_meanwhile => {}
             }
@@ -86,7 +86,7 @@ impl Up {
     pub fn used(&mut self) -> Result<Used, String> {
         if let Some(status) = self.running.ended() {
             return Err(format!(
-                "{} ended in the middle ({status}): {}",
+                "{} ended during the run ({status}): {}",
                 self.name,
                 self.running.last_words()
             ));

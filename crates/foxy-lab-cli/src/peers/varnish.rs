@@ -43,7 +43,8 @@ backend origin {{
         Holding::Memory => vec!["stores in memory only"],
         Holding::Disk => {
             vec![
-                "maps its storage file: the page cache is its memory, and nothing outlives a restart",
+                "stores objects in a mapped file: the page cache is its memory, and a restart \
+                 empties the cache",
             ]
         }
     };

@@ -27,7 +27,7 @@ impl Files {
         if !mark.exists() && fs::read_dir(folder)?.next().is_some() {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "it holds other files; name an empty folder",
+                "the folder holds other files; name an empty folder",
             ));
         }
         fs::write(mark, "")?;

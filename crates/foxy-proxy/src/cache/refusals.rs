@@ -55,13 +55,15 @@ impl fmt::Display for NotKept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Rule(reason) => reason.description(),
-            Self::StaleIfError => "it is an error, and what is stored may answer in its place",
-            Self::TooLarge => "it is larger than object-limit",
-            Self::NoSlices => {
-                "its parts cannot be put together: they have no strong validator, or not the \
-                 ranges asked for"
+            Self::StaleIfError => {
+                "the response is an error, and the stored response may answer in its place"
             }
-            Self::StoreRefused => "the store refused it, being full, busy or broken",
+            Self::TooLarge => "the response is larger than object-limit",
+            Self::NoSlices => {
+                "the parts of the response cannot be joined: the origin sent no strong validator, \
+                 or other ranges than requested"
+            }
+            Self::StoreRefused => "the store was full, busy or broken",
         })
     }
 }

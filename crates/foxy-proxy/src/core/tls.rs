@@ -61,7 +61,7 @@ impl ClientCertificates {
             CertificateDer::pem_slice_iter(chain).collect();
         let chain = chain.map_err(|error| CertificateError::NoCertificate(error.to_string()))?;
         let Some(own) = chain.first() else {
-            return Err(CertificateError::NoCertificate("there is none in the file".into()));
+            return Err(CertificateError::NoCertificate("the file holds none".into()));
         };
         let unusable = |error: rustls::Error| CertificateError::Unusable(error.to_string());
         ParsedCertificate::try_from(own).map_err(unusable)?;

@@ -77,24 +77,30 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hit { ttl, permit: None } => {
-                write!(f, "answered from the cache, fresh for {ttl} s more")
+                write!(f, "foxy answers from the cache; the response stays fresh for {ttl} s")
             }
             Self::Hit { ttl, permit: Some(permit) } => {
                 write!(
                     f,
-                    "answered from the cache, stale by {} s ({})",
+                    "foxy answers from the cache; the response has been stale for {} s ({})",
                     ttl.unsigned_abs(),
                     permit.name()
                 )
             }
             Self::Validate(reason) => {
-                write!(f, "the origin is asked whether it is still good (fwd={})", reason.token())
+                write!(
+                    f,
+                    "foxy asks the origin whether the stored response is still valid (fwd={})",
+                    reason.token()
+                )
             }
-            Self::Fetch(reason) => write!(f, "fetched from the origin (fwd={})", reason.token()),
+            Self::Fetch(reason) => {
+                write!(f, "foxy fetches the response from the origin (fwd={})", reason.token())
+            }
             Self::Refuse(reason) => {
-                write!(f, "answered {}: {}", reason.status(), reason.description())
+                write!(f, "foxy answers {}: {}", reason.status(), reason.description())
             }
-            Self::AnswerHere => f.write_str("answered by foxy itself"),
+            Self::AnswerHere => f.write_str("foxy answers the request itself"),
         }
     }
 }
@@ -143,31 +149,41 @@ impl fmt::Display for Step {
         match self {
             Self::Refused(reason) => f.write_str(reason.description()),
             Self::NotAsked(ForwardReason::Method) => {
-                f.write_str("its method is not one a cache answers")
+                f.write_str("no cache answers requests with this method")
             }
             Self::NotAsked(_) => {
-                f.write_str("its fields or body make it one that only the origin can answer")
+                f.write_str("because of its fields or body, only the origin can answer the request")
             }
-            Self::AnsweredHere => f.write_str("it goes no further"),
-            Self::Key(key) => write!(f, "the cache is asked for {}", key.escape_ascii()),
+            Self::AnsweredHere => {
+                f.write_str("Max-Forwards: 0 forbids foxy to forward the request")
+            }
+            Self::Key(key) => {
+                write!(f, "the cache key is {}", key.escape_ascii())
+            }
             Self::Varies(names) => {
-                write!(f, "the responses to this URL are chosen by {}", names.join(", "))
+                write!(
+                    f,
+                    "stored responses to this URL differ by the request fields {}",
+                    names.join(", ")
+                )
             }
-            Self::NotStored => f.write_str("nothing that fits is stored"),
+            Self::NotStored => f.write_str("foxy stores no response that fits the request"),
             Self::LastNotKept(Refused { status, at, why }) => {
                 write!(
                     f,
-                    "the last answer ({status}, {}) was not kept: {why}",
+                    "the last answer ({status}, {}) was not stored: {why}",
                     http_date(clock::civil(*at))
                 )
             }
-            Self::Found(HitSource::Memory) => f.write_str("a response that fits is in memory"),
-            Self::Found(_) => f.write_str("a response that fits is in the store"),
-            Self::Purged(Verdict::Untouched) => f.write_str("no purge is about it"),
-            Self::Purged(Verdict::Stale { .. }) => {
-                f.write_str("it was purged softly, so it is stale")
+            Self::Found(HitSource::Memory) => f.write_str("a fitting response is in memory"),
+            Self::Found(_) => f.write_str("a fitting response is in the store"),
+            Self::Purged(Verdict::Untouched) => {
+                f.write_str("no purge concerns the stored response")
             }
-            Self::Purged(Verdict::Gone) => f.write_str("it was purged for good, so it is not used"),
+            Self::Purged(Verdict::Stale { .. }) => {
+                f.write_str("a soft purge made the stored response stale")
+            }
+            Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
             Self::Therefore(outcome) => outcome.fmt(f),
         }

@@ -103,28 +103,29 @@ impl ErrorReason {
         match self {
             Self::Malformed(error) => error.description(),
             Self::RequestTimeout => "the request's head did not arrive in time",
-            Self::PlainOnTls => "plain HTTP was sent to a port for HTTPS; use https:// there",
+            Self::PlainOnTls => "the client sent plain HTTP to a port for HTTPS; use https://",
             Self::NotAProxyRequest => {
                 "this is a forward proxy and the request names no origin; send `GET \
                  http://host/path`, as `curl -x` does"
             }
-            Self::UnsupportedScheme => "only http:// and https:// URLs are relayed",
-            Self::ConnectToReverse => "this is a reverse proxy; it opens no tunnels",
+            Self::UnsupportedScheme => "foxy forwards only http:// and https:// URLs",
+            Self::ConnectToReverse => {
+                "this is a reverse proxy, which accepts no CONNECT; use a forward proxy"
+            }
             Self::ConnectInside => {
-                "inside a CONNECT that foxy intercepts there is no further CONNECT"
+                "foxy accepts no CONNECT inside an intercepted CONNECT; send it to the proxy \
+                 itself"
             }
             Self::Misdirected => {
-                "the request is for another host than the CONNECT it came through; open a CONNECT \
-                 to that host"
+                "the request names another host than its CONNECT; open a CONNECT to that host"
             }
             Self::BadAuthority => "the URL's host or port cannot be read",
-            Self::Loop => {
-                "the request has passed through this proxy before; check the chain of proxies"
-            }
+            Self::Loop => "the request has come back to this proxy; check the chain of proxies",
             Self::OnlyIfCached => {
-                "the request asks for a cached answer only, and none that fits is stored"
+                "the request accepts only a stored response (only-if-cached), and foxy stores none \
+                 that fits"
             }
-            Self::TraceHere => "TRACE ends here and is not answered",
+            Self::TraceHere => "foxy does not answer a TRACE with Max-Forwards: 0",
             Self::ClientNotAllowed => {
                 "this proxy does not serve your address; its operator can list the address in \
                  allow-client"

@@ -101,9 +101,9 @@ reasons! {
         ServerFailed = "dns-failed", 502,
             "the name servers answered with a failure, or none is set up";
         BadAnswer = "dns-bad-answer", 502, "a name server's answer cannot be understood";
-        TooManyLookups = "dns-busy", 503, "too many names are being looked up";
+        TooManyLookups = "dns-busy", 503, "too many DNS look-ups are in progress; try again";
         TooManyOfClient = "dns-client-busy", 503,
-            "as many names are being looked up for your address as one client may have; try again";
+            "your address has as many DNS look-ups in progress as one client may have; try again";
     }
 }
 
@@ -129,7 +129,7 @@ reasons! {
         Refused = "tls-refused", 502, "the origin refused the TLS handshake";
         Closed = "tls-closed", 502, "the origin closed the connection within the TLS handshake";
         TimedOut = "tls-timeout", 504, "the TLS handshake with the origin took too long";
-        Failed = "tls-failed", 502, "the origin speaks no TLS, or none that can be agreed on";
+        Failed = "tls-failed", 502, "the origin speaks no TLS, or no version that foxy speaks";
     }
 }
 
@@ -169,7 +169,7 @@ impl ConnectError {
             Self::OutOfResources => report(
                 "out-of-resources",
                 503,
-                "the proxy's machine is out of descriptors, ports or memory",
+                "the proxy's machine has no free descriptors, ports or memory",
             ),
             Self::Failed => report("connect-failed", 502, "connecting to the origin failed"),
             Self::Tls(error) => error.report(),

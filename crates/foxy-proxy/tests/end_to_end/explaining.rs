@@ -95,7 +95,7 @@ fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may(
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     assert_eq!((answer.status, answer.cache_status()), (200, "foxy; detail=explained"));
     assert!(text.contains("RFC 9111 §2"), "{text}");
-    assert!(text.contains(&format!("the cache is asked for {url}\n")), "{text}");
+    assert!(text.contains(&format!("the cache key is {url}\n")), "{text}");
     assert!(
         text.ends_with(&format!(
             "{}\n",
@@ -126,7 +126,7 @@ fn why_the_last_answer_was_not_kept_is_explained_until_one_is() {
     let text = explained.steps[2].to_string();
     assert!(
         text.starts_with("the last answer (200, ")
-            && text.ends_with("was not kept: it says no-store"),
+            && text.ends_with("was not stored: the response says no-store"),
         "{text}"
     );
     proxy.get(&url, "");

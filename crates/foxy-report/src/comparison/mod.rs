@@ -18,7 +18,7 @@ use crate::record::{Measure, Record};
 pub const AT_RATE: char = '@';
 
 /// The first sentence of a comparison whose run ended early.
-pub const INCOMPLETE: &str = "Incomplete: the run was ended before all of it was measured.";
+pub const INCOMPLETE: &str = "Incomplete: the run ended before everything was measured.";
 
 /// Returns the distinct names, in order of first occurrence.
 fn in_order<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

@@ -116,7 +116,7 @@ pub fn markdown(records: &[Record]) -> String {
             text.push_str(&format!("\n## {head}\n\n{lines}"));
         }
     };
-    section("Runs that came to nothing", &|record| match record {
+    section("Failed runs", &|record| match record {
         Record::FailedRun { subject, reason } => Some(format!("- {subject}: {reason}\n")),
         _ => None,
     });
@@ -172,10 +172,7 @@ mod tests {
         assert!(text.contains("**Incomplete"), "{text}");
         assert!(text.contains("## memory-hit\n\n| proxy | CPU µs/request |"), "{text}");
         assert!(text.contains("| nginx | 24 (19–29) | 30,000 |"), "{text}");
-        assert!(
-            text.contains("## Runs that came to nothing\n\n- squid: it did not come up\n"),
-            "{text}"
-        );
+        assert!(text.contains("## Failed runs\n\n- squid: it did not come up\n"), "{text}");
         assert!(text.contains("## Left out\n\n- varnish: not installed\n"), "{text}");
     }
 }

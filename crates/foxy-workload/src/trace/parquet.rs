@@ -72,7 +72,8 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
             | Compression::LZ4_RAW => {}
             Compression::LZO | Compression::BROTLI(_) | Compression::ZSTD(_) => {
                 return Err(ReadError::NotParquet(format!(
-                    "it is packed with {packing}; write it with Snappy, gzip, LZ4 or not packed"
+                    "the file is compressed with {packing}; write it with Snappy, gzip, LZ4 or no \
+                     compression"
                 )));
             }
         }
@@ -83,8 +84,9 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
 /// Runs a step of the decoder, and turns a panic into an error. The decoder panics on some damaged
 /// files. After an error, the caller must not use the decoder.
 fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    catch_unwind(AssertUnwindSafe(step))
-        .unwrap_or_else(|_| Err(ParquetError::General("its parts do not fit together".into())))
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
+        Err(ParquetError::General("the parts of the file contradict each other".into()))
+    })
 }
 
 fn add(

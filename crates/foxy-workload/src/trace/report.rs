@@ -85,10 +85,10 @@ impl fmt::Display for ReadError {
         match self {
             Self::Io(error) => write!(f, "cannot be read: {error}"),
             Self::UnknownFormat => f.write_str(
-                "the first lines are of no known format; a Squid access.log, a Common or Combined \
-                 Log, CSV with a header that names time, url and bytes, Parquet with such columns, \
-                 foxy's JSON log or oracleGeneral would be right; if it is one of these below \
-                 lines of something else, name it with --format",
+                "the first lines match no known format; foxy reads a Squid access.log, a Common or \
+                 Combined Log, CSV with a header that names time, url and bytes, Parquet with such \
+                 columns, foxy's JSON log and oracleGeneral; if other lines come first, name the \
+                 format with --format",
             ),
             Self::NoColumn(name) => {
                 write!(

@@ -81,17 +81,17 @@ impl fmt::Display for Skip {
             Self::Blank => "blank or comment",
             Self::TooLong => "line too long",
             Self::MissingField => "field missing",
-            Self::OpenQuote => "quote without an end",
+            Self::OpenQuote => "quote that does not end",
             Self::BadTime => "no valid time",
             Self::BadSize => "no valid size",
             Self::BadStatus => "no valid status",
             Self::NoUrl => "no URL",
             Self::NotGet => "not a GET",
-            Self::StatusNotUsed => "status other than 200, 203, 304",
+            Self::StatusNotUsed => "status other than 200, 203 and 304",
             Self::BrokenOff => "transfer broken off",
-            Self::SizeNotKnown => "304 before any size",
+            Self::SizeNotKnown => "304 before the size of the URL is known",
             Self::TooManyNames => "too many names",
-            Self::Damaged => "damaged from here on",
+            Self::Damaged => "the rest of the log is damaged",
         })
     }
 }

@@ -74,13 +74,11 @@ mod tests {
         let explanation = json!({
             "url": "http://a.test/",
             "stored": {"where": "memory", "length": 9, "age": 5, "lifetime": 60, "head": ["HTTP/1.1 200 OK"]},
-            "steps": [{"rule": "fresh", "section": "RFC 9111 §4.2", "says": "it is fresh for 55 s \
-            more"}],
+            "steps": [{"rule": "fresh", "section": "RFC 9111 §4.2", "says": "fresh for 55 s"}],
         });
         let expected = "http://a.test/\n\nstored (memory): 9 bytes, 5 s old, fresh until it is 60 \
-        s old\n  \
-                        HTTP/1.1 200 OK\n\nRFC 9111 §4.2        fresh                    it is \
-                        fresh for 55 s more\n";
+                        s old\n  HTTP/1.1 200 OK\n\nRFC 9111 §4.2        fresh                    \
+                        fresh for 55 s\n";
         assert_eq!(text(&explanation), expected);
         assert!(!text(&json!({"url": "u", "stored": null, "steps": []})).contains("stored"));
     }

@@ -147,7 +147,9 @@ impl Verdict {
             Self::Beginning { damaged, size, .. } => {
                 let state = match damaged.first() {
                     Some(number) => {
-                        format!("copy {number} of the superblock is damaged; the other counts")
+                        format!(
+                            "copy {number} of the superblock is damaged; foxy uses the other copy"
+                        )
                     }
                     None => "the superblock is whole".into(),
                 };

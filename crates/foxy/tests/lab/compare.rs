@@ -213,8 +213,7 @@ fn an_interrupted_comparison_ends_its_proxy_and_keeps_what_it_has() {
     let mut err = String::new();
     child.stderr.take().expect("piped").read_to_string(&mut err).expect("text");
     assert_eq!(child.wait().expect("ends").code(), Some(3), "{err}");
-    let stopping =
-        err.find("stopping: ending foxy and removing what it kept").expect("said at once");
+    let stopping = err.find("stopping foxy and removing its files").expect("said at once");
     assert!(err[stopping..].contains("stopped by a signal; the results so far are in"), "{err}");
     assert!(!Path::new(&format!("/proc/{proxy}")).exists());
     assert!(is_empty(&folder.path().join("work")));

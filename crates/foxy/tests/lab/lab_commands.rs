@@ -132,7 +132,7 @@ fn a_signal_ends_a_run_whose_records_say_so() {
     assert_eq!(output.status.code(), Some(3));
     let report = String::from_utf8_lossy(&output.stderr);
     assert!(
-        report.contains("load: stopped by a signal; what was measured until then is incomplete"),
+        report.contains("load: stopped by a signal; the results so far are incomplete"),
         "{report}"
     );
     let records = std::fs::read_to_string(&file).expect("written");

@@ -72,10 +72,7 @@ fn two_names_for_one_proxy_give_tables_records_a_page_a_log_and_a_noise_floor() 
     assert!(hits > 0.0, "each of two requests for one URL missed: {out}");
     assert!(value("leap", "noise_floor_us").is_some());
     let ceiling = value("leap", "generator_ceiling").expect("known");
-    assert!(
-        ceiling > 0.0 && out.contains("requests a second, where LEAP's one thread could do "),
-        "{out}"
-    );
+    assert!(ceiling > 0.0 && out.contains("requests per second, of "), "{out}");
     let of_direct =
         |path| value(path, "bandwidth_share_of_direct").expect("what the origin sent for it");
     assert_eq!(of_direct("direct"), 1.0);
@@ -102,7 +99,7 @@ fn kept_connections_are_said_to_cost_nothing() {
     let kept = ["--connections", "kept", "--requests", "20", "--json", &json, "--html", &html];
     let (code, out, err) = leap(&[&["--proxy", &named, "--passthrough"], &kept[..]].concat());
     assert_eq!(code, Some(0), "{out}{err}");
-    let said = "a kept connection costs nothing to connect";
+    let said = "a reused connection takes no time to connect";
     assert!(
         out.contains(said) && std::fs::read_to_string(&html).expect("a page").contains(said),
         "{out}"
@@ -183,8 +180,11 @@ fn live_proxies_are_asked_for_what_the_trace_names_and_judged_by_most() {
     let arguments = ["--proxy", &a, "--proxy", &b, "--trace", trace, "--live", "--rate", "100"];
     let (code, out, err) = leap(&[&arguments[..], &bars].concat());
     assert_eq!(code, Some(0), "{out}{err}");
-    assert!(out.contains("judged by what more than half of the proxies agree about"), "{out}");
-    assert!(err.contains("1 gets of the trace are left out"), "{err}");
+    assert!(
+        out.contains("reference: the answer on which more than half of the proxies agree"),
+        "{out}"
+    );
+    assert!(err.contains("1 GETs of the trace are left out"), "{err}");
     let asked: Vec<String> = requests.try_iter().collect();
     let lines: Vec<&str> = asked.iter().filter_map(|request| request.lines().next()).collect();
     let (first, last) = ("GET http://h.test/a?b HTTP/1.1", "GET http://h.test:81/c HTTP/1.1");
@@ -232,7 +232,7 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.contains(&format!("leap: b: parent at http://127.0.0.1:{}/", first + 2)), "{out}");
     assert!(
-        out.contains("behind them, the Collector:") && out.contains("collapse factor "),
+        out.contains("the Collector behind the proxies:") && out.contains("collapse factor "),
         "{out}"
     );
     let records = records(&json);
@@ -304,7 +304,7 @@ fn what_cannot_be_used_is_refused_in_one_line() {
     let one = "a=127.0.0.1:1";
     refused(&["--proxy", "127.0.0.1:1"], 2, "write NAME=ADDRESS:PORT");
     refused(&["--proxy", one, "--proxy", one], 2, "two proxies have this name");
-    refused(&["--proxy", one, "--workload", "polymix-4"], 2, "leap cannot send yet");
+    refused(&["--proxy", one, "--workload", "polymix-4"], 2, "leap cannot send the rest");
     refused(&["--proxy", one, "--live"], 2, "--trace");
     refused(&["--proxy", one, "--rate", "0"], 2, "is not a number of at least 0.001");
     refused(

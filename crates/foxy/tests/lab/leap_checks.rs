@@ -44,7 +44,7 @@ fn fairness_compares_four_proxies_with_a_noise_floor_and_counts_false_alarms() {
     ] {
         assert!(value("leap", name).is_some(), "{name}: {out}");
     }
-    assert!(out.contains("of 12 pairs are said to differ"), "{out}");
+    assert!(out.contains("of 12 pairs as different"), "{out}");
 }
 
 #[test]

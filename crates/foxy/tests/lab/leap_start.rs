@@ -199,11 +199,11 @@ fn what_cannot_be_started_is_refused_in_one_line() {
         (vec!["--start", "coffee"], "coffee: no such proxy; the proxies are foxy, squid"),
         (
             vec!["--start", "varnish", "--tls"],
-            "varnish: the proxy does not terminate TLS; going on without it",
+            "varnish: the proxy does not terminate TLS; continuing without this proxy",
         ),
         (
             vec!["--start", "squid", "--tls", "--protocol", "2"],
-            "squid: the proxy does not speak HTTP/2 with clients; going on",
+            "squid: the proxy does not speak HTTP/2 with clients; continuing",
         ),
         (vec!["--start", "foxy", "--folder", "/no/such/folder"], "--folder /no/such/folder: "),
         (vec!["--start", "foxy", "--proxy", "a=127.0.0.1:1"], "cannot be used with"),

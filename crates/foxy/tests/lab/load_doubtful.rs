@@ -48,8 +48,11 @@ fn a_proxy_that_falls_silent_makes_the_run_incomplete_in_time() {
     let (origin, folder) = (Serving::origin(), tempfile::tempdir().expect("a folder"));
     let file = folder.path().join("run.jsonl");
     for (more, expected) in [
-        (&["--clients", "2"][..], "; the proxy has not answered since 0."),
-        (&["--clients", "4", "--rate", "100"][..], "; the proxy has not answered since 0."),
+        (&["--clients", "2"][..], "; the proxy gave no correct answer after the first 0."),
+        (
+            &["--clients", "4", "--rate", "100"][..],
+            "; the proxy gave no correct answer after the first 0.",
+        ),
     ] {
         let proxy = proxy(&origin.address, 20, |request| request);
         let times = ["--seconds", "3", "--time-limit", "2s"];

@@ -115,7 +115,7 @@ fn what_keeps_tls_from_being_spoken_is_said_in_one_line() {
     check(
         &["--ca", &ca(&other)],
         2,
-        "other.pem: it holds no certificate in PEM; name a file of certificates in PEM",
+        "other.pem: the file holds no certificate in PEM; name a file of certificates in PEM",
     );
     check(&["--ca", &ca(&none)], 2, "none.pem: cannot be read: No such file");
     check(&["--ca", &ca(folder.path())], 2, "cannot be read: Is a directory");

@@ -91,7 +91,7 @@ fn a_trace_that_cannot_be_replayed_is_refused_in_one_line() {
     check(
         &written(folder.path(), "empty.log", b""),
         &[],
-        "empty.log: the first lines are of no known format",
+        "empty.log: the first lines match no known format",
     );
     let posts = log(&[("a/", 9)]).replace("GET", "POST");
     check(

@@ -92,7 +92,7 @@ fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
             "{notes:?}"
         );
     } else {
-        let expected = ["this needs root", "there are no control groups for the processor here"]
+        let expected = ["this needs root", "this system has no control groups for the processor"]
             .map(|why| format!("--start foxy: --cores 0.05: {why}"));
         assert!(expected.iter().any(|expected| err.contains(expected)), "{err}");
     }

@@ -256,7 +256,7 @@ fn schemes_devices_and_files_that_cannot_be_used_are_refused() {
     let file = file.to_str().expect("UTF-8");
     check_unusable(
         &["--operations", file, "--scheme", "ufs"],
-        &["operations: line 3: must read or delete"],
+        &["operations: line 3: a read or delete"],
     );
     check_unusable(
         &["--operations", "/none", "--scheme", "ufs"],

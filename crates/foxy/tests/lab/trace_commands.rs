@@ -84,7 +84,7 @@ fn what_cannot_be_used_ends_with_code_2_and_one_line_that_says_why() {
     let good = good.to_str().expect("UTF-8");
     let cases: [(&[&str], &str); 5] = [
         (&["stats", "/nowhere/at/all"], "cannot be opened"),
-        (&["stats", &words], "of no known format"),
+        (&["stats", &words], "match no known format"),
         (&["stats", &posts], "1 not a GET"),
         (&["convert", good, "out.txt"], "--to csv or --to squid"),
         (&["convert", good, "/nowhere/out.csv"], "cannot be created"),

@@ -161,7 +161,7 @@ fn a_run_ends_with_a_table_records_and_a_page_and_says_its_scale() {
     );
     assert!(out.contains("\n      2        1 ") && out.contains("\n      4        1 "), "{out}");
     assert!(
-        err.contains("less than 4 times the cache of 1 GiB was fetched at 2, 4 clients"),
+        err.contains("at 2, 4 clients less than 4 times the cache size of 1 GiB was fetched"),
         "{err}"
     );
     let records = records(&json);
@@ -203,7 +203,10 @@ fn what_an_earlier_run_left_in_the_cache_is_said_and_a_bar_on_it_missed() {
     let (code, _, err) = run("2", "hit_ratio>0.9");
     assert_eq!(code, Some(0), "{err}");
     let (code, _, err) = run("2", "hit_ratio>0.9");
-    assert!(err.contains("hits in phase 1, where every file is new, at 2 clients"), "{err}");
+    assert!(
+        err.contains("phase 1 had hits at 2 clients, although each of its files is new"),
+        "{err}"
+    );
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("--fail-if hit_ratio>0.9: wpb-2/proxy/hit_ratio is 1"), "{err}");
 }
@@ -279,7 +282,7 @@ fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let (code, out, err) = wpb(&mortal(31), "1..3", &more);
     assert_eq!(code, Some(3), "{out}{err}");
     assert!(
-        err.contains("no correct answer at 2 clients in no-cache; what was measured until then"),
+        err.contains("no correct answer at 2 clients in no-cache; the results so far"),
         "{err}"
     );
     let records = records(&file);

@@ -112,7 +112,7 @@ fn a_purge_says_what_is_wrong_with_it_and_who_may() {
         assert!(said.contains(part), "{arguments:?}: {said}");
     };
     refused(&["--all"], 3, "admin-token-file (admin-token) (401)");
-    refused(&["--admin-token-file", token, "/x"], 3, "it must begin with http://HOST");
+    refused(&["--admin-token-file", token, "/x"], 3, "must begin with http://HOST");
     refused(&[], 2, "required");
     purged(&foxy, &["--admin-token-file", token, "--site", "example.com", "--tag", "news"]);
     let head = "PURGE http://example.com/ HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\n";
@@ -177,12 +177,14 @@ fn explain_says_what_is_stored_and_what_follows() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let url = origin.url("page?a=1&b=%20");
-    assert!(explained(&[&url]).ends_with("fetched from the origin (fwd=uri-miss)\n"));
+    assert!(
+        explained(&[&url]).ends_with("foxy fetches the response from the origin (fwd=uri-miss)\n")
+    );
     foxy.get(&url);
     let text = explained(&[&url]);
     assert!(text.contains("stored (memory): "), "{text}");
     assert!(text.contains("Content-Type: text/plain\n"), "{text}");
-    assert!(text.contains("it is fresh for 3600 s, says max-age\n"), "{text}");
+    assert!(text.contains("the freshness lifetime is 3600 s, from max-age\n"), "{text}");
     let json = explained(&[&url, "--json", "--field", "Cache-Control: no-cache"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let last = json["steps"].as_array().and_then(|steps| steps.last()).expect("steps");

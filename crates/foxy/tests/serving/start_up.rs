@@ -64,7 +64,10 @@ fn a_store_file_that_is_not_ours_is_left_alone() {
     check(
         folder.path(),
         &[],
-        &["is not a foxy store and is left alone", folder.path().to_str().expect("UTF-8")],
+        &[
+            "is not a foxy store, and foxy does not change it",
+            folder.path().to_str().expect("UTF-8"),
+        ],
     );
     assert_eq!(std::fs::read_to_string(&file).expect("still there"), foreign);
 }
@@ -76,7 +79,7 @@ fn a_truncated_store_is_refused_and_left_alone() {
     let path = folder.path().join("webcosm.foxy");
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a store");
     file.set_len(20_000).expect("cut");
-    check(folder.path(), &[], &["of 67108864: it was cut short", "move its file away"]);
+    check(folder.path(), &[], &["of its 67108864 bytes", "move the file away"]);
     assert_eq!(file.metadata().expect("still there").len(), 20_000);
 }
 
@@ -96,7 +99,7 @@ fn every_scheme_leaves_alone_a_foreign_file_that_begins_with_zeros_and_a_short_r
         let mut zeros = vec![0; 300_000];
         zeros.extend(b"somebody's diary");
         for (bytes, expected) in
-            [(rest, "it was cut short, and is left alone"), (zeros, "is left alone; move it away")]
+            [(rest, "restore the complete file"), (zeros, "is not a foxy store, and")]
         {
             std::fs::write(&path, &bytes).expect("written");
             for size in ["64M", "32M"] {
@@ -118,7 +121,7 @@ fn what_is_no_file_at_the_stores_place_is_named_and_left_alone() {
     for (scheme, name) in named {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(name);
-        let expected = format!("{}: a link, folder, pipe or the like is where", path.display());
+        let expected = format!("{}: a link, folder or pipe has the name", path.display());
         let refused = || check(folder.path(), &["--scheme", scheme], &[&expected, "move it away"]);
         let target = folder.path().join("target");
         std::os::unix::fs::symlink(&target, &path).expect("made");

@@ -30,10 +30,7 @@ impl TrialContext {
     pub fn is_stopping(&self, name: &str) -> bool {
         let stopping = self.interrupted.load(Relaxed);
         if stopping && !self.said.swap(true, Relaxed) {
-            terminal::report(
-                Level::Info,
-                &format!("stopping: ending {name} and removing what it kept"),
-            );
+            terminal::report(Level::Info, &format!("stopping {name} and removing its files"));
         }
         stopping
     }

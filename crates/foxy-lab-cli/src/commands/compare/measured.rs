@@ -22,7 +22,7 @@ use std::time::Duration;
 const COUNTED: u64 = 20_000;
 const POINTS: u64 = 50;
 
-const UNFINISHED: &str = "none was whole when the time was over; --seconds gives them longer";
+const UNFINISHED: &str = "no answer was complete at the end of the time; raise --seconds";
 
 pub struct MeasuredProxy<'a> {
     pub trial: &'a Trial<'a>,
@@ -95,7 +95,7 @@ impl MeasuredProxy<'_> {
         drop(staged);
         if !report.knows_hits() {
             notes.push(format!(
-                "{workload}: its hits are not known: it drops the field {REQUEST_ID}"
+                "{workload}: the hits are unknown, because the proxy drops the field {REQUEST_ID}"
             ));
         }
         let device = usage::of_device(&self.cache).zip(device);

@@ -32,7 +32,9 @@ impl Records {
                 "already contains a comparison; name another folder, or use --report for this \
                  comparison",
             ),
-            _ => unusable(&format!("cannot be written to: {error}; name a place that can be")),
+            _ => unusable(&format!(
+                "cannot be written to: {error}; name a folder that this user may write to"
+            )),
         })?;
         Ok(Self { path, file, all: Vec::new() })
     }
@@ -71,7 +73,7 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
         .iter()
         .any(|record| matches!(record, Record::Measure(measure) if measure.workload.is_some()))
     {
-        return Err(unusable("it contains no measurements".into()));
+        return Err(unusable("the comparison contains no measurements".into()));
     }
     Ok(records)
 }

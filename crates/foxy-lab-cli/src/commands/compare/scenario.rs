@@ -85,8 +85,7 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// All workloads. Their sizes have the same proportions as the loads M1, M2, D1C, F1 and L1 in the
-/// document ANCHORS. The sizes themselves are smaller, to suit a machine with two cores.
+/// All workloads. Their sizes suit a machine with two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",

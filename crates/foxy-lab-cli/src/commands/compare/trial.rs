@@ -64,7 +64,7 @@ pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, Strin
     running.stop();
     match (result, ended) {
         (_, Some(status)) => Err(format!(
-            "{} ended in the middle ({status}): {}",
+            "{} ended during the run ({status}): {}",
             trial.peer.name,
             running.last_words()
         )),

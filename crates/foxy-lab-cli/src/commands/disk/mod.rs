@@ -101,7 +101,7 @@ fn serve(matches: &ArgMatches) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| {
             let folder = backing.display();
-            Failure::Unusable(format!("--backing {folder}: {error}; name a folder with room"))
+            Failure::Unusable(format!("--backing {folder}: {error}; name a folder with free space"))
         })?;
     let files = DiskFiles::new(profile.capacity(), arms.iter().map(Arm::sender).collect());
     let session = mount(files, mountpoint)?;

@@ -62,8 +62,11 @@ pub fn command() -> Command {
                 .help("Figures to make; `all` leaves out the figures that put load on servers"),
         )
         .arg(
-            switch("quick", "Use a twentieth of the paper's scale and one seed; this is the default")
-                .conflicts_with("full"),
+            switch(
+                "quick",
+                "Use a twentieth of the paper's scale and one seed; this is the default",
+            )
+            .conflicts_with("full"),
         )
         .arg(switch(
             "full",
@@ -73,14 +76,19 @@ pub fn command() -> Command {
             option(
                 "scale",
                 "FACTOR",
-                "Size of trace, memory and disk as a share of the paper's, from 0.02 to 1 [default: 0.05]",
+                "Size of trace, memory and disk as a share of the paper's, from 0.02 to 1 \
+                 [default: 0.05]",
             )
             .value_parser(value_parser!(f64)),
         )
         .arg(
-            option("seed", "N", "Seed of trace and disk; can be repeated, then the rows show the range of values")
-                .action(ArgAction::Append)
-                .value_parser(value_parser!(u64)),
+            option(
+                "seed",
+                "N",
+                "Seed of trace and disk; can be repeated, then the rows show the range of values",
+            )
+            .action(ArgAction::Append)
+            .value_parser(value_parser!(u64)),
         )
         .arg(path(
             "folder",
@@ -143,7 +151,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     terminal::print(&format!("Calibration of the model disk (R3):\n{calibration}"));
     if !calibration.holds() {
         return Err(Failure::Failed(
-            "the model disk does not hold its calibration; no figure is drawn".into(),
+            "the model disk differs from its calibration, so foxy makes no figure".into(),
         ));
     }
     let label = Mutex::new(Progress::new("figures", None));

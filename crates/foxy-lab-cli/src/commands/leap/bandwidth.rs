@@ -71,7 +71,7 @@ impl Bandwidth {
     pub fn unasked(&self) -> Option<String> {
         let Sent { answers, bytes } = self.unasked?;
         Some(format!(
-            "fetched for no request of a client: {answers} answers with {} of bodies",
+            "fetched without a client's request: {answers} answers with {} of bodies",
             ByteSize(bytes)
         ))
     }

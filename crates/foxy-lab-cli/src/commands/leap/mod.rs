@@ -85,7 +85,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let proxies = started.map(|started| started.end(report.requests));
     drop(passthrough);
     if interrupted.load(Relaxed) {
-        terminal::report(Level::Info, "leap: stopped; working out by how much the paths differ");
+        terminal::report(
+            Level::Info,
+            "leap: stopped; calculating the differences between the paths",
+        );
     }
     let collected = collector.map(Collector::stop);
     let bandwidth = match (&collected, &origin.own) {
@@ -250,7 +253,7 @@ fn finish(
     let failed = stopped
         .or(silent.then_some("no proxy answered any request"))
         .or(lost.map(String::as_str))
-        .map(|reason| format!("{reason}; what was measured stands above"));
+        .map(|reason| format!("{reason}; the results so far are above"));
     let conclusion = Conclusion {
         text: outcome.text(),
         warnings: outcome.warnings(),

@@ -18,7 +18,7 @@ const BUSY: f64 = 0.9;
 /// warns that requests started late.
 const LATE: u64 = 10_000;
 const KEPT: &str =
-    "Requests by what their copies went out on; a kept connection costs nothing to connect";
+    "Requests by the connections of their copies; a reused connection takes no time to connect";
 
 pub struct ReplayOutcome<'a> {
     pub report: &'a LeapReport,
@@ -36,12 +36,13 @@ impl ReplayOutcome<'_> {
         let judge = if report.by_origin {
             "the origin's own answers"
         } else {
-            "what more than half of the proxies agree about"
+            "the answer on which more than half of the proxies agree"
         };
         let asked = self.asked.map(|asked| format!("{asked}\n")).unwrap_or_default();
         format!(
-            "{asked}{} requests, {} refused for want of room; judged by {judge}; the origin asked again after {}; \
-             {} requests a second, where LEAP's one thread could do {}; times in ms",
+            "{asked}{} requests, {} refused for lack of space; reference: {judge}; the origin was \
+             asked again after {} requests; {} requests per second, of {} that LEAP's thread can \
+             send; times in ms",
             report.requests,
             report.refused,
             report.asked_again,
@@ -83,13 +84,16 @@ impl ReplayOutcome<'_> {
             text.push_str(&format!("{}\n", self.classes(false).render()));
         }
         for (path, names) in self.noisy() {
-            text.push_str(&format!("learned to be noise on {path}: {names}\n"));
+            text.push_str(&format!("fields ignored as noise on {path}: {names}\n"));
         }
         for line in self.clients() {
             text.push_str(&format!("{line}\n"));
         }
         if let Some(report) = self.collector {
-            text.push_str(&format!("\nbehind them, the Collector:\n{}", collector::text(report)));
+            text.push_str(&format!(
+                "\nthe Collector behind the proxies:\n{}",
+                collector::text(report)
+            ));
         }
         if let Some(table) = self.bandwidth.table() {
             text.push_str(&format!("\n{}:\n{}", self.bandwidth.what, table.render()));
@@ -133,12 +137,16 @@ impl ReplayOutcome<'_> {
         let counts = [
             (
                 clients.gone,
-                "went away before they had their answer, or took nothing for the time limit",
+                "left before the end of their answer, or read nothing within the time limit",
             ),
-            (clients.broken, "got an answer that broke off, as the path's own did"),
+            (
+                clients.broken,
+                "got an incomplete answer, because the answer of the path was incomplete",
+            ),
             (
                 self.report.held,
-                "took an answer more slowly than it came; such requests' times are left out",
+                "read an answer more slowly than it arrived; the times of these requests are left \
+                 out",
             ),
         ];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
@@ -170,7 +178,7 @@ impl ReplayOutcome<'_> {
             (
                 report.refused - connections,
                 "requests",
-                "under way; send fewer, or raise --most-in-flight",
+                "in progress; send fewer, or raise --most-in-flight",
             ),
             (connections, "connections", "open; raise --most-connections"),
         ];
@@ -181,15 +189,16 @@ impl ReplayOutcome<'_> {
         ));
         if report.busy() >= BUSY {
             warnings.push(format!(
-                "the replay, not the proxies, was the limit: its thread ran {:.0} % of the time, and can do {} requests a second; \
-                 lower --rate or --clients",
+                "LEAP, not the proxies, was the limit: its thread was busy {:.0} % of the time, \
+                 and can send {} requests per second; lower --rate or --clients",
                 report.busy() * 100.0,
                 readable(report.ceiling())
             ));
         }
         for path in report.paths.iter().filter(|path| path.late_surplus > 0) {
             warnings.push(format!(
-                "{}: on {} kept connections something came behind an answer that had been taken as whole, and no request had asked for it",
+                "{}: on {} reused connections bytes arrived after a complete answer, although no \
+                 request waited for them",
                 path.name, path.late_surplus
             ));
         }
@@ -206,7 +215,8 @@ impl ReplayOutcome<'_> {
         let mut page = Page::of_run(title, setup, &self.setting(), stopped, &self.warnings());
         page.chart(&self.distribution(setup));
         page.table(
-            "Response times of whole answers in milliseconds; connect, first byte and transfer are medians",
+            "Response times of whole answers in milliseconds; connect, first byte and transfer are \
+             medians",
             &self.times(),
         );
         page.table("Verdicts", &self.verdicts());
@@ -227,18 +237,19 @@ impl ReplayOutcome<'_> {
         page.table("Hits and misses of each path, in milliseconds", &self.hits_and_misses());
         if !self.by_class.is_empty() {
             page.table(
-                "Paired differences in milliseconds over the requests of each class, beside the noise floor of that class",
+                "Paired differences in milliseconds over the requests of each class, beside the \
+                 noise floor of that class",
                 &self.classes(true),
             );
         }
         for (path, names) in self.noisy() {
-            page.paragraph(&format!("Learned to be noise on {path}: {names}."));
+            page.paragraph(&format!("Fields ignored as noise on {path}: {names}."));
         }
         for line in self.clients() {
             page.paragraph(&line);
         }
         if let Some(report) = self.collector {
-            page.table("Behind them, the Collector", &collector::table(report));
+            page.table("The Collector behind the proxies", &collector::table(report));
             page.paragraph(&collector::collapse(report));
             collector::prefetches(report).for_each(|what| page.paragraph(&what));
         }

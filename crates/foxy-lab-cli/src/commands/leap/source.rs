@@ -75,7 +75,8 @@ pub fn stream<'a>(
         let requests = requests.ok_or_else(|| {
             let name = &workload.name;
             Failure::Unusable(format!(
-                "--workload {name}: has more than plain gets of one server, which leap cannot send yet; name one of model objects/1"
+                "--workload {name}: needs more than GETs to one server, and leap cannot send the \
+                 rest; name a workload of the model objects/1"
             ))
         })?;
         let requests = Box::new(requests.map(move |asked| asked.over(scheme)));
@@ -97,7 +98,8 @@ pub fn stream<'a>(
     if usable < trace.gets.len() {
         let left_out = trace.gets.len() - usable;
         let what = format!(
-            "leap: --live: {left_out} gets of the trace are left out: their URLs are of other schemes than http and https"
+            "leap: --live: {left_out} GETs of the trace are left out, because their URLs are not \
+             http or https"
         );
         terminal::report(Level::Warning, &what);
     }

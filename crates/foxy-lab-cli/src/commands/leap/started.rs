@@ -152,7 +152,10 @@ impl<'a> ReplayGround<'a> {
                     ));
                 }
                 Err(why) => {
-                    terminal::report(Level::Warning, &format!("leap: {why}; going on without it"));
+                    terminal::report(
+                        Level::Warning,
+                        &format!("leap: {why}; continuing without this proxy"),
+                    );
                     proxies.retain(|known| known.name != one.name);
                     let (subject, reason) = (one.name.clone(), why.clone());
                     found.push(Record::FailedRun { subject, reason });
@@ -162,7 +165,7 @@ impl<'a> ReplayGround<'a> {
         }
         if up.0.is_empty() {
             return Err(Failure::Failed(
-                "leap: no proxy came up; what each said last stands above".into(),
+                "leap: no proxy started; the last message of each proxy is above".into(),
             ));
         }
         up.0.iter_mut().for_each(Up::begin);

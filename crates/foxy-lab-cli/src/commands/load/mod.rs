@@ -151,15 +151,15 @@ fn finish(
     {
         let (begun, clients) = (report.begun_rate(), options.clients);
         warnings.push(format!(
-            "{begun:.1} of {rate:.1} requests a second could begin, because all {clients} connections were waiting: give more --clients; \
-             latencies count from when requests were due"
+            "only {begun:.1} of {rate:.1} requests per second began, because all {clients} \
+             connections were waiting; raise --clients; latencies count from the planned start"
         ));
     }
     let failed = failure(options, report);
     if let Some(reason) = failed.clone() {
         records.push(Record::FailedRun { subject: subject.into(), reason });
     } else if let Some(trouble) = trouble(options, report).filter(|_| options.fault.is_none()) {
-        warnings.push(format!("{trouble}; the results are about the other requests only"));
+        warnings.push(format!("{trouble}; the results include only the other requests"));
     }
     let conclusion = Conclusion { text, warnings, records, failed };
     experiment.scaled(scale(options)).finish(conclusion)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Timeout of the test connection that checks whether the proxy still listens.
 const PATIENCE: Duration = Duration::from_secs(1);
-const STOPPED: &str = "stopped by a signal; what was measured until then is incomplete";
+const STOPPED: &str = "stopped by a signal; the results so far are incomplete";
 
 pub fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let (cause, failed, asked) = (report.main_cause()?.name(), report.failed(), report.asked());
@@ -23,10 +23,11 @@ pub fn trouble(options: &LoadOptions, report: &LoadReport) -> Option<String> {
 const fn of_this_machine(cause: ErrorCause) -> Option<&'static str> {
     match cause {
         ErrorCause::NoPort => Some(
-            "this machine has no port left for a connection; wait, use connections again, or widen net.ipv4.ip_local_port_range",
+            "this machine has no free port for a connection; wait, reuse connections, or widen \
+             net.ipv4.ip_local_port_range",
         ),
         ErrorCause::NoDescriptor => {
-            Some("this process may have no more open files; raise ulimit -n")
+            Some("this process has reached its limit of open files; raise ulimit -n")
         }
         _ => None,
     }
@@ -44,7 +45,7 @@ pub fn failure(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     let gone = look.is_err_and(|error| ErrorCause::of_connect(&error) == ErrorCause::Connect);
     let why =
         if gone { "no program listens there any more".into() } else { shortfall(options, report)? };
-    Some(format!("{trouble}; {why}, so what was measured is incomplete"))
+    Some(format!("{trouble}; {why}, so the results are incomplete"))
 }
 
 fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
@@ -53,14 +54,18 @@ fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
     if of(ErrorCause::NoPort) + of(ErrorCause::NoDescriptor) > 0 {
         Some("this machine, not the proxy, was too slow for the load".into())
     } else if let Some(since) = report.silent_since(options.stop) {
-        Some(format!("the proxy has not answered since {:.1} s", since.as_secs_f64()))
+        Some(format!(
+            "the proxy gave no correct answer after the first {:.1} s",
+            since.as_secs_f64()
+        ))
     } else if wrong > report.answers {
         let all = wrong + report.answers;
         Some(format!("{wrong} of {all} answers were not the origin's object"))
     } else if report.not_sent() > 0 {
         let (left, asked) = (report.not_sent(), report.asked());
         Some(format!(
-            "{left} of {asked} requests were not sent, because the time was over or too many were waiting before their turn came"
+            "{left} of {asked} requests were not sent, because the time ended or too many others \
+             were waiting"
         ))
     } else {
         None
@@ -70,7 +75,8 @@ fn shortfall(options: &LoadOptions, report: &LoadReport) -> Option<String> {
 pub fn nothing_answered(options: &LoadOptions, cause: Option<ErrorCause>) -> String {
     let advice = match cause {
         Some(ErrorCause::Tunnel) => {
-            "the proxy refuses CONNECT; allow the origin's address and port there (foxy: --allow-destination, --connect-port)"
+            "the proxy refuses CONNECT; allow the origin's address and port there (foxy: \
+             --allow-destination, --connect-port)"
         }
         Some(ErrorCause::Certificate) => {
             "the certificate is not trusted, or is for another name; give its authority with --ca"
@@ -155,12 +161,12 @@ mod tests {
     fn a_run_for_which_this_machine_had_too_little_is_incomplete() {
         let text = failing(41, ErrorCause::NoPort, 2).expect("incomplete");
         assert!(text.starts_with(
-            "2 of 43 requests failed, most of them by no_port: this machine has no port left"
+            "2 of 43 requests failed, most of them by no_port: this machine has no free port"
         ));
         assert!(
             text.ends_with(
-                "; this machine, not the proxy, was too slow for the load, so what was measured \
-                 is incomplete"
+                "; this machine, not the proxy, was too slow for the load, so the results \
+                 are incomplete"
             ),
             "{text}"
         );
@@ -181,7 +187,8 @@ mod tests {
                 report.fail(ErrorCause::Timeout);
             })
         };
-        let expected = "1 of 249 requests failed, most of them by timeout; the proxy has not answered since 0.4 s, so what was measured is incomplete";
+        let expected = "1 of 249 requests failed, most of them by timeout; the proxy gave \
+                        no correct answer after the first 0.4 s, so the results are incomplete";
         assert_eq!(run(31).as_deref(), Some(expected));
         let later = said(248, |report| {
             report.answering.take(seconds(0), seconds(9), true);
@@ -194,10 +201,7 @@ mod tests {
     #[test]
     fn a_run_most_of_whose_answers_were_wrong_is_incomplete() {
         let text = failing(10, ErrorCause::BodyMismatch, 11).expect("incomplete");
-        assert!(
-            text.contains("; 11 of 21 answers were not the origin's object, so what"),
-            "{text}"
-        );
+        assert!(text.contains("; 11 of 21 answers were not the origin's object, so the"), "{text}");
         assert!(failing(10, ErrorCause::Foreign, 11).is_some());
         assert_eq!(failing(10, ErrorCause::Foreign, 10), None);
     }
@@ -206,7 +210,7 @@ mod tests {
     fn a_run_that_did_not_send_all_its_requests_is_incomplete() {
         let text = failing(10, ErrorCause::NotSent, 3).expect("incomplete");
         assert!(
-            text.contains("; 3 of 13 requests were not sent, because the time was over"),
+            text.contains("; 3 of 13 requests were not sent, because the time ended"),
             "{text}"
         );
     }

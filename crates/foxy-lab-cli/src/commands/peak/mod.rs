@@ -31,15 +31,19 @@ const RESPONSES_IN_SAMPLE: u32 = 3;
 
 pub fn command() -> Command {
     Command::new("peak")
-        .about("Find the load at which a proxy's response time stays within a window while its cache is filled twice")
+        .about(
+            "Find the load at which a proxy's response time stays within a window while its cache \
+             is filled twice",
+        )
         .long_about(
-            "Find the load at which a proxy's response time stays within a window while its cache is filled twice. After each \
-             sample the load rises by 5 % if the mean response time was below the window. It falls by 5 % if the mean was \
-             above the window. The result is the mean load between fill 1.5 and fill 2 of the cache.\n\n\
-             Three values of the workload matter. fill-rate is the first load. peak-rate is the highest load that the robots \
-             can send. cache-size divided by time-scale must be the size of the proxy's cache. --time-scale divides the length \
-             of samples, the life cycles of objects and the cache size. --delay-scale divides the servers' think time and the \
-             window.",
+            "Find the load at which a proxy's response time stays within a window while its cache \
+             is filled twice. After each sample the load rises by 5 % if the mean response time \
+             was below the window. It falls by 5 % if the mean was above the window. The result is \
+             the mean load between fill 1.5 and fill 2 of the cache.\n\nThree values of the \
+             workload matter. fill-rate is the first load. peak-rate is the highest load that the \
+             robots can send. cache-size divided by time-scale must be the size of the proxy's \
+             cache. --time-scale divides the length of samples, the life cycles of objects and the \
+             cache size. --delay-scale divides the servers' think time and the window.",
         )
         .args(whom())
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
@@ -161,7 +165,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let written = outcome.write(experiment, more);
     lost.map_or(written, |why| {
-        Err(Failure::Failed(format!("peak: {why}; what was measured stands above")))
+        Err(Failure::Failed(format!("peak: {why}; the results so far are above")))
     })
 }
 

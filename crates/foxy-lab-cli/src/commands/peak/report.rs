@@ -41,9 +41,8 @@ impl PeakOutcome<'_> {
         records.extend(timelines(self.subject, self.finder));
         if !self.finder.is_over() {
             let fill = self.finder.windows().last().map_or(0.0, |window| window.fill);
-            let reason = format!(
-                "stopped at {fill:.2} of {END} fills; what was measured until then is here"
-            );
+            let reason =
+                format!("stopped at {fill:.2} of {END} fills; these are the results so far");
             records.push(Record::FailedRun { subject: self.subject.into(), reason });
         }
         let conclusion = Conclusion {
@@ -62,7 +61,7 @@ impl PeakOutcome<'_> {
         let why = if self.options.interrupted.load(Relaxed) {
             "stopped by a signal"
         } else if self.finder.is_silent() {
-            "the proxy answered nothing any more"
+            "the proxy stopped answering"
         } else {
             "--limit came"
         };

@@ -68,7 +68,8 @@ pub fn run(
         records.extend([hits, bytes, rate].map(Record::Measure));
     }
     let text = format!(
-        "{}\nLook-ups/s are of this machine's clock: they depend on what else it does.",
+        "{}\nLook-ups/s are measured on this machine, so they depend on other programs that run on \
+         it.",
         table.render()
     );
     Ok((text, records))

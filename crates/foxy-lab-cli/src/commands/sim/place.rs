@@ -36,7 +36,8 @@ impl Where {
             path if Path::new(path).is_dir() => Self::Folder(path.into()),
             _ => {
                 return Err(Failure::Unusable(format!(
-                    "--device {name}: no such device; use memory, null, mechanical, or an existing folder"
+                    "--device {name}: no such device; use memory, null, mechanical, or an existing \
+                     folder"
                 )));
             }
         })
@@ -59,7 +60,7 @@ impl Where {
         match self {
             Self::Memory => "memory (counts only, no time)".into(),
             Self::Null => {
-                "null (counts only, no time; nothing read back is what was written)".into()
+                "null (counts only, no time; reads do not return what was written)".into()
             }
             Self::Mechanical(_) => "a modelled ST15150W disk, simulated in virtual time".into(),
             Self::Folder(path) => format!("{}, measured", path.display()),
@@ -113,7 +114,7 @@ fn run_in(
     };
     if let Some(free) = root.free_bytes().filter(|&free| free < needed) {
         return Err(format!(
-            "the disk is full: {} free of {} needed",
+            "the disk is full: {} are free, {} are needed",
             ByteSize(free),
             ByteSize(needed)
         ));

@@ -76,7 +76,7 @@ impl<'a> Row<'a> {
         };
         let mut notes = Vec::new();
         if let Some(shortfall) = self.results.iter().find_map(|result| result.outcome.shortfall()) {
-            notes.push(format!("not all of the work: {shortfall}"));
+            notes.push(format!("part of the work was not done: {shortfall}"));
         }
         if self.results.iter().any(|result| result.outcome.operations == 0) {
             notes.push("nothing reached the disk: no rate".into());

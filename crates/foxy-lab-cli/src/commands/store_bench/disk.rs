@@ -43,7 +43,10 @@ need a quiet machine. The table also shows the tail latencies of the raw file.";
 
 pub fn command() -> Command {
     Command::new("disk")
-        .about("Compare the default store engine with the raw disk: fill rate, and read times during a fill")
+        .about(
+            "Compare the default store engine with the raw disk: fill rate, and read times during \
+             a fill",
+        )
         .long_about(ABOUT)
         .arg(path(
             "folder",
@@ -156,7 +159,7 @@ fn rows(found: &Found) -> Vec<MeasureRow> {
     let Found { raw, fills, processor, raw_reads, reads } = found;
     let shares = Summary::of(&shares(raw, fills)).expect("there are turns");
     let rates = format!(
-        "mean of {} turns, {:.3} to {:.3}; {:.0} MB/s, the disk {:.0}",
+        "mean of {} turns, {:.3} to {:.3}; the engine {:.0} MB/s, the disk {:.0}",
         shares.count,
         shares.low,
         shares.high,

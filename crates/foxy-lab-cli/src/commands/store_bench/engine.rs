@@ -175,7 +175,8 @@ fn stalls(scale: u32, seed: u64) -> Result<Vec<MeasureRow>, StoreStatus> {
             "ms",
             MeasureBar::AtMost(10.0),
             format!(
-                "{name}, two turns, {} records; processor time of {} steps, of each the faster of two runs; {:.1} ms in one of them",
+                "{name}, two turns, {} records; CPU time of {} steps, for each step the faster of \
+                 two runs; {:.1} ms in one run",
                 found.records,
                 found.count,
                 found.once.as_secs_f64() * 1e3

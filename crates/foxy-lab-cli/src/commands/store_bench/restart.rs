@@ -123,7 +123,7 @@ fn fill(case: &Case, seed: u64, count: u64, root: &Root, stop: &AtomicBool) -> R
     for number in 0..count {
         if store.statistic("no_room") > 0 {
             return Err(format!(
-                "no space left: a store of {} is filled there",
+                "no space left: this benchmark fills a store of {}",
                 ByteSize(case.size)
             ));
         }

@@ -176,9 +176,7 @@ fn finish(
         }),
     );
     let failed = stopped.map(|reason| {
-        format!(
-            "{reason}; what was measured until then stands above, marked incomplete in the records"
-        )
+        format!("{reason}; the results so far are above, and the records mark them as incomplete")
     });
     let conclusion =
         Conclusion { text: outcome.text(), warnings: outcome.warnings(), records, failed };

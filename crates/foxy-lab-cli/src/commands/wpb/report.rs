@@ -35,7 +35,8 @@ impl Outcome<'_> {
             )
         };
         format!(
-            "server latency {latency}{compressed}; {} requests of a client in each phase; latencies in ms",
+            "server latency {latency}{compressed}; {} requests of a client in each phase; \
+             latencies in ms",
             knobs.requests
         )
     }
@@ -145,22 +146,22 @@ impl Outcome<'_> {
         let mut warnings = Vec::new();
         if let Some(at) = clients(&|point| point.part(Part::First).hits > 0) {
             warnings.push(format!(
-                "hits in phase 1, where every file is new, at {at} clients: an earlier run left them there; clear the cache, or \
-                 give another --seed"
+                "phase 1 had hits at {at} clients, although each of its files is new: an earlier \
+                 run left files in the cache; clear the cache, or give another --seed"
             ));
         }
         if let Some(cache) = self.plan.cache
             && let Some(at) = clients(&|point| point.fetched() < cache.0.saturating_mul(TIMES))
         {
             warnings.push(format!(
-                "less than {TIMES} times the cache of {cache} was fetched at {at} clients: it replaced little; more --requests \
-                 or a smaller cache change that"
+                "at {at} clients less than {TIMES} times the cache size of {cache} was fetched, so \
+                 the cache replaced few objects; raise --requests, or make the cache smaller"
             ));
         }
         if let Some(at) = clients(&|point| point.parts.iter().any(|part| part.busy() >= BUSY)) {
             warnings.push(format!(
-                "the generator, not the proxy, was the limit at {at} clients: its thread ran {:.0} % of the time or more; give a longer \
-                 --latency",
+                "the generator, not the proxy, was the limit at {at} clients: its thread was busy \
+                 {:.0} % of the time or more; give a longer --latency",
                 BUSY * 100.0
             ));
         }

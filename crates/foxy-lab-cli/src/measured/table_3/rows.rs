@@ -82,7 +82,7 @@ impl MeasuredRates {
         let highest = runs.iter().flatten().map(|point| point.rate).fold(0.0, f64::max);
         vec![
             most.with_note(format!(
-                "offered up to {highest:.0}/s; load, origin and proxy share this machine"
+                "load up to {highest:.0}/s; load generator, origin and proxy share this machine"
             )),
             row(THROUGHPUT, &format!("{}, good to", self.name), "1/s", &values(&good_to)),
             self.response(&at_rate(HIGHEST, |point| point.response)),
@@ -108,7 +108,7 @@ impl MeasuredRates {
         if self.name == FOXY {
             found
                 .against(700.0, within(700.0))
-                .with_note("hits that wait for a miss under way take up to a second")
+                .with_note("hits that wait for a miss in progress take up to a second")
         } else {
             found
         }

@@ -10,25 +10,26 @@ named! {
     pub enum Failure {
         NoSuchHost = "no_such_host": "the origin's name has no address",
         NotAllowed = "not_allowed":
-            "offline, only loopback and private addresses and localhost are asked; name the \
-             synthetic origin with --origin, or start with --live",
-        NoConnection = "no_connection": "the origin takes no connection",
-        ConnectTimeout = "connect_timeout": "the origin took no connection in time",
+            "the origin is not on this machine or in a private network, and the Collector is \
+             offline; name a synthetic origin with --origin, or start with --live",
+        NoConnection = "no_connection": "the origin accepts no connection",
+        ConnectTimeout = "connect_timeout": "the origin accepted no connection in time",
         Certificate = "tls_certificate":
-            "the certificate of the origin is of nobody trusted, or for another name; name its \
-             authority with --ca",
-        Handshake = "tls_handshake": "the origin speaks no TLS 1.2 or 1.3, or no HTTP/1.1 within",
+            "no trusted authority signed the origin's certificate, or it is for another name; name \
+             its authority with --ca",
+        Handshake = "tls_handshake": "the origin speaks neither TLS 1.2 nor 1.3, or no HTTP/1.1 \
+                                      over TLS",
         HandshakeTimeout = "tls_timeout": "the origin did not end the TLS handshake in time",
-        AnswerTimeout = "answer_timeout": "the origin answered nothing in time",
+        AnswerTimeout = "answer_timeout": "the origin did not answer in time",
         Unanswered = "unanswered": "the origin closed the connection without an answer",
-        NotHttp = "not_http": "what the origin answered is not HTTP",
+        NotHttp = "not_http": "the origin's answer is not HTTP",
         ClosedEarly = "closed_early": "the origin closed the connection within the body",
-        Hung = "hung": "the origin stopped within the body",
+        Hung = "hung": "the origin stopped sending within the body",
         BrokenBody = "broken_body": "the origin broke the framing of its body",
         NoRoom = "no_room":
-            "the body is larger than what bodies are held in; start with a higher --spool",
+            "the body is larger than the space for bodies; raise --spool",
         SpoolFailed = "spool_failed":
-            "the file that bodies are held in cannot be used; start with --spool-dir elsewhere",
+            "the file for bodies cannot be used; name another folder with --spool-dir",
     }
 }
 

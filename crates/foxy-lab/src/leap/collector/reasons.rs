@@ -9,33 +9,36 @@ named! {
     /// store refusals.
     pub enum Refusal {
         TooManyConnections = "too_many_connections":
-            "too many connections are open; start with a higher --most-connections",
+            "too many connections are open; raise --most-connections",
         TooManyProxies = "too_many_proxies":
-            "more than 64 proxies have asked; only so many can be told apart",
-        Stranger = "stranger": "only this machine and private networks may ask",
+            "more than 64 proxies sent requests; the Collector can distinguish at most 64",
+        Stranger = "stranger": "the client is neither on this machine nor in a private network",
         TooManyFetches = "too_many_fetches":
-            "too many exchanges with origins are under way; start with a higher --most-fetches",
+            "too many exchanges with origins are in progress; raise --most-fetches",
         RateLimited = "rate_limited":
-            "live origins would be asked more often than --live-rate allows",
+            "the request exceeds --live-rate, the limit on requests to live origins",
         MethodNotAllowed = "method_not_allowed":
-            "live origins are asked for GET only; start with --any-method to send others",
-        NotHttp = "not_http": "this is not an HTTP/1 request that is accepted",
+            "live origins get only GET; --any-method also forwards other methods",
+        NotHttp = "not_http": "the request is not valid HTTP/1",
         OtherScheme = "other_scheme":
-            "only http and https URLs can be asked for, and a host must be named",
+            "the URL is not an http or https URL with a host",
         NoAuthority = "no_authority":
-            "TLS is ended here only with an authority; start with --ca-dir and a folder of foxy \
-             ca init",
+            "foxy cannot read TLS without an authority; name a folder of `foxy ca init` with \
+             --ca-dir",
         NotVouched = "not_vouched":
-            "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca \
-             init --allow",
-        TunnelWithin = "tunnel_within": "a tunnel within TLS is not opened; open it without",
-        Misdirected = "misdirected": "a tunnel to one server carries no requests for another",
+            "the authority of --ca-dir may not sign for the host; make an authority with `foxy ca \
+             init --allow HOST`",
+        TunnelWithin = "tunnel_within": "foxy accepts no CONNECT inside TLS; send CONNECT outside \
+                                         TLS",
+        Misdirected = "misdirected": "the request names another server than the CONNECT of its \
+                                      tunnel",
         BodyTooLarge = "body_too_large":
-            "the request's body is larger than 1 MiB, which is what is held of one",
-        Loop = "loop": "this request has been here already; a Collector must not be its own parent",
+            "the request's body is larger than the limit of 1 MiB",
+        Loop = "loop": "the request came back to this Collector, which must not be its own parent",
         OptionsHere = "options_here":
-            "OPTIONS may not be passed on and ends here; every method is passed on",
-        TraceHere = "trace_here": "TRACE may not be passed on; it ends here and is not answered",
+            "OPTIONS with Max-Forwards: 0 ends here; foxy forwards every method",
+        TraceHere = "trace_here": "TRACE with Max-Forwards: 0 ends here, and foxy does not answer \
+                                   it",
     }
 }
 

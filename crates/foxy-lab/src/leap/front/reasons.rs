@@ -8,36 +8,40 @@ named! {
     /// The reason why the Multiplier refuses a client's request.
     pub enum FrontRefusal {
         TooManyConnections = "too_many_connections":
-            "too many connections are open; start with a higher --most-connections",
+            "too many connections are open; raise --most-connections",
         TooManyRequests = "too_many_requests":
-            "too many requests are under way; start with a higher --most-in-flight",
+            "too many requests are in progress; raise --most-in-flight",
         Over = "over": "the run is over",
-        Stranger = "stranger": "only this machine and private networks may ask",
-        RateLimited = "rate_limited": "live origins would be asked more often than --rate allows",
-        MethodNotAllowed = "method_not_allowed": "live origins are asked for GET only",
+        Stranger = "stranger": "the client is neither on this machine nor in a private network",
+        RateLimited = "rate_limited": "the request exceeds --rate, the limit on requests to live \
+                                       origins",
+        MethodNotAllowed = "method_not_allowed": "live origins get only GET",
         FarHost = "far_host":
-            "only loopback and private addresses and localhost are asked for, unless started with \
-             --live, --reverse or --collector",
-        NotHttp = "not_http": "this is not an HTTP/1 request that is accepted",
+            "the host is not on this machine or in a private network; such hosts need --live, \
+             --reverse or --collector",
+        NotHttp = "not_http": "the request is not valid HTTP/1",
         NoHost = "no_host": "the request names no host",
         NoAuthority = "no_authority":
-            "what cannot be read cannot be judged: TLS is ended here, with --ca-dir and a folder \
-             of foxy ca init",
+            "foxy cannot read TLS without an authority; name a folder of `foxy ca init` with \
+             --ca-dir",
         NotVouched = "not_vouched":
-            "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca \
-             init --allow",
-        TunnelWithin = "tunnel_within": "a tunnel within TLS is not opened; open it without",
-        Misdirected = "misdirected": "a tunnel to one server carries no requests for another",
+            "the authority of --ca-dir may not sign for the host; make an authority with `foxy ca \
+             init --allow HOST`",
+        TunnelWithin = "tunnel_within": "foxy accepts no CONNECT inside TLS; send CONNECT outside \
+                                         TLS",
+        Misdirected = "misdirected": "the request names another server than the CONNECT of its \
+                                      tunnel",
         NotTheOrigin = "not_the_origin":
-            "the direct path leads to the origin alone; name that, or start with --collector, \
-             --live or --origin",
-        OtherScheme = "other_scheme": "only http and https URLs can be asked for",
+            "the request names another server than the origin of the direct path; name this \
+             origin, or start with --collector, --live or --origin",
+        OtherScheme = "other_scheme": "the URL is not an http or https URL",
         BodyTooLarge = "body_too_large":
-            "the request's body is larger than 1 MiB, which is what is held of one",
-        Loop = "loop": "this request has been here already, or is for this address itself",
+            "the request's body is larger than the limit of 1 MiB",
+        Loop = "loop": "the request came back to this address, or names it as the server",
         OptionsHere = "options_here":
-            "OPTIONS may not be passed on and ends here; every method is passed on",
-        TraceHere = "trace_here": "TRACE may not be passed on; it ends here and is not answered",
+            "OPTIONS with Max-Forwards: 0 ends here; foxy forwards every method",
+        TraceHere = "trace_here": "TRACE with Max-Forwards: 0 ends here, and foxy does not answer \
+                                   it",
     }
 }
 

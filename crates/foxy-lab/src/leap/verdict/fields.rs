@@ -12,12 +12,12 @@ use xxhash_rust::xxh3::xxh3_64;
 /// case; each has a reason.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
-    ("age", "how long it was stored (RFC 9111 §5.1)"),
-    ("via", "who passed it on (RFC 9110 §7.6.3)"),
-    ("cache-status", "what the cache did (RFC 9211)"),
-    ("x-cache", "what the cache did"),
-    ("x-cache-lookup", "what the cache did"),
-    ("x-varnish", "what the cache did"),
+    ("age", "time in the cache (RFC 9111 §5.1)"),
+    ("via", "names of the proxies (RFC 9110 §7.6.3)"),
+    ("cache-status", "result of the look-up (RFC 9211)"),
+    ("x-cache", "result of the look-up"),
+    ("x-cache-lookup", "result of the look-up"),
+    ("x-varnish", "result of the look-up"),
     ("server", "reverse proxies put their own name"),
     ("warning", "caches add it (RFC 7234 §5.5)"),
     ("accept-ranges", "a cache may cut ranges itself"),
@@ -28,12 +28,12 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("content-length", "framing; the body itself is compared"),
     (
         "content-encoding",
-        "undone before bodies are compared (R111); where it cannot be, it is compared with the \
-         body",
+        "decoded before bodies are compared (R111); a coding that cannot be decoded is compared \
+         with the body",
     ),
     ("trailer", "framing"),
     ("upgrade", "one hop only"),
-    ("x-foxy-request", "of a stored answer it is another request's number"),
+    ("x-foxy-request", "in a stored answer, the number of another request"),
 ];
 
 /// Fields that control caches and clients, in lower case. A proxy must not add such a field. If a

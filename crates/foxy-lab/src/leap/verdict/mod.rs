@@ -198,13 +198,13 @@ impl fmt::Display for Detail {
             Self::Status(expected, found) => write!(f, "{found} instead of {expected}"),
             Self::Field(difference) => difference.fmt(f),
             Self::Body(expected, found) if expected == found => {
-                write!(f, "other bytes, {found} as they should be")
+                write!(f, "other bytes, but the right length of {found}")
             }
             Self::Body(expected, found) => write!(f, "{found} bytes instead of {expected}"),
             Self::BodyOf(url) => write!(f, "the body of {url}"),
             Self::BrokenCoding => f.write_str("the content coding is broken"),
             Self::AmbiguousFraming => f.write_str("Content-Length beside Transfer-Encoding"),
-            Self::SeenBefore => f.write_str("what the reference answered before"),
+            Self::SeenBefore => f.write_str("an earlier answer of the reference"),
             Self::OlderThanReference => f.write_str("Last-Modified is older than the reference's"),
         }
     }

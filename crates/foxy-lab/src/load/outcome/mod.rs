@@ -235,11 +235,13 @@ impl LoadReport {
         if self.generator.busiest >= BUSY {
             let share = self.generator.busiest * 100.0;
             Some(format!(
-                "one of its threads ran {share:.0} % of the time; give it more --threads, or another machine"
+                "one of its threads was busy {share:.0} % of the time; raise --threads, or use \
+                 another machine"
             ))
         } else if late >= LATE && late as f64 > self.latencies.mean() * SHARE_OF_LATENCY {
             Some(format!(
-                "1 % of its requests began more than {late} us late, which is in the latencies; free the machine, or begin fewer a second (--rate, --recorded)"
+                "1 % of its requests began more than {late} us late, which raises the latencies; \
+                 stop other programs, or lower --rate or --recorded"
             ))
         } else {
             None
@@ -312,7 +314,9 @@ mod tests {
         assert_eq!(report.limited_by_generator(), None);
         report.generator.busiest = 0.97;
         assert!(
-            report.limited_by_generator().is_some_and(|why| why.contains("ran 97 % of the time"))
+            report
+                .limited_by_generator()
+                .is_some_and(|why| why.contains("was busy 97 % of the time"))
         );
     }
 }

@@ -99,7 +99,10 @@ impl FromStr for CacheSize {
         };
         let percent = number.trim().parse().ok().filter(|percent| (0.0..=1000.0).contains(percent));
         percent.map(Self::Percent).ok_or_else(|| {
-            format!("cache size {text:?} is no percentage from 0% to 1000%; write one such as 0.5%")
+            format!(
+                "cache size {text:?} is not a percentage from 0% to 1000%; write a percentage such \
+                 as 0.5%"
+            )
         })
     }
 }

@@ -58,12 +58,12 @@ fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
 
 /// The figures on the model of the paper's disk, in the order of the documents.
 pub const FIGURES: &[FigureEntry] = &[
-    entry("001-table1", "what two cache levels make of the trace", throughput::table_1),
+    entry("001-table1", "URL operations of the trace after two cache levels", throughput::table_1),
     entry("001-fig2", "creating and deleting files of 0 to 10 KB", disk::figure_2),
     entry("001-fig6", "file management overhead", throughput::figure_6),
     entry("001-fig7", "BUDDY over its threshold", throughput::figure_7),
-    entry("001-fig8", "the disk head's way under BUDDY", disk::figure_8),
-    entry("001-fig9", "the disk head's way under STREAM", disk::figure_9),
+    entry("001-fig8", "movements of the disk head under BUDDY", disk::figure_8),
+    entry("001-fig9", "movements of the disk head under STREAM", disk::figure_9),
     entry("001-fig10", "BUDDY and STREAM over utilization", throughput::figure_10),
     entry("001-fig11", "STREAM and PACKETIZER over utilization", throughput::figure_11),
     entry("001-fig12", "LAZY-READS over utilization", throughput::figure_12),
@@ -92,7 +92,7 @@ pub struct UnknownFigure(pub String);
 impl fmt::Display for UnknownFigure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = FIGURES.iter().map(|figure| figure.name).collect();
-        write!(f, "there is no figure {:?}; use all or one of: {}", self.0, names.join(", "))
+        write!(f, "no figure has the name {:?}; use all or one of: {}", self.0, names.join(", "))
     }
 }
 

@@ -210,9 +210,10 @@ fn rows_of(name: &str, results: &[RecoveryResult]) -> Vec<FigureRow> {
             .with_note(format!("{:.0} records", mean_of(results, |result| result.records))),
         row("found again after a clean stop", "%", |result| result.clean.found),
         row("opening after a crash", "s", |result| result.crash.seconds)
-            .with_note("what the killed process had handed to the system is on the disk"),
+            .with_note("the disk has everything that the killed process had passed to the system"),
         row("found again after a crash", "%", |result| result.crash.found).with_note(
-            "of what it had; above 100 where dropped records lay still whole on the disk",
+            "share of the stored objects; above 100 where removed records are still whole on the \
+             disk",
         ),
         row("stopping", "s", |result| result.close),
         row("while serving", RATE, |result| result.rate),

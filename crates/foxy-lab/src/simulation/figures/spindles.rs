@@ -23,8 +23,9 @@ const COSS: f64 = 326.3;
 const MIX: Mix = Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER };
 
 /// The reason why the model cannot run without a disk.
-const NO_TIME: &str = "without a disk nothing takes time on the model, which has no processor but \
-    to search directories and no network; the 2003 machine was at the end of these";
+const NO_TIME: &str = "the model has no network, and counts processor time only for directory \
+                       searches, so without a disk nothing takes time; network and processor \
+                       limited the 2003 machine";
 
 /// Returns the trial of aufs on several disks of one machine. The model assigns directories to
 /// disks in turn, as Squid assigns objects.
@@ -49,7 +50,7 @@ pub fn table_d6(lab: &Lab) -> Figure {
             .with_note(format!("quoted in table D-1; {unit}{left_out}")),
     );
     judge_order(&mut rows);
-    let why = "the model has no processor to wait for, the 2003 machine had";
+    let why = "the model has no processor to wait for; the 2003 machine had";
     for (name, disks, quoted, band) in [
         ("two disks over one", 2, 1.29, 1.15..=1.45),
         ("three disks over one", 3, 1.66, 1.45..=1.9),
@@ -63,7 +64,7 @@ pub fn table_d6(lab: &Lab) -> Figure {
             .against(COSS / AUFS[2], within(COSS / AUFS[2]))
             .gain()
             .with_note(
-                "of tables D-1 and D-6; the seed's account of coss: the disk is not what limits it",
+                "from tables D-1 and D-6; by the seed's account, the disk does not limit coss",
             ),
     );
     rows.push(three_machines(lab, &of[2]));
@@ -102,8 +103,8 @@ fn three_machines(lab: &Lab, one_of_three: &[f64]) -> FigureRow {
     FigureRow::of(NAME, "three machines with a disk each over one with three", "times", &gain)
         .shape(gain.iter().all(|&gain| gain > 1.0))
         .with_note(
-            "\"may be\" better in the seed, which has no number; each with a third of trace and \
-             caches; the model's machine has nothing that three disks share but who searches \
-             directories",
+            "\"may be\" better in the seed, which has no number; each machine has a third of the \
+             trace and of the caches; on the model, three disks share only the processor that \
+             searches directories",
         )
 }

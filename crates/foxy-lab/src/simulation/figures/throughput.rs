@@ -116,7 +116,8 @@ fn shares(rows: &[FigureRow]) -> Vec<Picture> {
         [("quoted", row.quoted), ("ours", row.ours)]
             .map(|(source, value)| (format!("{}, {source}", row.row), value))
     });
-    let titles = ["Table 1: what two cache levels make of the trace", "answer", "% of URL-gets"];
+    let titles =
+        ["Table 1: URL operations of the trace after two cache levels", "answer", "% of URL-gets"];
     vec![Picture::bars(titles, bars.collect())]
 }
 
@@ -261,7 +262,7 @@ pub fn figure_16(lab: &Lab) -> Figure {
         let gain = ratios(&rates(&lab.over_seeds(trial)), &reference);
         rows.push(
             FigureRow::of("001-fig16", &row, "times", &gain)
-                .with_note("the paper does not say which (R29)"),
+                .with_note("the paper does not name the buffer (R29)"),
         );
     }
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }

@@ -69,11 +69,11 @@ pub enum SumReason {
 impl fmt::Display for SumReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoDisk => "a disk of 0 bytes; it must be at least 1",
-            Self::MoreHitsThanGets => "more memory hits than gets; there must be at most as many",
+            Self::NoDisk => "the disk has 0 bytes; it must have at least 1",
+            Self::MoreHitsThanGets => "there are more memory hits than gets",
             Self::MoreOperationsThanMisses => {
-                "more reads and writes than gets that memory missed; each of these gives one at \
-                 most"
+                "there are more reads and writes than gets that missed memory; each such get \
+                 causes at most one"
             }
         })
     }
@@ -81,36 +81,38 @@ impl fmt::Display for SumReason {
 
 impl fmt::Display for OperationsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let again = "make it again with --save-operations";
+        let again = "make the file again with --save-operations";
         f.write_str(&match self {
             Self::Title => format!(
-                "line 1: no operations; it must be \"{NAME} {VERSION} {TITLE}\", all numbers"
+                "line 1: this is not a file of operations; line 1 must be \"{NAME} {VERSION} \
+                 {TITLE}\", all numbers"
             ),
             Self::Version(version) => format!(
-                "line 1: version {version:?} of such a file cannot be read, {VERSION} can; {again}"
+                "line 1: foxy cannot read version {version:?} of this format, only version \
+                 {VERSION}; {again}"
             ),
             Self::Sums(reason) => format!("line 1: {reason}"),
             Self::Line(line) => {
                 format!("line {line}: must be \"r|w|d URL SITE SIZE\", all numbers")
             }
             Self::Order(line) => format!(
-                "line {line}: must read or delete what an earlier line wrote, or write what is not \
-                 stored and has room on the disk"
+                "line {line}: a read or delete needs an earlier write of the object; a write needs \
+                 an object that is not stored, and free space"
             ),
             Self::Truncated { found, announced } => format!(
-                "ends after {found} operations of {announced}, without the line \"{END} OPERATIONS \
-                 CHECKSUM\"; {again}"
+                "the file ends after {found} of {announced} operations, without the line \"{END} \
+                 OPERATIONS CHECKSUM\"; {again}"
             ),
             Self::Count { line, found, announced } => format!(
-                "line {line}: the end after {found} operations, line 1 announces {announced}; \
-                 {again}"
+                "line {line}: the file ends after {found} operations, but line 1 announces \
+                 {announced}; {again}"
             ),
             Self::After(line) => {
                 format!("line {line}: nothing may follow the line that begins with {END}")
             }
             Self::Checksum(line) => format!(
-                "line {line}: the checksum is not that of the lines before it: they were changed; \
-                 {again}"
+                "line {line}: the checksum does not match the lines before it, so they were \
+                 changed; {again}"
             ),
             Self::Io(error) => format!("cannot be read: {error}"),
         })

@@ -39,25 +39,25 @@ fn a_truncated_file_is_refused() {
         assert!(read(&whole.as_bytes()[..end]).is_err(), "{:?}", &whole[..end]);
     }
     let lines: Vec<&str> = whole.lines().collect();
-    check(&lines[..4].join("\n"), "ends after 3 operations of 4");
+    check(&lines[..4].join("\n"), "ends after 3 of 4 operations");
     let without = [&lines[..4], &["end 3 0000000000000000"]].concat().join("\n");
-    check(&without, "line 5: the end after 3 operations, line 1 announces 4");
+    check(&without, "line 5: the file ends after 3 operations, but line 1 announces 4");
 }
 
 #[test]
 fn an_edited_file_is_refused() {
     let whole = written(&stream());
-    check(&whole.replacen("2 5 2", "2 9 2", 1), "line 6: the checksum is not");
-    check(&whole.replacen("w 1 7", "w 1 8", 1), "line 6: the checksum is not");
+    check(&whole.replacen("2 5 2", "2 9 2", 1), "line 6: the checksum does not");
+    check(&whole.replacen("w 1 7", "w 1 8", 1), "line 6: the checksum does not");
     check(&format!("{whole}w 2 2 3\n"), "line 7: nothing may follow");
     for (from, to) in [("operations 2 ", "operations 20 "), ("operations 2 ", "operations 1 ")] {
-        check(&whole.replacen(from, to, 1), "cannot be read, 2 can");
+        check(&whole.replacen(from, to, 1), "of this format, only version 2");
     }
 }
 
 #[test]
 fn impossible_sums_are_refused() {
-    check(&written(&Operations { disk: 0, list: Vec::new(), ..stream() }), "a disk of 0 bytes");
+    check(&written(&Operations { disk: 0, list: Vec::new(), ..stream() }), "the disk has 0 bytes");
     check(&written(&Operations { memory_hits: 6, ..stream() }), "more memory hits than gets");
     check(&written(&Operations { memory_hits: 3, ..stream() }), "more reads and writes than gets");
 }
@@ -69,8 +69,8 @@ fn a_broken_line_is_named() {
     check("foxy-operations 2 5 2 9 1 7", "line 1");
     check("foxy-operations 2 5 2 9 3\nw 1 2 3\nx 1 2 3\n", "line 3");
     check("foxy-operations 2 5 2 9 3\nw 1 2 3 4\n", "line 2");
-    check("foxy-operations 2 5 2 9 3\nw 1 2 3\nd 2 2 3\n", "line 3: must read or delete");
-    check("foxy-operations 2 5 2 9 3\nw 1 2 3\nr 1 2 4\n", "line 3: must read or delete");
+    check("foxy-operations 2 5 2 9 3\nw 1 2 3\nd 2 2 3\n", "line 3: a read or delete");
+    check("foxy-operations 2 5 2 9 3\nw 1 2 3\nr 1 2 4\n", "line 3: a read or delete");
     check("foxy-operations 2 5 2 9 3\nw 1 2 3\nw 1 2 3\n", "line 3");
-    check("foxy-operations 2 5 2 9 3\nw 1 2 10\n", "line 2: must");
+    check("foxy-operations 2 5 2 9 3\nw 1 2 10\n", "line 2: a read or delete");
 }

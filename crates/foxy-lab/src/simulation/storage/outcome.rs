@@ -70,7 +70,7 @@ impl fmt::Display for Shortfall {
             parts.push(format!("operations refused: {} of {}", self.refused, self.operations));
         }
         if let Some(reason) = self.first_refusal {
-            parts.push(format!("the first because {}", words(reason)));
+            parts.push(format!("the first operation because {}", words(reason)));
         }
         f.write_str(&parts.join(", "))
     }
@@ -78,8 +78,8 @@ impl fmt::Display for Shortfall {
 
 const fn words(reason: RefusedReason) -> &'static str {
     match reason {
-        RefusedReason::TooLarge => "it was larger than the scheme takes",
-        RefusedReason::Busy => "too much waited already",
+        RefusedReason::TooLarge => "the record was larger than the scheme accepts",
+        RefusedReason::Busy => "too many operations were waiting",
         RefusedReason::NoSpace => "the store was full",
         RefusedReason::DeviceFailed(_) => "the device failed",
         RefusedReason::StoresNothing => "the scheme stores nothing",
@@ -97,8 +97,8 @@ pub enum DriveError {
 impl fmt::Display for DriveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unusable(reason) => write!(f, "the store cannot be used: {reason:?}"),
-            Self::Stalled => f.write_str("the store left an operation without an answer"),
+            Self::Unusable(reason) => write!(f, "the store cannot be used: {}", words(*reason)),
+            Self::Stalled => f.write_str("the store did not answer an operation"),
         }
     }
 }

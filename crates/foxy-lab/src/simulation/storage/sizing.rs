@@ -84,7 +84,10 @@ pub struct FewerBuffers {
 impl fmt::Display for FewerBuffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { there, asked } = self;
-        write!(f, "{there} of {asked} locality buffers: a quarter of so small a store")
+        write!(
+            f,
+            "{there} of {asked} locality buffers, because they may use a quarter of the store"
+        )
     }
 }
 

@@ -144,16 +144,18 @@ named! {
     /// The reason why a TLS handshake with a client failed.
     pub enum HandshakeFailure {
         NotTls = "not_tls":
-            "what came in a tunnel is not TLS; only that can be ended here and read",
-        WrongName = "wrong_name": "the hello in a tunnel names another host than its CONNECT",
+            "the tunnel carries something other than TLS, which foxy cannot read",
+        WrongName = "wrong_name": "the TLS hello in the tunnel names another host than its \
+                                   CONNECT",
         NotVouched = "not_vouched":
-            "the authority of --ca-dir may not vouch for the host; make one for it with foxy ca \
-             init --allow",
+            "the authority of --ca-dir may not sign for the host; make an authority with `foxy ca \
+             init --allow HOST`",
         Distrusted = "distrusted":
-            "who asks does not trust the certificate; let it trust ca.pem in the folder of \
+            "the client does not trust the certificate; let it trust ca.pem in the folder of \
              --ca-dir",
-        Broken = "broken": "who asks left in the handshake, or speaks another TLS than 1.2 and 1.3",
-        Timeout = "timeout": "the handshake was not over within --time-limit",
+        Broken = "broken": "the client left during the handshake, or speaks neither TLS 1.2 nor \
+                            1.3",
+        Timeout = "timeout": "the handshake did not end within --time-limit",
     }
 }
 

@@ -95,10 +95,10 @@ pub enum TrustError {
 impl fmt::Display for TrustError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotPem(text) => write!(formatter, "it is not PEM ({text})"),
-            Self::Empty => formatter.write_str("it holds no certificate in PEM"),
+            Self::NotPem(text) => write!(formatter, "the file is not PEM ({text})"),
+            Self::Empty => formatter.write_str("the file holds no certificate in PEM"),
             Self::BadCertificate(text) => {
-                write!(formatter, "a certificate in it cannot be read ({text})")
+                write!(formatter, "a certificate in the file cannot be read ({text})")
             }
         }
     }

@@ -69,10 +69,10 @@ pub enum Unreliable {
 impl fmt::Display for Unreliable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoBeginning => "its beginning cannot be read",
-            Self::Damaged => "a block in its middle cannot be read",
-            Self::Unknown => "it has rules this version of foxy does not know",
-            Self::OtherVersion => "another version of foxy wrote it",
+            Self::NoBeginning => "the beginning of the list cannot be read",
+            Self::Damaged => "a block in the middle of the list cannot be read",
+            Self::Unknown => "the list has rules that this version of foxy does not know",
+            Self::OtherVersion => "another version of foxy wrote the list",
         })
     }
 }

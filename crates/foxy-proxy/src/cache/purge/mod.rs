@@ -151,16 +151,16 @@ impl NotPurged {
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotDurable => {
-                "nothing was purged: it could not be written to disk; see foxy's own messages, \
+                "nothing was purged: the purge could not be written to disk; read foxy's messages, \
                  then purge again"
             }
             Self::Busy => {
-                "nothing was purged: too many purges wait for the disk; purge again, or by tag, \
-                 prefix or site"
+                "nothing was purged: too many purges wait for the disk; try again, or purge by \
+                 tag, prefix or site"
             }
             Self::Late => {
-                "the disk has not taken the purge in time; it may come into force later; purge \
-                 again to be sure"
+                "the disk did not write the purge in time, so the purge may take effect later; \
+                 purge again to be sure"
             }
             Self::Stopping => "nothing was purged: foxy is stopping; purge again when it runs",
         }

@@ -108,12 +108,12 @@ impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotAUrl => {
-                "it must begin with http://HOST or https://HOST, as in \
-                              http://example.com/style.css"
+                "must begin with http://HOST or https://HOST, as in \
+                 http://example.com/style.css"
             }
             Self::NotASite => {
-                "a site is a host with or without scheme and port, as in example.com \
-                               or http://example.com:8080"
+                "a site is a host with or without scheme and port, as in example.com or \
+                 http://example.com:8080"
             }
             Self::NotATag => "a tag is one word without blanks and commas",
             Self::TooLong => "a prefix or tag has at most 4096 bytes",

@@ -68,7 +68,7 @@ impl DestinationRefusal {
             Self::OwnMachine => "the host resolves to an address of the proxy's own machine",
             Self::OwnAddress => "the host resolves to an address of this proxy",
             Self::ConnectPort => "CONNECT to this port is not allowed",
-            Self::PortZero => "port 0 cannot be connected to",
+            Self::PortZero => "port 0 accepts no connections",
         }
     }
 

@@ -73,25 +73,29 @@ impl Reason {
     pub fn meaning(self, misses: u64) -> String {
         match self {
             Self::SuperblockDamaged | Self::SuperblockOlder => {
-                "nothing: the other copy counts".into()
+                "no effect: foxy uses the other copy".into()
             }
-            Self::JournalCopyDamaged => "nothing: the other copy of the block counts".into(),
-            Self::JournalTorn => "nothing: nobody was answered for it".into(),
+            Self::JournalCopyDamaged => "no effect: foxy uses the other copy of the block".into(),
+            Self::JournalTorn => {
+                "no effect: the write did not end, so no answer relied on it".into()
+            }
             Self::JournalDamaged | Self::MarksImpossible => {
-                "all records are misses: what was removed could come back, so the store begins anew"
+                "all records become misses: removed records could return, so the next start \
+                 empties the store"
                     .into()
             }
             Self::SummaryLost => {
-                "its records and those of all older segments of its log are misses".into()
+                "the records of this segment, and of all older segments of its log, become misses"
+                    .into()
             }
             Self::Unsealed => {
-                "nothing: the next opening reads it through and writes its summary".into()
+                "no effect: the next start reads the segment and writes its summary".into()
             }
-            Self::Unreadable(_) if misses == 0 => "not known: it could not be looked at".into(),
+            Self::Unreadable(_) if misses == 0 => "unknown: foxy could not read these bytes".into(),
             _ => match misses {
-                0 => "nothing: what it holds has been replaced or removed".into(),
-                1 => "1 record is a miss".into(),
-                misses => format!("{misses} records are misses"),
+                0 => "no effect: the records here were replaced or removed before".into(),
+                1 => "1 record becomes a miss".into(),
+                misses => format!("{misses} records become misses"),
             },
         }
     }
@@ -100,21 +104,27 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::SuperblockDamaged => "this copy of the superblock is not whole",
-            Self::SuperblockOlder => "this copy of the superblock is older than the other",
-            Self::JournalCopyDamaged => "this copy of a journal block is not whole",
-            Self::JournalTorn => "the journal's last block was not written whole",
-            Self::JournalDamaged => "a journal block that must be whole is not",
-            Self::MarksImpossible => "the journal names segments that the store cannot have",
-            Self::SummaryLost => "the segment has lost its summary",
+            Self::SuperblockDamaged => "this copy of the superblock is damaged",
+            Self::SuperblockOlder => "this copy of the superblock is older than the other copy",
+            Self::JournalCopyDamaged => "this copy of a journal block is damaged",
+            Self::JournalTorn => "the write of the journal's last block was interrupted",
+            Self::JournalDamaged => "a journal block is damaged, although its write had ended",
+            Self::MarksImpossible => {
+                "the journal names segments that a store of this size cannot have"
+            }
+            Self::SummaryLost => "the segment's summary is missing or damaged",
             Self::Unsealed => "the segment has no summary yet",
-            Self::EntryImpossible => "the summary lists a record where none can be",
-            Self::RecordNotThere => "there is no record of this place and incarnation",
-            Self::HeaderDamaged => "the record's header does not have its checksum",
-            Self::ContentDamaged => "the record's content does not have its checksum",
-            Self::PageDamaged => "the page of small records does not have its checksum",
-            Self::OtherRecord => "the record is not the one that the summary lists",
-            Self::Unreadable(error) => return write!(f, "it cannot be read: {error}"),
+            Self::EntryImpossible => "the summary lists a record at an impossible place",
+            Self::RecordNotThere => {
+                "the listed place holds no record, or a record of an earlier use of the segment"
+            }
+            Self::HeaderDamaged => "the checksum of the record's header is wrong",
+            Self::ContentDamaged => "the checksum of the record's content is wrong",
+            Self::PageDamaged => "the checksum of a page of small records is wrong",
+            Self::OtherRecord => "the summary lists another record at this place",
+            Self::Unreadable(error) => {
+                return write!(f, "the disk cannot read these bytes: {error}");
+            }
         })
     }
 }

@@ -65,17 +65,20 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unusable(error) => error.fmt(f),
-            Self::Blank => f.write_str("the store was never begun; nothing is in it"),
+            Self::Blank => f.write_str("the store is empty: no foxy has used it yet"),
             Self::ContentLost => f.write_str(
-                "the store has lost its content: there is nothing but zeros, and the folder says that a store was begun there; the \
-                 next opening begins it anew",
+                "the store has lost its content: the file holds only zeros, although an earlier \
+                 run made a store there; the next start makes a new store",
             ),
             Self::BothDamaged => f.write_str(
-                "both copies of the superblock are damaged, so nothing in the store can be read; the next opening \
-                 begins it anew",
+                "both copies of the superblock are damaged, so foxy cannot read the store; the \
+                 next start makes a new store",
             ),
             Self::NoSuchSegment { slot, slots } => {
-                write!(f, "there is no segment {slot}; there are {slots}, from 0 on")
+                write!(
+                    f,
+                    "there is no segment {slot}; the store has {slots} segments, numbered from 0"
+                )
             }
         }
     }

@@ -234,7 +234,7 @@ mod tests {
             (Some("hard=maybe&all"), "", "hard must be true or false"),
             (Some("url=%zz"), "", "two hexadecimal digits"),
             (Some("url=%+1"), "", "two hexadecimal digits"),
-            (Some("url=/x"), "", "url \"/x\": it must begin with http://"),
+            (Some("url=/x"), "", "url \"/x\": must begin with http://"),
             (None, "", "is not JSON"),
             (None, "[]", "not a JSON object"),
             (None, "{\"tag\": 7}", "must be text, true or false"),

@@ -50,7 +50,7 @@ pub enum Unsound {
 impl fmt::Display for Unsound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotOurs => f.write_str("it is not a foxy file"),
+            Self::NotOurs => f.write_str("the file is not a foxy file"),
             Self::Unreadable(error) => error.fmt(f),
             Self::Unreliable(why) => why.fmt(f),
         }

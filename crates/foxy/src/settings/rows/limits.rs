@@ -46,9 +46,9 @@ settings! {
     /// How long foxy keeps an unused connection to an origin server open.
     origin_idle: given Duration = "timeouts.origin-idle", span, Fixed("60s");
 
-    /// Time limit for the store to answer. After this time foxy sends the request to the origin
-    /// server. While foxy stores a large response, it waits this long for a busy store, and this
-    /// long again for each 16 MiB.
+    /// Time limit for the store to answer. After this time foxy asks the origin server. While foxy
+    /// stores a large response, it waits this long for a busy store, and this long again for each
+    /// 16 MiB.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.
@@ -59,15 +59,13 @@ settings! {
     struct Limits, written as WrittenLimits in limits, chapter "Limits";
 
     /// Highest number of open client connections. When a further client connects, foxy closes the
-    /// connection that has waited longest for a request, a request head or a TLS handshake. If
-    /// every connection has a request in progress, foxy answers the further connection with 503 and
-    /// closes it.
+    /// connection that has waited longest for a request, a request head or a TLS handshake. If all
+    /// connections have requests in progress, the further connection gets 503.
     connections: given usize = "limits.connections", count(1, MAX_CONNECTIONS), Fixed("8192");
 
-    /// Highest number of open connections from one IPv4 address or one IPv6 /64 network. When the
-    /// client opens a further connection, foxy closes one of this client's connections, by the rule
-    /// of `limits.connections`. For a balancer of `proxy-protocol-from`, the address in the PROXY
-    /// header counts.
+    /// Highest number of open connections from one IPv4 address or one IPv6 /64 network. Beyond it,
+    /// foxy closes a connection of this client by the rule of `limits.connections`. For a balancer
+    /// of `proxy-protocol-from`, the address in the PROXY header counts.
     connections_per_client: given usize = "limits.connections-per-client",
         count(1, MAX_CONNECTIONS),
         Computed("three quarters of limits.connections");

@@ -21,27 +21,24 @@ settings! {
     listen_tls: given Vec<ListenAddress> = "listen-tls" flag "listen-tls", Listen, Fixed("off");
 
     /// Files with the certificate chains for `listen-tls`, one chain in PEM per file. foxy presents
-    /// the first certificate that matches the host name in the client's TLS handshake. If no
-    /// certificate matches, foxy presents the first certificate of the list. On SIGHUP foxy reads
-    /// the files again; open connections continue.
+    /// the first certificate that matches the host name in the client's TLS handshake, otherwise
+    /// the first certificate of the list. On SIGHUP foxy reads the files again.
     tls_certificate: given Vec<PathBuf> = "tls-certificate" flag "tls-certificate", Files, Fixed();
 
     /// Files with the private keys of `tls-certificate` in PEM, in the same order. foxy does not
-    /// start if every user may read a key, or if other users may change a key. `chmod 600` corrects
-    /// the permissions.
+    /// start if every user may read a key, or other users may change a key (`chmod 600`).
     tls_key: given Vec<PathBuf> = "tls-key" flag "tls-key", Files, Fixed();
 
     /// Networks of load balancers that send a PROXY protocol header, version 1 or 2. foxy uses the
-    /// client address in this header for the access log, for `purge-from` and for
-    /// `limits.connections-per-client`. foxy closes a connection from these networks that does not
-    /// start with a header. On connections from other addresses foxy reads no header.
+    /// client address in this header for the access log, `purge-from` and
+    /// `limits.connections-per-client`, and closes connections from these networks without a
+    /// header.
     proxy_protocol_from: given Vec<Cidr> = "proxy-protocol-from" flag "proxy-protocol-from",
         Networks, Fixed();
 
     /// Networks of load balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto`
-    /// fields foxy trusts as a reverse proxy. foxy appends the balancer to the first two fields,
-    /// and reads the client's scheme from the third. The balancer must set `X-Forwarded-Proto` on
-    /// every request and forward `Host`. In requests from other clients foxy replaces these fields.
+    /// fields foxy trusts as a reverse proxy (docs/operation.md). In requests from other clients
+    /// foxy replaces these fields.
     forwarded_from: given Vec<Cidr> = "forwarded-from" flag "forwarded-from", Networks, Fixed();
 
     /// Addresses of the admin server, which serves `/metrics`, `/healthz`, `/purge` and `/explain`.
@@ -49,14 +46,13 @@ settings! {
     /// `/explain`.
     admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
-    /// Names that the `Host` field of a request to the admin server may contain, in addition to IP
-    /// addresses and `localhost`. foxy refuses other names with 421. Otherwise a web page could
-    /// point its own host name at this machine and read the answers.
+    /// Names that `Host` of a request to the admin server may contain, in addition to IP addresses
+    /// and `localhost`. foxy refuses other names with 421, so that no web page reads the answers
+    /// through a host name of its own.
     admin_hosts: given Vec<HostPattern> = "admin-hosts" flag "admin-host", Hosts, Fixed();
 
-    /// Origin server that foxy serves as its reverse proxy. foxy accepts requests for every host
-    /// name, and sends them to this server. The server may have any address; `allow-destination`
-    /// need not list it.
+    /// Origin server of foxy as a reverse proxy. foxy sends it the requests for every host name. It
+    /// may have any address, without `allow-destination`.
     origin: optional OriginUrl = "origin" flag "origin", Origin, Nothing("foxy is a forward proxy");
 
     /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
@@ -64,9 +60,8 @@ settings! {
     /// authorities, as for OpenSSL.
     origin_ca: given Vec<PathBuf> = "origin-ca" flag "origin-ca", Files, Fixed();
 
-    /// Whether foxy uses HTTP/2 with origin servers. Each worker sends its requests to an origin
-    /// server over one connection, and opens another connection when the first one is full.
-    /// Upgrades, such as WebSocket, always use HTTP/1.1.
+    /// Whether foxy uses HTTP/2 with origin servers. Upgrades, such as WebSocket, always use
+    /// HTTP/1.1.
     origin_http2: given &'static str = "origin-http2" flag "origin-http2", choice(&[
         ("auto", "with https origins that choose HTTP/2 in the TLS handshake"),
         ("off", "never"),
@@ -77,8 +72,8 @@ settings! {
         ),
     ]), Fixed("auto");
 
-    /// DNS servers that resolve the names of origin servers, instead of the system's DNS servers.
-    /// The port is 53 if you give none. foxy uses no search list, and reads /etc/hosts first.
+    /// DNS servers that resolve the names of origin servers. The default port is 53. foxy uses no
+    /// search list, and reads /etc/hosts first.
     name_servers: defaulted Vec<SocketAddr> = "name-servers" flag "name-server",
         NameServers, Nothing("foxy uses the servers in /etc/resolv.conf");
 

@@ -26,7 +26,7 @@ settings! {
         ("info", "also start, stop and administrator actions"),
     ]), Fixed("info");
 
-    /// How long a graceful stop waits for requests in progress. SIGTERM or SIGINT starts the
-    /// graceful stop. A second signal stops foxy at once.
+    /// How long a graceful stop (SIGTERM or SIGINT) waits for requests in progress. A second signal
+    /// stops foxy at once.
     stop_after: given Duration = "stop-after" flag "stop-after", span, Fixed("10s");
 }

@@ -26,14 +26,19 @@ fn a_store_that_begins_anew_says_why_once_and_one_that_goes_on_says_nothing() {
     let nothing: Change = |_| {};
     let cases = [
         ("webcosm", "webcosm.foxy", superblocks, Some("both copies of its superblock are damaged")),
-        ("webcosm", "webcosm.foxy", journal, Some("its forget journal is damaged")),
+        (
+            "webcosm",
+            "webcosm.foxy",
+            journal,
+            Some("its forget journal, which lists removed records, is damaged"),
+        ),
         (
             "stream-packetizer",
             "stream-packetizer.foxy",
             journal,
-            Some("its forget journal is damaged"),
+            Some("its forget journal, which lists removed records, is damaged"),
         ),
-        ("buddy", "buddy.foxy", journal, Some("the index that only a clean stop leaves")),
+        ("buddy", "buddy.foxy", journal, Some("its index, which only a clean stop writes")),
         ("ufs", "foxy-ufs-ledger", superblocks, Some("both copies of its superblock are damaged")),
         ("webcosm", "webcosm.foxy", nothing, None),
         ("ufs", "foxy-ufs-ledger", nothing, None),
@@ -86,7 +91,7 @@ fn a_store_of_zeros_that_was_begun_has_lost_its_content_to_serve_fsck_and_inspec
             }
             let foxy = Foxy::start(folder.path(), &flags);
             assert!(
-                foxy.welcome.contains("starts empty: it has lost its content"),
+                foxy.welcome.contains("starts empty: its file holds only zeros"),
                 "{}",
                 foxy.welcome
             );

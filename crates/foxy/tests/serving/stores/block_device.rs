@@ -102,7 +102,7 @@ fn a_device_that_was_detached_is_said_to_have_no_bytes() {
     let nobody_attaches = device.detach();
     let at = folder.path().join(NAME);
     let expected =
-        format!("store {}: a block device of 0 bytes: nothing is attached to it", at.display());
+        format!("store {}: a block device of 0 bytes: no disk is attached", at.display());
     for more in [&[][..], &["--size", "16M"], &["--size", "1T"]] {
         check_refused(folder.path(), more, &expected);
     }
@@ -110,7 +110,7 @@ fn a_device_that_was_detached_is_said_to_have_no_bytes() {
         for path in [folder.path(), &at] {
             let (code, said) = looked_over(command, path);
             assert!(
-                code == Some(2) && said.contains(&expected) && said.contains("; attach it"),
+                code == Some(2) && said.contains(&expected) && said.contains("; attach a disk"),
                 "{said}"
             );
         }
@@ -123,8 +123,10 @@ fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     device.make_ext4();
     let (folder, before) = (device.linked_as(NAME), device.content());
-    let expected =
-        format!("store {}: the device holds something", folder.path().join(NAME).display());
+    let expected = format!(
+        "store {}: the device holds data of another program",
+        folder.path().join(NAME).display()
+    );
     for more in [&[][..], &["--size", "16M"], &["--device", "threads"], &["--device", "helper"]] {
         check_refused(folder.path(), more, &expected);
     }
@@ -147,13 +149,13 @@ fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_sa
         let before = device.content();
         let (code, report) = refused_plain(folder.path(), &[]);
         assert!(
-            code == Some(2) && report.contains(&format!("is not a foxy store, at byte {at}, ")),
+            code == Some(2) && report.contains(&format!("data of another program at byte {at}, ")),
             "{report}"
         );
         let (code, said) = looked_over(&["fsck"], folder.path());
         assert!(code == Some(2) && said.contains(&format!("at byte {at}, ")), "{said}");
         assert!(device.content() == before, "nothing is written");
-        let (_, advice) = report.trim_end().split_once("yourself: ").expect("advice");
+        let (_, advice) = report.trim_end().split_once("with zeros: ").expect("advice");
         let advice = advice.replace("DEVICE", device.path().to_str().expect("UTF-8"));
         let mut shell = Command::new("sh");
         let erased =
@@ -216,7 +218,7 @@ fn a_device_is_taken_by_its_link_and_by_webcosm_alone() {
     for (scheme, name) in [("stream-packetizer", "stream-packetizer.foxy"), ("coss", "coss.foxy")] {
         let folder = device.linked_as(name);
         let (code, report) = refused(folder.path(), &["--scheme", scheme]);
-        assert!(code == Some(2) && report.contains("a link, folder, pipe or the like"), "{report}");
+        assert!(code == Some(2) && report.contains("a link, folder or pipe"), "{report}");
     }
     assert!(device.content().iter().all(|&byte| byte == 0), "nothing is written");
 }
@@ -230,11 +232,9 @@ fn a_link_that_is_removed_or_leads_elsewhere_in_use_is_said_at_once() {
     std::fs::remove_file(&link).expect("a link");
     foxy.report_containing("the link to the device was removed");
     std::os::unix::fs::symlink("/dev/null", &link).expect("made");
-    foxy.report_containing(
-        "the link to the device does not lead there any more, another file was put in its place",
-    );
+    foxy.report_containing("the link to the device was changed or replaced");
     let health = foxy.admin("/healthz");
-    assert!(health.status == 503 && health.body.contains("another file"), "{health:?}");
+    assert!(health.status == 503 && health.body.contains("changed or replaced"), "{health:?}");
     let answer = foxy.get(&origin.url("page"));
     assert!(answer.body.starts_with("the page /page"), "{answer:?}");
 }

@@ -87,7 +87,7 @@ fn damage_is_named_with_its_place_and_what_it_costs() {
     let (code, out, err) = foxy(&["fsck"], &path);
     assert_eq!(code, Some(1), "{out}{err}");
     assert!(err.contains("webcosm.foxy: 2 findings of damage"), "{err}");
-    assert!(out.contains("this copy of the superblock is not whole"), "{out}");
+    assert!(out.contains("this copy of the superblock is damaged"), "{out}");
     let (code, checked) = json(&["fsck"], &path);
     assert_eq!((code, &checked["damage"]), (Some(1), &Value::from(2)));
     let found = &checked["findings"];
@@ -207,13 +207,13 @@ fn what_serve_refuses_is_damage_or_no_store_to_fsck_in_the_same_words() {
         headless[..8192].fill(0);
         headless.resize(sound.len().max(9000), 7);
         let mut cases = vec![
-            (headless, 2, "the file is not a foxy store and is left alone"),
-            (vec![7; 1], 2, "the file is not a foxy store and is left alone"),
-            (sound[..5000].to_vec(), 1, ": it was cut short, and is left alone"),
+            (headless, 2, "the file is not a foxy store, and foxy does not change it"),
+            (vec![7; 1], 2, "the file is not a foxy store, and foxy does not change it"),
+            (sound[..5000].to_vec(), 1, "restore the complete file"),
         ];
         if preallocated {
             for size in [0, 4097, 1 << 60] {
-                cases.push((forged(size), 1, "bytes, which no store has"));
+                cases.push((forged(size), 1, "bytes, which no store can have"));
             }
         }
         for (bytes, code, said) in cases {
@@ -234,7 +234,7 @@ fn an_empty_file_is_a_store_never_begun_to_both() {
         std::fs::write(folder.path().join(scheme.row().control.expect("one")), "")
             .expect("written");
         let (code, out, err) = foxy(&["fsck"], folder.path());
-        assert!(code == Some(0) && out.contains("never begun"), "{scheme}: {out}{err}");
+        assert!(code == Some(0) && out.contains("no foxy has used it yet"), "{scheme}: {out}{err}");
         let foxy = crate::support::Foxy::start(folder.path(), &["--scheme", scheme.row().text]);
         assert!(!foxy.welcome.contains("starts empty"), "{}", foxy.welcome);
     }

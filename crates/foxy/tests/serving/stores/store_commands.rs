@@ -159,5 +159,8 @@ fn a_folder_without_room_for_the_store_that_is_killed_is_an_error() {
         return;
     };
     let (code, _, err) = commands::ended(&mut command);
-    assert!(code == Some(3) && err.contains("no space left: a store of 256 MiB"), "{code:?} {err}");
+    assert!(
+        code == Some(3) && err.contains("no space left: this benchmark fills a store of 256 MiB"),
+        "{code:?} {err}"
+    );
 }

@@ -39,7 +39,8 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     paths.extend(named(NAMES).into_iter().chain(named(AGAIN)));
     let mut findings = Findings {
         setting: format!(
-            "{repeats} runs of {count} requests at {rate} a second to {PROXIES} pass-through proxies alike, each under two names"
+            "{repeats} runs of {count} requests at {rate} per second to {PROXIES} identical \
+             pass-through proxies, each under two names"
         ),
         ..Findings::default()
     };
@@ -107,7 +108,8 @@ fn conclude(findings: &mut Findings, runs: &[FairnessRun]) {
         table.row(&cells);
     }
     findings.tables.push((
-        "identical proxies: median differences in ms, and how many pairs are said to differ",
+        "identical proxies: median differences in ms, and the number of pairs that LEAP reports as \
+         different",
         table,
     ));
     let middle = |of: fn(&FairnessRun) -> f64| {
@@ -138,12 +140,13 @@ fn conclude(findings: &mut Findings, runs: &[FairnessRun]) {
         findings.records.push(Record::Measure(Measure { repeats: runs.len() as u32, ..measure }));
     }
     findings.conclusions.push(format!(
-        "greatest difference of identical proxies {greatest:.3} ms, noise floor {floor:.3} ms (medians of {} runs)",
+        "greatest difference of identical proxies {greatest:.3} ms, noise floor {floor:.3} ms \
+         (medians of {} runs)",
         runs.len()
     ));
     findings.conclusions.push(format!(
-        "false alarms: {:.1} % of {pairs} pairs are said to differ in the median, {:.1} % in the mean; by the intervals alone, without the \
-         noise floor, {:.1} % and {:.1} %",
+        "false alarms: LEAP reports {:.1} % of {pairs} pairs as different in the median, {:.1} % \
+         in the mean; by the intervals alone, without the noise floor, {:.1} % and {:.1} %",
         share(0) * 100.0,
         share(1) * 100.0,
         share(2) * 100.0,

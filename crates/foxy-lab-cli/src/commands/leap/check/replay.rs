@@ -108,8 +108,8 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         Collector::start(options).map_err(|error| failed("replay", &error.to_string()))?;
     let mut findings = Findings {
         setting: format!(
-            "{count} requests a case, each to two places of one Collector, the second at once or from {} ms on later, which the origin is then \
-             asked twice too; it takes 1 to 10 ms",
+            "{count} requests per case, each sent to two addresses of a Collector at once or {} ms \
+             or more apart, then twice to the origin, which answers after 1 to 10 ms",
             LATER.as_millis()
         ),
         ..Findings::default()
@@ -153,13 +153,15 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
     findings.records.extend(twice.measures("origin", ORIGIN_TWICE));
     findings.conclusions.push(format!("|hit − miss| over all: {found}"));
     findings.conclusions.push(format!(
-        "the origin itself, asked twice: {twice}; what hits differ by within that is not the Collector's doing"
+        "two answers of the origin itself: {twice}; the Collector is not the cause of differences \
+         up to this value"
     ));
     if !setting.full {
         let (name, seconds) = (ReplayCase::Confirmed.name(), HELD.as_secs());
-        findings
-            .conclusions
-            .push(format!("not run: {name}; it takes {seconds} s to grow old; --full does"));
+        findings.conclusions.push(format!(
+            "not run: {name}, because its answers become stale only after {seconds} s; --full runs \
+             it"
+        ));
     }
     drop(collector.stop());
     Ok(findings)

@@ -23,7 +23,7 @@ pub fn command() -> Command {
                 .long("segment")
                 .value_name("N")
                 .value_parser(value_parser!(u32))
-                .help("Number of a segment of a webcosm store whose records are listed"),
+                .help("List the records of the segment with this number (webcosm stores only)"),
         )
         .arg(fsck::json_argument())
 }

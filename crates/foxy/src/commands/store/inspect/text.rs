@@ -30,7 +30,7 @@ pub fn of(inspected: &Inspected<'_>) -> String {
                 sums(report),
             ]);
         }
-        (None, _) => parts.push("more is known of stores of webcosm only\n".into()),
+        (None, _) => parts.push("foxy knows more only about webcosm stores\n".into()),
     }
     if let Some(report) =
         inspected.report.as_ref().filter(|report| !report.findings.kept.is_empty())
