@@ -14,6 +14,7 @@ use crate::core::outcome::HitSource;
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::purger::Purger;
+use crate::server::steering::{steer, tried};
 use crate::upstream::Scheme;
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
@@ -21,6 +22,7 @@ use foxy_http::{BodyLength, RequestDecoder, RequestEvent, RequestHead};
 use foxy_rules::RequestControl;
 use foxy_rules::explain::{Response, explain_reuse};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A stored response, in the form that an explanation shows.
@@ -60,14 +62,20 @@ impl fmt::Display for Explanation {
 }
 
 impl Purger {
-    /// Explains a GET of `url` with the additional header lines `fields`. Also explains why the
-    /// proxy refuses a request that it cannot parse.
-    pub async fn explain(&self, url: &str, fields: &[(String, String)]) -> Explanation {
-        match read(url, fields) {
+    /// Explains a request of `client` for `url` with the additional header lines `fields`. Also
+    /// explains why the proxy refuses a request that it cannot parse.
+    pub async fn explain(
+        &self,
+        (method, url): (&str, &str),
+        fields: &[(String, String)],
+        client: IpAddr,
+    ) -> Explanation {
+        match read(method, url, fields) {
             Ok(head) => {
                 let scheme =
                     url.split_once("://").and_then(|(scheme, _)| Scheme::named(scheme.as_bytes()));
-                self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default()).await
+                self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default(), client)
+                    .await
             }
             Err(reason) => settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason)),
         }
@@ -78,26 +86,39 @@ impl Purger {
         head: &RequestHead,
         body: BodyLength,
         over: Scheme,
+        client: IpAddr,
     ) -> Explanation {
         let settings = &self.shared.settings;
-        let key = match plan(head, body, over, &settings.mode, &settings.via_name) {
-            Plan::LookUp(_, key) => CacheKey::new(key),
+        let mut head = head.clone();
+        let tried = tried(&settings.rules, &head, over, client);
+        let steps: Vec<Step> = tried.into_iter().map(Step::OperatorRule).collect();
+        let steering = steer(&settings.rules, &mut head, over, client);
+        let plan = || plan(&head, body, over, &settings.mode, &settings.via_name);
+        let planned = steering.refusal.map_or_else(plan, Plan::Refuse);
+        let planned = if steering.bypasses { planned.past_the_cache(&head) } else { planned };
+        let key = match planned {
+            Plan::LookUp(_, key) => CacheKey::new(settings.rules.key(key)),
             Plan::Refuse(reason) => {
-                return settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason));
+                return settled(steps, Step::Refused(reason), Outcome::Refuse(reason));
             }
             Plan::Forward(_, _, reason) => {
-                return settled(Vec::new(), Step::NotAsked(reason), Outcome::Fetch(reason));
+                return settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
             }
             Plan::Tunnel(_) | Plan::AnswerHere | Plan::Purge(_) => {
-                return settled(Vec::new(), Step::AnsweredHere, Outcome::AnswerHere);
+                return settled(steps, Step::AnsweredHere, Outcome::AnswerHere);
             }
         };
-        self.look_up(head, &key).await
+        self.look_up(&head, &key, steps).await
     }
 
-    async fn look_up(&self, head: &RequestHead, key: &CacheKey) -> Explanation {
+    async fn look_up(
+        &self,
+        head: &RequestHead,
+        key: &CacheKey,
+        mut steps: Vec<Step>,
+    ) -> Explanation {
         let control = RequestControl::of(&View(&head.headers));
-        let mut steps = vec![Step::Key(key.text.clone())];
+        steps.push(Step::Key(key.text.clone()));
         let mut varies = false;
         let mut found = self.look(key).await;
         if let Some((FoundUnderKey::Varies(list), _)) = &found {
@@ -123,8 +144,12 @@ impl Purger {
             outcome(decide_without(&control, varies))
         } else {
             let fields = View(&stored.head.headers);
-            let response =
-                Response { status: stored.head.status, fields: &fields, target: &stored.key };
+            let length = Some(stored.length);
+            let role = self.shared.settings.mode.role();
+            let policy =
+                self.shared.settings.policies().of(role, &stored.key, &stored.head, length);
+            let (status, target) = (stored.head.status, &stored.key);
+            let response = Response { status, fields: &fields, target, policy };
             steps.extend(
                 explain_reuse(&control, response, stored.facts(), now).into_iter().map(Step::Rule),
             );
@@ -182,11 +207,11 @@ fn outcome(next: Next) -> Outcome {
     }
 }
 
-/// Builds the text of a GET request and parses it with the decoder that the proxy uses.
-fn read(url: &str, fields: &[(String, String)]) -> Result<RequestHead, ErrorReason> {
+/// Builds the text of a request and parses it with the decoder that the proxy uses.
+fn read(method: &str, url: &str, fields: &[(String, String)]) -> Result<RequestHead, ErrorReason> {
     let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or(authority);
-    let mut text = format!("GET {url} HTTP/1.1\r\nHost: {authority}\r\n");
+    let mut text = format!("{method} {url} HTTP/1.1\r\nHost: {authority}\r\n");
     for (name, value) in fields {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -1,11 +1,11 @@
 //! Limits and timeouts of the proxy. The `foxy` program sets them from its configuration.
 
+use crate::core::rules::{Policies, RulesInForce};
 use crate::core::tls::ClientTls;
 use crate::core::token::Token;
 use crate::intercept::Interception;
 use crate::request::mode::Mode;
 use crate::upstream::{Cidr, DestinationPolicy, UpstreamSettings};
-use foxy_rules::Policy;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub struct ProxySettings {
     /// Addresses of the clients that may use the proxy. Every client may use it if the list is
     /// empty.
     pub allow_client: Vec<Cidr>,
+    /// The operator's rules.
+    pub rules: RulesInForce,
     /// Addresses of clients that may purge without a token.
     pub purge_from: Vec<Cidr>,
     /// The token with which any client may purge.
@@ -93,9 +95,9 @@ pub struct ProxySettings {
 }
 
 impl ProxySettings {
-    /// Returns the caching policy that the operator has set.
-    pub const fn policy(&self) -> Policy {
-        Policy { role: self.mode.role(), negative_lifetime: self.negative_lifetime }
+    /// Returns the caching policies that the operator has set.
+    pub fn policies(&self) -> Policies {
+        Policies { negative_lifetime: self.negative_lifetime, rules: self.rules.clone() }
     }
 }
 
@@ -116,6 +118,7 @@ impl Default for ProxySettings {
             object_limit: 64 << 20,
             negative_lifetime: 0,
             allow_client: Vec::new(),
+            rules: RulesInForce::default(),
             purge_from: Vec::new(),
             purge_token: None,
             destinations: DestinationPolicy::default(),

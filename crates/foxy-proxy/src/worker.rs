@@ -11,6 +11,7 @@ use crate::cache::stored::{CacheKey, Stored};
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{Counter, Counters};
 use crate::core::places::Places;
+use crate::core::rules::Policies;
 use crate::flight::{Boarding, Flight, Flights};
 use crate::request::access::AccessSink;
 use crate::request::forwarding_fields;
@@ -18,8 +19,8 @@ use crate::request::mode::Mode;
 use crate::settings::ProxySettings;
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
-use foxy_http::{Headers, RequestHead, Version};
-use foxy_rules::date;
+use foxy_http::{Headers, RequestHead, ResponseHead, Version};
+use foxy_rules::{Policy, date};
 use foxy_store::Key;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -67,6 +68,7 @@ pub(crate) struct Worker {
     pub(crate) upstream: UpstreamClient,
     pub(crate) counters: Arc<Counters>,
     pub(crate) stop: watch::Receiver<bool>,
+    policies: Policies,
     date: RefCell<(u64, String)>,
     /// The proxy's entry in Via for messages of HTTP/1.0, HTTP/1.1 and HTTP/2.
     via: [String; 3],
@@ -82,6 +84,7 @@ impl Worker {
         let via =
             ["1.0", "1.1", "2"].map(|version| format!("{version} {}", shared.settings.via_name));
         Self {
+            policies: shared.settings.policies(),
             shared,
             upstream,
             counters,
@@ -93,6 +96,12 @@ impl Worker {
 
     pub(crate) fn settings(&self) -> &ProxySettings {
         &self.shared.settings
+    }
+
+    /// Returns the caching policy for a response. `key` is its cache key, and `length` the length
+    /// of the whole body in bytes, if known.
+    pub(crate) fn policy(&self, key: &[u8], head: &ResponseHead, length: Option<u64>) -> Policy {
+        self.policies.of(self.settings().mode.role(), key, head, length)
     }
 
     /// Returns the time as an HTTP date. Formats it only once a second.

@@ -3,7 +3,7 @@
 
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
-use crate::freshness::{Lifetime, lifetime};
+use crate::freshness::{Lifetime, Policy, lifetime};
 use crate::package::is_named_by_digest;
 use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after};
 use foxy_base::WallTime;
@@ -34,7 +34,10 @@ impl Step {
         match self {
             Self::Lifetime {
                 source:
-                    LifetimeSource::Heuristic | LifetimeSource::Package | LifetimeSource::Operator,
+                    LifetimeSource::Heuristic
+                    | LifetimeSource::Package
+                    | LifetimeSource::Operator
+                    | LifetimeSource::Rule,
                 ..
             } => "RFC 9111 §4.2.2",
             Self::Lifetime { targeted: true, .. } => "RFC 9213 §2.2",
@@ -145,6 +148,8 @@ pub struct Response<'a, R: Fields + ?Sized> {
     pub fields: &'a R,
     /// Cache key of the response.
     pub target: &'a [u8],
+    /// The operator's settings and rules for the response.
+    pub policy: Policy,
 }
 
 /// Returns the steps that lead to the decision on reuse, in order. The decision is the last step,
@@ -172,11 +177,10 @@ pub fn explain_reuse(
 }
 
 fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_>) -> Step {
-    let Response { status, fields, target } = response;
+    let Response { status, fields, target, policy } = response;
     let control = stored.control;
-    let says = lifetime(status, fields, control, 0, stored.times.received, target);
+    let says = lifetime(status, fields, control, &policy, stored.times.received, target);
     let source = match says {
-        Lifetime::None if stored.lifetime > 0 => LifetimeSource::Operator,
         _ if says.seconds() != stored.lifetime => LifetimeSource::Purge,
         Lifetime::Explicit(_) if control.s_maxage.is_some() => LifetimeSource::SharedMaxAge,
         Lifetime::Explicit(_) if control.max_age.is_some() => LifetimeSource::MaxAge,
@@ -185,7 +189,9 @@ fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_
             LifetimeSource::Heuristic
         }
         Lifetime::Heuristic(_) => LifetimeSource::Package,
-        Lifetime::Negative(_) | Lifetime::None => LifetimeSource::Nothing,
+        Lifetime::Negative(_) => LifetimeSource::Operator,
+        Lifetime::Rule(_) => LifetimeSource::Rule,
+        Lifetime::None => LifetimeSource::Nothing,
     };
     Step::Lifetime { source, targeted: control.targeted, seconds: stored.lifetime }
 }
@@ -252,6 +258,8 @@ pub enum LifetimeSource {
     Package,
     /// The lifetime for negative responses in the operator's settings.
     Operator,
+    /// A rule of the operator.
+    Rule,
     /// No source, so the response is never fresh.
     Nothing,
     /// A purge, which ended the lifetime.
@@ -268,6 +276,7 @@ impl LifetimeSource {
             Self::Heuristic => "last-modified",
             Self::Package => "package-file",
             Self::Operator => "negative-lifetime",
+            Self::Rule => "rule",
             Self::Nothing => "nothing",
             Self::Purge => "purge",
         }

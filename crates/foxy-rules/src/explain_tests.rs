@@ -11,9 +11,10 @@ fn explained(request: &str, response: &[(&str, &str)], age: u64) -> Vec<Step> {
     let control = ResponseControl::of(response);
     let (target, times) =
         (&b"http://a.test/"[..], StoredTimes { received: RECEIVED, initial_age: 2 });
-    let lifetime = lifetime(200, response, &control, 0, RECEIVED, target).seconds();
+    let policy = Policy::default();
+    let lifetime = lifetime(200, response, &control, &policy, RECEIVED, target).seconds();
     let stored = Stored { control: &control, lifetime, times };
-    let response = Response { status: 200, fields: response, target };
+    let response = Response { status: 200, fields: response, target, policy };
     let request = RequestControl::of(&[("Cache-Control", request)][..]);
     explain_reuse(&request, response, stored, WallTime::from_seconds(1_000_000 + age - 2))
 }

@@ -20,6 +20,12 @@ pub trait Fields {
     }
 }
 
+impl<F: Fields + ?Sized> Fields for &F {
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        (**self).values(name)
+    }
+}
+
 impl Fields for [(&str, &str)] {
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let lines = self.iter().filter(move |(field, _)| field.eq_ignore_ascii_case(name));

@@ -16,11 +16,36 @@ pub struct Policy {
     /// Lifetime in seconds of a negative response (such as 404) without its own lifetime, as RFC
     /// 9111 §4.2.2 allows. 0 means no lifetime.
     pub negative_lifetime: u64,
+    /// Whether a rule forbids storing.
+    pub never_store: bool,
+    /// Whether a rule allows or forbids storing a response with Set-Cookie.
+    pub store_set_cookie: Option<bool>,
+    /// Shortest lifetime in seconds that a rule sets. Directives that forbid storing or demand
+    /// validation still apply.
+    pub fresh_at_least: Option<u64>,
+    /// Longest lifetime in seconds that a rule sets.
+    pub fresh_at_most: Option<u64>,
+    /// Time in seconds for which a rule permits stale responses during validation (RFC 5861 §3).
+    pub stale_while_revalidate: Option<u64>,
+    /// Time in seconds for which a rule permits stale responses if the origin fails (RFC 5861 §4).
+    pub stale_if_error: Option<u64>,
 }
 
 impl From<Role> for Policy {
     fn from(role: Role) -> Self {
-        Self { role, negative_lifetime: 0 }
+        Self { role, ..Self::default() }
+    }
+}
+
+impl Policy {
+    /// Reads the directives of a response, and adds the times for stale answers of the rules.
+    /// Directives that forbid stale answers still apply.
+    pub fn control(self, response: &(impl Fields + ?Sized)) -> ResponseControl {
+        let mut control = ResponseControl::for_role(response, self.role);
+        control.stale_while_revalidate =
+            self.stale_while_revalidate.or(control.stale_while_revalidate);
+        control.stale_if_error = self.stale_if_error.or(control.stale_if_error);
+        control
     }
 }
 
@@ -40,6 +65,8 @@ pub enum Lifetime {
     Heuristic(u64),
     /// The operator's lifetime for negative responses (RFC 9111 §4.2.2).
     Negative(u64),
+    /// The shortest or longest lifetime of an operator's rule.
+    Rule(u64),
     /// There is no source, so the response is never fresh.
     None,
 }
@@ -48,7 +75,10 @@ impl Lifetime {
     /// Returns the lifetime in seconds, 0 if there is none.
     pub const fn seconds(self) -> u64 {
         match self {
-            Self::Explicit(seconds) | Self::Heuristic(seconds) | Self::Negative(seconds) => seconds,
+            Self::Explicit(seconds)
+            | Self::Heuristic(seconds)
+            | Self::Negative(seconds)
+            | Self::Rule(seconds) => seconds,
             Self::None => 0,
         }
     }
@@ -61,9 +91,27 @@ pub(crate) const fn is_heuristically_cacheable(status: u16) -> bool {
 
 /// Computes the freshness lifetime for a shared cache (RFC 9111 §4.2.1) from the first of these
 /// sources: s-maxage, max-age, Expires minus Date, heuristic. CDN-Cache-Control overrides Expires
-/// (RFC 9213 §2.2). `negative` is the operator's lifetime for negative responses in seconds, and
-/// `target` is the cache key.
+/// (RFC 9213 §2.2). The rules in `policy` then bound the lifetime. `target` is the cache key.
 pub fn lifetime(
+    status: u16,
+    response: &(impl Fields + ?Sized),
+    control: &ResponseControl,
+    policy: &Policy,
+    received: WallTime,
+    target: &[u8],
+) -> Lifetime {
+    let negative = policy.negative_lifetime;
+    let given = given_lifetime(status, response, control, negative, received, target);
+    let seconds = given.seconds();
+    // A floor gives only a status that a cache may keep a lifetime (RFC 9110 §15.1).
+    let has_floor = given != Lifetime::None || is_heuristically_cacheable(status);
+    let floor = policy.fresh_at_least.filter(|_| has_floor).unwrap_or(0);
+    let bounded = seconds.max(floor).min(policy.fresh_at_most.unwrap_or(u64::MAX)).min(LONGEST);
+    if bounded == seconds { given } else { Lifetime::Rule(bounded) }
+}
+
+/// Computes the lifetime without an operator's rules.
+fn given_lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
     control: &ResponseControl,
@@ -156,7 +204,8 @@ mod tests {
     const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 
     fn of(status: u16, fields: &[(&str, &str)]) -> Lifetime {
-        lifetime(status, fields, &ResponseControl::of(fields), 0, RECEIVED, b"http://a/x")
+        let policy = Policy::default();
+        lifetime(status, fields, &ResponseControl::of(fields), &policy, RECEIVED, b"http://a/x")
     }
 
     #[test]
@@ -183,7 +232,7 @@ mod tests {
                 200,
                 fields,
                 &ResponseControl::for_role(fields, role),
-                0,
+                &Policy::from(role),
                 RECEIVED,
                 b"http://a/x",
             )
@@ -211,7 +260,8 @@ mod tests {
     #[test]
     fn a_package_of_which_nothing_is_said_is_good_for_a_day() {
         let of = |target: &str, fields: &[(&str, &str)]| {
-            lifetime(200, fields, &ResponseControl::of(fields), 0, RECEIVED, target.as_bytes())
+            let (control, policy) = (ResponseControl::of(fields), Policy::default());
+            lifetime(200, fields, &control, &policy, RECEIVED, target.as_bytes())
         };
         assert_eq!(of("http://a/pool/x_1.0_amd64.deb", &[]), Lifetime::Heuristic(86_400));
         assert_eq!(
@@ -227,7 +277,8 @@ mod tests {
         let digest = "0123456789abcdef".repeat(4);
         let target = format!("http://a/dists/sid/main/binary-amd64/by-hash/SHA256/{digest}");
         let of = |status: u16, fields: &[(&str, &str)]| {
-            lifetime(status, fields, &ResponseControl::of(fields), 0, RECEIVED, target.as_bytes())
+            let (control, policy) = (ResponseControl::of(fields), Policy::default());
+            lifetime(status, fields, &control, &policy, RECEIVED, target.as_bytes())
         };
         let new = [("Date", DATE), ("Last-Modified", DATE)];
         assert_eq!(of(200, &new), Lifetime::Heuristic(86_400));
@@ -239,7 +290,8 @@ mod tests {
     #[test]
     fn an_answer_that_says_there_is_nothing_is_good_as_long_as_the_operator_says() {
         let of = |status: u16, fields: &[(&str, &str)]| {
-            lifetime(status, fields, &ResponseControl::of(fields), 30, RECEIVED, b"http://a/x")
+            let policy = Policy { negative_lifetime: 30, ..Policy::default() };
+            lifetime(status, fields, &ResponseControl::of(fields), &policy, RECEIVED, b"http://a/x")
         };
         for status in [404, 405, 410, 414, 501] {
             assert_eq!(of(status, &[]), Lifetime::Negative(30), "{status}");
@@ -263,5 +315,21 @@ mod tests {
         assert_eq!(times(&[("Age", "1.5")], 2).initial_age, 2);
         let later = WallTime::from_seconds(RECEIVED.seconds() + 30);
         assert_eq!(times(&[("Date", DATE)], 0).age(later), 130);
+    }
+
+    #[test]
+    fn a_rule_bounds_the_lifetime_on_both_sides() {
+        let of = |status: u16, fields: &[(&str, &str)], floor, ceiling| {
+            let policy =
+                Policy { fresh_at_least: floor, fresh_at_most: ceiling, ..Policy::default() };
+            lifetime(status, fields, &ResponseControl::of(fields), &policy, RECEIVED, b"http://a/x")
+        };
+        let five = [("Cache-Control", "max-age=5")];
+        assert_eq!(of(200, &five, Some(60), None), Lifetime::Rule(60));
+        assert_eq!(of(200, &five, Some(3), Some(9)), Lifetime::Explicit(5));
+        assert_eq!(of(200, &five, None, Some(2)), Lifetime::Rule(2));
+        assert_eq!(of(200, &[], Some(60), None), Lifetime::Rule(60));
+        assert_eq!(of(302, &[], Some(60), None), Lifetime::None, "not cacheable by default");
+        assert_eq!(of(302, &five, Some(60), None), Lifetime::Rule(60));
     }
 }

@@ -12,6 +12,7 @@ pub mod head;
 pub mod invalidate;
 mod key;
 pub mod multipart;
+pub mod operator;
 mod package;
 pub mod partial;
 pub mod range;

@@ -60,7 +60,10 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     exchange: Exchange<'_, Q, R>,
 ) -> Option<NotStoredReason> {
     let Exchange { method, target, request, status, response, received, policy } = exchange;
-    let control = ResponseControl::for_role(response, policy.role);
+    let control = policy.control(response);
+    if policy.never_store {
+        return Some(NotStoredReason::Rule);
+    }
     // RFC 9111 §3: "the request method is understood by the cache"
     let posted = method == "POST";
     if method != "GET" && !(posted && equals_get(status, response, target)) {
@@ -108,9 +111,10 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
         Err(VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
         Ok(_) => {}
     }
-    let lifetime =
-        freshness::lifetime(status, response, &control, policy.negative_lifetime, received, target);
-    let is_meant_to_be_shared = control.public || matches!(lifetime, Lifetime::Explicit(_));
+    let lifetime = freshness::lifetime(status, response, &control, &policy, received, target);
+    let is_meant_to_be_shared = policy
+        .store_set_cookie
+        .unwrap_or(control.public || matches!(lifetime, Lifetime::Explicit(_)));
     if response.has("set-cookie") && !is_meant_to_be_shared {
         return Some(NotStoredReason::SetCookie);
     }
@@ -138,8 +142,11 @@ fn freshness_refusal(
 ) -> Option<NotStoredReason> {
     let validator = response.has("etag") || response.has("last-modified");
     let useful = match lifetime {
-        Lifetime::Explicit(0) | Lifetime::Heuristic(0) => validator,
-        Lifetime::Explicit(_) | Lifetime::Heuristic(_) | Lifetime::Negative(_) => true,
+        Lifetime::Explicit(0) | Lifetime::Heuristic(0) | Lifetime::Rule(0) => validator,
+        Lifetime::Explicit(_)
+        | Lifetime::Heuristic(_)
+        | Lifetime::Negative(_)
+        | Lifetime::Rule(_) => true,
         Lifetime::None => {
             validator && (freshness::is_heuristically_cacheable(status) || control.public)
         }
@@ -150,6 +157,8 @@ fn freshness_refusal(
 /// The reason why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStoredReason {
+    /// A rule of the operator forbids storing.
+    Rule,
     /// The method is not GET, and the response is not a POST response that equals a GET response.
     Method,
     /// The response is partial content (206). The rules for parts decide on it separately.
@@ -183,6 +192,7 @@ impl NotStoredReason {
     /// Returns the stable name of the reason in `Cache-Status` details, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Rule => "rule",
             Self::Method => "method",
             Self::Partial => "partial",
             Self::Status => "status",
@@ -202,6 +212,7 @@ impl NotStoredReason {
     /// Returns the RFC section that contains the rule.
     pub const fn section(self) -> &'static str {
         match self {
+            Self::Rule => "docs/configuration.md",
             Self::Method | Self::Status | Self::NoFreshness => "RFC 9111 §3",
             Self::Partial => "RFC 9111 §3.3",
             Self::NotUnderstood => "RFC 9111 §5.2.2.3",
@@ -218,6 +229,7 @@ impl NotStoredReason {
     /// Describes the reason in a sentence about the response.
     pub const fn description(self) -> &'static str {
         match self {
+            Self::Rule => "a rule of the operator forbids storage",
             Self::Method => "foxy stores no responses to this request method",
             Self::Partial => "the response is partial (206)",
             Self::Status => "a response with this status cannot answer a later request",

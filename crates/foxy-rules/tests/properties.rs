@@ -9,7 +9,7 @@ use foxy_rules::reuse::{
 use foxy_rules::storable::{Exchange, Storability, storability};
 use foxy_rules::validate::{evaluate, is_about};
 use foxy_rules::{
-    Fields, Multipart, RangeAnswer, RangeSpec, RequestControl, ResponseControl, Role, Span,
+    Fields, Multipart, Policy, RangeAnswer, RangeSpec, RequestControl, ResponseControl, Role, Span,
     UpstreamRange, Vary, requested_range, upstream_range,
 };
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ proptest! {
         let fields = [("Cache-Control", response.as_str())];
         let received = WallTime::from_seconds(1_000_000);
         let control = ResponseControl::of(&fields[..]);
-        let limit = lifetime(200, &fields[..], &control, 0, received, b"http://a/").seconds();
+        let limit = lifetime(200, &fields[..], &control, &Policy::default(), received, b"http://a/").seconds();
         let stored = Stored { control: &control, lifetime: limit, times: StoredTimes { received, initial_age: 0 } };
         let asked = RequestControl::of(&[("Cache-Control", request.as_str())][..]);
         let now = WallTime::from_seconds(1_000_000 + age);

@@ -24,16 +24,22 @@ pub(crate) async fn error(
     options: AnswerOptions,
     reason: ErrorReason,
 ) -> Result<Answered, Aborted> {
+    error_with_text(worker, sender, options, reason, reason.description()).await
+}
+
+/// Answers with an error. `description` explains the reason to the client.
+pub(crate) async fn error_with_text(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    options: AnswerOptions,
+    reason: ErrorReason,
+    description: &str,
+) -> Result<Answered, Aborted> {
     worker.counters.add(Counter::LocalErrors, 1);
     let outcome = CacheStatus::Error(reason);
     let refusal = reason.refused_destination();
     let remedy = refusal.and_then(DestinationRefusal::remedy).map(|remedy| format!("; {remedy}"));
-    let text = format!(
-        "foxy: {}{} ({})\n",
-        reason.description(),
-        remedy.unwrap_or_default(),
-        reason.name()
-    );
+    let text = format!("foxy: {}{} ({})\n", description, remedy.unwrap_or_default(), reason.name());
     let mut head = ResponseHead::new(reason.status());
     if let Some(refusal) = refusal {
         head.reason = Bytes::from_static(refusal.phrase().as_bytes());

@@ -4,6 +4,7 @@
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
 use crate::cache::stored_form::decode;
+use crate::core::rules::Policies;
 use crate::core::{Counter, Counters};
 use bytes::Bytes;
 use foxy_store::{AbsentReason, Answer, Key, KeyMap, PlacementHint, Record};
@@ -56,7 +57,7 @@ pub(crate) struct StoreSilent;
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
     patience: Duration,
-    negative_lifetime: u64,
+    policies: Policies,
     doubts: Arc<UnconfirmedRemovals>,
     reads: Arc<Semaphore>,
 }
@@ -65,11 +66,11 @@ impl Storage {
     pub(crate) fn new(
         store: Arc<dyn ObjectStore>,
         patience: Duration,
-        negative_lifetime: u64,
+        policies: Policies,
         budget: usize,
     ) -> Self {
         let reads = Arc::new(Semaphore::new((budget / PART).clamp(MIN_READS, MAX_READS)));
-        Self { store, patience, negative_lifetime, doubts: Arc::default(), reads }
+        Self { store, patience, policies, doubts: Arc::default(), reads }
     }
 
     /// Reads an entry. Returns `Ok(None)` if the proxy removed the entry and the store has not
@@ -105,7 +106,7 @@ impl Storage {
         if !self.doubts.believes(key.hash) {
             return Ok(None);
         }
-        Ok(decode(key, &record.head, record.body, self.negative_lifetime))
+        Ok(decode(key, &record.head, record.body, &self.policies))
     }
 
     pub(crate) async fn part(&self, key: Key) -> Option<Bytes> {

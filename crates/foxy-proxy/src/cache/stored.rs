@@ -120,10 +120,9 @@ impl Stored {
         body: StoredBody,
     ) -> Self {
         let view = View(&head.headers);
-        let control = ResponseControl::for_role(&view, policy.role);
+        let control = policy.control(&view);
         let received = clock::civil(times.received);
-        let negative = policy.negative_lifetime;
-        let lifetime = lifetime(head.status, &view, &control, negative, received, &key).seconds();
+        let lifetime = lifetime(head.status, &view, &control, &policy, received, &key).seconds();
         Self {
             lifetime,
             control,

@@ -5,11 +5,12 @@
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
+use crate::core::rules::Policies;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use foxy_base::WallTime;
 use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
-use foxy_rules::{Policy, Role, Vary, date};
+use foxy_rules::{Role, Vary, date};
 
 /// First byte of a response's record head. A change of the form must change this byte and the two
 /// constants below. The form also includes [`NAMES`]. The decoder ignores records with any other
@@ -127,8 +128,8 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
 }
 
 /// Decodes a record. Returns `None` if the record has another form or belongs to another key.
-/// `negative_lifetime` is the lifetime in seconds of negative answers that do not give their own.
-pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) -> Option<Entry> {
+/// `policies` gives the lifetime of the response.
+pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, policies: &Policies) -> Option<Entry> {
     let mut head = head;
     let kind = head.try_get_u8().ok()?;
     if take_bytes(&mut head)? != key.text {
@@ -137,7 +138,7 @@ pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) 
     match kind {
         RESPONSE | TARGETED_RESPONSE => {
             let role = if kind == RESPONSE { Role::Proxy } else { Role::Gateway };
-            decode_response(key.text.clone(), Policy { role, negative_lifetime }, head, body)
+            decode_response(key.text.clone(), (role, policies), head, body)
                 .map(|stored| Entry::Response(Box::new(stored)))
         }
         VARIES => {
@@ -152,7 +153,12 @@ pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, negative_lifetime: u64) 
     }
 }
 
-fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> Option<Stored> {
+fn decode_response(
+    key: Bytes,
+    (role, policies): (Role, &Policies),
+    mut head: &[u8],
+    body: Bytes,
+) -> Option<Stored> {
     let received = WallTime(take_number(&mut head)?);
     let initial_age = take_number(&mut head)?;
     let begun = Stamp { era: head.try_get_u64().ok()?, moment: take_number(&mut head)? };
@@ -181,6 +187,7 @@ fn decode_response(key: Bytes, policy: Policy, mut head: &[u8], body: Bytes) -> 
         fill => StoredBody::Parts { fill },
     };
     let times = StoredTimes { received, initial_age };
+    let policy = policies.of(role, &key, &response, Some(length));
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 

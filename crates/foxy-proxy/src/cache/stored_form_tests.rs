@@ -25,7 +25,12 @@ fn a_response_reads_back_as_it_was() {
             StoredBody::Whole(bytes) => bytes.clone(),
             StoredBody::Parts { .. } => Bytes::new(),
         };
-        let entry = decode(&CacheKey::new("http://a/"), &encode_response(&before), record, 0);
+        let entry = decode(
+            &CacheKey::new("http://a/"),
+            &encode_response(&before),
+            record,
+            &Policies::default(),
+        );
         let Some(Entry::Response(after)) = entry else { panic!("{entry:?}") };
         assert_eq!((after.head, after.wire, after.times), (before.head, before.wire, before.times));
         assert_eq!((after.lifetime, after.length, after.body), (60, 4, body));
@@ -39,7 +44,7 @@ fn what_a_targeted_field_governs_is_so_when_it_is_read_back() {
         &CacheKey::new("http://a/"),
         &encode_response(&before),
         Bytes::from_static(b"body"),
-        0,
+        &Policies::default(),
     );
     let Some(Entry::Response(after)) = entry else { panic!("{entry:?}") };
     assert_eq!((before.lifetime, after.lifetime, after.control.targeted), (90, 90, true));
@@ -49,11 +54,19 @@ fn what_a_targeted_field_governs_is_so_when_it_is_read_back() {
 fn another_key_a_cut_or_a_wrong_length_is_nothing() {
     let head = encode_response(&stored(StoredBody::Whole(Bytes::from_static(b"body"))));
     let key = CacheKey::new("http://a/");
-    assert!(decode(&CacheKey::new("http://b/"), &head, Bytes::from_static(b"body"), 0).is_none());
-    assert!(decode(&key, &head, Bytes::from_static(b"bod"), 0).is_none());
+    assert!(
+        decode(
+            &CacheKey::new("http://b/"),
+            &head,
+            Bytes::from_static(b"body"),
+            &Policies::default()
+        )
+        .is_none()
+    );
+    assert!(decode(&key, &head, Bytes::from_static(b"bod"), &Policies::default()).is_none());
     for length in 0..head.len() {
         if let Some(Entry::Response(found)) =
-            decode(&key, &head[..length], Bytes::from_static(b"body"), 0)
+            decode(&key, &head[..length], Bytes::from_static(b"body"), &Policies::default())
         {
             // A cut between two header lines only loses lines, which the decoder cannot notice. The
             // store's checksum detects such a cut.
@@ -66,7 +79,7 @@ fn another_key_a_cut_or_a_wrong_length_is_nothing() {
 fn a_vary_list_reads_back_and_its_salt_parts_variants() {
     let key = CacheKey::new("http://a/");
     let list = VaryList { vary: Vary::from_names(["accept".into(), "cookie".into()]), salt: 7 };
-    let entry = decode(&key, &encode_varies(&key, &list), Bytes::new(), 0);
+    let entry = decode(&key, &encode_varies(&key, &list), Bytes::new(), &Policies::default());
     assert!(matches!(entry, Some(Entry::Varies(_, found)) if found == list));
     let other = VaryList { salt: 8, ..list.clone() };
     assert_ne!(key.variant(&list, b"x").hash, key.variant(&other, b"x").hash);
@@ -84,7 +97,7 @@ fn form(fields: &[(&str, &str)]) -> Bytes {
     let before =
         Stored::new(Bytes::from_static(b"http://a/"), &head, Role::Proxy.into(), times, 0, body);
     let record = encode_response(&before);
-    let entry = decode(&CacheKey::new("http://a/"), &record, Bytes::new(), 0);
+    let entry = decode(&CacheKey::new("http://a/"), &record, Bytes::new(), &Policies::default());
     let Some(Entry::Response(after)) = entry else { panic!("{fields:?}") };
     assert_eq!(after.wire, before.wire);
     record
@@ -139,7 +152,9 @@ fn bytes_of_nobody_are_nothing_and_no_panic() {
         random.fill(&mut bytes);
         let start = [RESPONSE + random.below(3) as u8, 1, b'a'];
         let head: Bytes = [&start[..], &bytes].concat().into();
-        if let Some(Entry::Response(found)) = decode(&key, &head, Bytes::new(), 0) {
+        if let Some(Entry::Response(found)) =
+            decode(&key, &head, Bytes::new(), &Policies::default())
+        {
             assert!(found.length == 0 || matches!(found.body, StoredBody::Parts { .. }));
         }
     }
@@ -154,7 +169,7 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
         out.extend_from_slice(&[status, line].concat());
         out
     };
-    let reads = |head: BytesMut| decode(&key, &head, whole.clone(), 0).is_some();
+    let reads = |head: BytesMut| decode(&key, &head, whole.clone(), &Policies::default()).is_some();
     let (ok, line) = ([0xc8, 1, 0], [4, 10, b'v', b'a', b'l', b'u', b'e']);
     assert!(reads(head(&ok, &line)) && reads(head(&[0xc8, 1, 2, b'K'], &line)));
     for bad in [b'\r', b'\n', 0, 0x1b, 0x7f] {

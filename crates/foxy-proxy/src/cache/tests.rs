@@ -84,7 +84,8 @@ impl Scene {
     fn new() -> Self {
         let store = MoodyStore::new();
         let purges = Purges::in_memory();
-        let storage = Storage::new(store.clone(), Duration::from_millis(20), 0, 1 << 20);
+        let storage =
+            Storage::new(store.clone(), Duration::from_millis(20), Default::default(), 1 << 20);
         let cache = Cache::new(
             MemoryTier::new(16 << 20),
             (1 << 20, 1 << 20),

@@ -6,6 +6,7 @@ pub mod counters;
 pub(crate) mod frames;
 pub mod outcome;
 pub(crate) mod places;
+pub mod rules;
 pub mod tls;
 pub mod token;
 pub(crate) mod transport;

@@ -7,6 +7,8 @@ use crate::core::counters::Counter;
 pub enum ForwardReason {
     /// The request has a condition, body, upgrade or range that only the origin can answer.
     Bypass,
+    /// A rule of the operator sends the request past the cache.
+    Rule,
     /// The method is not GET or HEAD, so a cache does not answer it.
     Method,
     /// Nothing is stored for the URL.
@@ -25,7 +27,7 @@ impl ForwardReason {
     /// Returns the text of this reason in the `Cache-Status` header.
     pub const fn token(self) -> &'static str {
         match self {
-            Self::Bypass => "bypass",
+            Self::Bypass | Self::Rule => "bypass",
             Self::Method => "method",
             Self::UriMiss => "uri-miss",
             Self::Partial => "partial",

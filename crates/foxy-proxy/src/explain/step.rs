@@ -10,11 +10,14 @@ use bytes::Bytes;
 use foxy_base::clock;
 use foxy_rules::Permit;
 use foxy_rules::explain::Step as RuleStep;
+use foxy_rules::operator::Tried;
 use std::fmt;
 
 /// The result of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// A rule of the operator, and whether it matches.
+    OperatorRule(Tried),
     /// The proxy would answer with an error of its own.
     Refused(ErrorReason),
     /// The proxy would forward the request without a look-up in the cache.
@@ -109,6 +112,7 @@ impl Step {
     /// Returns the document and section that define the rule.
     pub fn section(&self) -> &'static str {
         match self {
+            Self::OperatorRule(_) => "docs/configuration.md",
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
             Self::Refused(_) => "docs/errors.md",
             Self::NotAsked(ForwardReason::Method) => "RFC 9110 §9.2.3",
@@ -125,8 +129,9 @@ impl Step {
     }
 
     /// Returns a stable name for the step.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
+            Self::OperatorRule(tried) => &tried.name,
             Self::Refused(reason) => reason.name(),
             Self::NotAsked(reason) => reason.token(),
             Self::AnsweredHere => "answered-here",
@@ -147,6 +152,16 @@ impl Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::OperatorRule(Tried { result: Err(missed), .. }) => {
+                write!(f, "the rule does not match: {}", missed.name())
+            }
+            Self::OperatorRule(Tried { result: Ok(effects), .. }) if effects.is_empty() => {
+                f.write_str("the rule matches, but earlier rules have decided")
+            }
+            Self::OperatorRule(Tried { result: Ok(effects), .. }) => {
+                let names: Vec<&str> = effects.iter().map(|effect| effect.name()).collect();
+                write!(f, "the rule matches and decides: {}", names.join(", "))
+            }
             Self::Refused(reason) => f.write_str(reason.description()),
             Self::NotAsked(ForwardReason::Method) => {
                 f.write_str("no cache answers requests with this method")

@@ -125,7 +125,7 @@ impl IncomingBody<'_> {
             outgoing::for_range(worker, &fill.request, fill.origin.clone(), span, Some(head));
         worker.counters.add(Counter::Forwarded, 1);
         let mut exchange = worker.upstream.exchange(request);
-        let Ok(answer) = final_head(worker, flight, &mut exchange).await else {
+        let Ok(answer) = final_head(worker, flight, &fill.base, &mut exchange).await else {
             return RestOfBody::NotNow;
         };
         let (known, fields) = (View(&head.headers), View(&answer.head.headers));
@@ -150,7 +150,8 @@ impl IncomingBody<'_> {
         if known || strong_validator(&View(&head.headers)).is_none() {
             return;
         }
-        let (policy, body) = (worker.settings().policy(), StoredBody::Parts { fill: number });
+        let policy = worker.policy(&key.text, head, Some(length));
+        let body = StoredBody::Parts { fill: number };
         let set = Stored::new(key.text.clone(), head, policy, times, length, body);
         let source = fill.watch.fetched();
         cache.add(&fill.base, &key.into(), &Arc::new(set), source, &worker.counters);

@@ -75,7 +75,7 @@ pub(crate) async fn run(
     mut exchange: UpstreamExchange,
 ) {
     let mut ending = Ending::of(&worker, &flight, &fill.base);
-    ending.result = match final_head(&worker, &flight, &mut exchange).await {
+    ending.result = match final_head(&worker, &flight, &fill.base, &mut exchange).await {
         Ok(origin) => receive(&worker, &flight, &fill, origin, exchange).await,
         Err(error) => {
             flight.publish(FlightOutcome::Failed(error));
@@ -107,8 +107,9 @@ pub(crate) async fn receive(
     strip(&mut head.headers);
     let (cache, list) = (&worker.shared.cache, fill.list.as_ref());
     let placement = placed(cache, &fill.base, list, head, &fill.request.headers);
-    let expected =
-        not_stored.is_none().then(|| expected(worker, fill, &placement.key, head, stored_times));
+    let expected = not_stored
+        .is_none()
+        .then(|| expected(worker, fill, &placement.key, (head, length), stored_times));
     let head = match &expected {
         Some(expected) => Arc::clone(&expected.head),
         None => Arc::new(origin.head),
@@ -233,10 +234,10 @@ fn expected(
     worker: &Worker,
     fill: &FillRequest,
     key: &CacheKey,
-    head: &ResponseHead,
+    (head, length): (&ResponseHead, Option<u64>),
     times: StoredTimes,
 ) -> Arc<Stored> {
-    let (policy, body) = (worker.settings().policy(), StoredBody::Whole(Bytes::new()));
+    let (policy, body) = (worker.policy(&key.text, head, length), StoredBody::Whole(Bytes::new()));
     let stored = Stored::new(key.text.clone(), head, policy, times, 0, body);
     Arc::new(stored.begun(fill.watch.epoch.begun))
 }
@@ -244,8 +245,8 @@ fn expected(
 fn why_not_stored(worker: &Worker, fill: &FillRequest, origin: &OriginHead) -> Option<NotKept> {
     let OriginHead { head, length, times } = origin;
     let (base, request) = (&fill.base, &fill.request.headers);
-    let (status, headers) = (head.status, &head.headers);
-    let reason = why_not_storable(worker, base, "GET", request, status, headers, times.civil);
+    let status = head.status;
+    let reason = why_not_storable(worker, base, ("GET", request), head, *length, times.civil);
     let answers_better =
         |stale: &Stale| stale.hit_after(Some(status), request, times.received).is_some();
     match reason {

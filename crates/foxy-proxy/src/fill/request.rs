@@ -36,6 +36,7 @@ pub(crate) struct OriginHead {
 pub(crate) async fn final_head(
     worker: &Worker,
     flight: &Flight,
+    key: &CacheKey,
     exchange: &mut UpstreamExchange,
 ) -> Result<OriginHead, UpstreamError> {
     let requested = clock::steady();
@@ -51,10 +52,11 @@ pub(crate) async fn final_head(
         match next? {
             HeadEvent::Continue => {}
             HeadEvent::Interim(head) => flight.interim(head),
-            HeadEvent::Final(head, length) => {
+            HeadEvent::Final(mut head, length) => {
                 worker.count_response(head.version);
-                let times = Times::until_now(requested);
-                return Ok(OriginHead { head, length: known_length(length), times });
+                let (length, times) = (known_length(length), Times::until_now(requested));
+                worker.settings().rules.edit_response(&key.text, &mut head, length);
+                return Ok(OriginHead { head, length, times });
             }
         }
     }
@@ -95,24 +97,24 @@ impl Times {
 }
 
 /// Returns the reason for which a response must not be stored, if there is one. For a part of a
-/// response, `status` is the status of the whole response. `received` is by the civil clock.
+/// response, `response` has the status of the whole response. `length` is the length of the whole
+/// body in bytes, if known. `received` is by the civil clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,
-    method: &str,
-    request: &Headers,
-    status: u16,
-    response: &Headers,
+    (method, request): (&str, &Headers),
+    response: &ResponseHead,
+    length: Option<u64>,
     received: WallTime,
 ) -> Option<NotStoredReason> {
     let exchange = Exchange {
         method,
         target: &base.text,
         request: &View(request),
-        status,
-        response: &View(response),
+        status: response.status,
+        response: &View(&response.headers),
         received,
-        policy: worker.settings().policy(),
+        policy: worker.policy(&base.text, response, length),
     };
     match storability(exchange) {
         Storability::Store => None,

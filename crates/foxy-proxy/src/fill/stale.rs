@@ -173,11 +173,12 @@ impl PendingUpdate {
         answer: &ResponseHead,
         times: Times,
     ) -> (Arc<Stored>, Option<NotStoredReason>) {
-        let policy = worker.settings().policy();
+        let length = Some(self.stored.length);
+        let policy = worker.policy(&self.key.text, &self.stored.head, length);
         let fresh = Arc::new(freshened(&self.stored, answer, policy, times));
-        let (status, headers) = (fresh.head.status, &fresh.head.headers);
         let (base, received) = (&self.base, times.civil);
-        let not_stored = why_not_storable(worker, base, "GET", request, status, headers, received);
+        let asked = ("GET", request);
+        let not_stored = why_not_storable(worker, base, asked, &fresh.head, length, received);
         let cache = &worker.shared.cache;
         let varies = |headers: &Headers| Vary::of(&View(headers)).ok();
         let varies_otherwise = answer.headers.contains("vary")

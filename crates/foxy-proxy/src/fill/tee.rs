@@ -54,11 +54,10 @@ impl Tee {
                 return None;
             }
         }
-        let (method, asked) = (request.method.as_str(), &request.headers);
+        let asked = (request.method.as_str(), &request.headers);
         let status = if kind == TeeKind::Part { 200 } else { head.status };
-        let received = times.civil;
-        if why_not_storable(worker, base, method, asked, status, &head.headers, received).is_some()
-        {
+        let whole = ResponseHead { status, ..head.clone() };
+        if why_not_storable(worker, base, asked, &whole, *length, times.civil).is_some() {
             return None;
         }
         let times = times.stored(&fields);
@@ -92,8 +91,8 @@ impl Tee {
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };
-        let policy = worker.settings().policy();
         let text = self.placement.key.text.clone();
+        let policy = worker.policy(&text, &self.head, Some(length));
         let mut stored = Stored::new(text, &self.head, policy, self.times, length, body);
         let cache = &worker.shared.cache;
         let mut placement = self.placement.clone();

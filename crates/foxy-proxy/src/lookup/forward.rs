@@ -207,6 +207,8 @@ async fn respond(
         }
     };
     worker.count_response(head.version);
+    let rules = &worker.settings().rules;
+    rules.edit_response(&wanted.key.text, &mut head, known_length(length));
     if length == BodyLength::Tunnel {
         let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Aborted::Source) };
         return Ok(Forwarded::Switched(head, stream, rest));
@@ -225,6 +227,7 @@ async fn respond(
     let watch = match (&wanted.head.method, head.status) {
         // This POST has just invalidated the stored response, so its own answer needs a newer
         // watch.
+        _ if request.reason == ForwardReason::Rule => None,
         (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
         _ => None,
@@ -315,6 +318,7 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
     cache.invalidate(key, &worker.counters).await;
     let Ok(base) = std::str::from_utf8(&key.text) else { return };
     for other in also_invalidated(&View(&head.headers), base) {
-        cache.invalidate(&CacheKey::new(other), &worker.counters).await;
+        let key = CacheKey::new(worker.settings().rules.key(other.into_bytes()));
+        cache.invalidate(&key, &worker.counters).await;
     }
 }

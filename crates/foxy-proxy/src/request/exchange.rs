@@ -45,6 +45,21 @@ pub(crate) enum Plan {
     LookUp(Origin, Vec<u8>),
 }
 
+impl Plan {
+    /// Returns the plan for a request that a rule sends past the cache.
+    pub(crate) fn past_the_cache(self, head: &RequestHead) -> Self {
+        match self {
+            Self::LookUp(..) if RequestControl::of(&View(&head.headers)).only_if_cached => {
+                Self::Refuse(ErrorReason::OnlyIfCached)
+            }
+            Self::LookUp(origin, key) | Self::Forward(origin, key, _) => {
+                Self::Forward(origin, key, ForwardReason::Rule)
+            }
+            plan => plan,
+        }
+    }
+}
+
 /// A request with its cache key.
 pub(crate) struct Wanted<'a> {
     pub(crate) head: &'a RequestHead,

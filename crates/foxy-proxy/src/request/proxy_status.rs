@@ -28,7 +28,10 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::TooManyConnections
         | ErrorReason::TooManyOfClient
         | ErrorReason::NoRoomForHead => "proxy_internal_response",
-        ErrorReason::ClientNotAllowed | ErrorReason::PurgeNotAllowed => "http_request_denied",
+        ErrorReason::ClientNotAllowed
+        | ErrorReason::DeniedByRule
+        | ErrorReason::NotAllowedByRule
+        | ErrorReason::PurgeNotAllowed => "http_request_denied",
         ErrorReason::NotPurged(_) => "proxy_internal_error",
         ErrorReason::Upstream(error) => upstream(error),
     }

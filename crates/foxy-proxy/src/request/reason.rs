@@ -36,6 +36,10 @@ pub enum ErrorReason {
     TraceHere,
     /// The client's address is not in `allow-client`.
     ClientNotAllowed,
+    /// A rule of the operator refuses the request.
+    DeniedByRule,
+    /// The operator's rules allow some requests, but not this request.
+    NotAllowedByRule,
     /// The client's address may not purge, and the request has no valid token.
     PurgeNotAllowed,
     /// A purge failed.
@@ -60,7 +64,10 @@ impl ErrorReason {
             | Self::NotAProxyRequest
             | Self::UnsupportedScheme
             | Self::BadAuthority => 400,
-            Self::ClientNotAllowed | Self::PurgeNotAllowed => 403,
+            Self::ClientNotAllowed
+            | Self::DeniedByRule
+            | Self::NotAllowedByRule
+            | Self::PurgeNotAllowed => 403,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
             Self::Misdirected => 421,
             Self::Loop => 508,
@@ -89,6 +96,8 @@ impl ErrorReason {
             Self::OnlyIfCached => "only-if-cached",
             Self::TraceHere => "trace",
             Self::ClientNotAllowed => "client-not-allowed",
+            Self::DeniedByRule => "denied-by-rule",
+            Self::NotAllowedByRule => "not-allowed-by-rule",
             Self::PurgeNotAllowed => "purge-not-allowed",
             Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
@@ -130,6 +139,8 @@ impl ErrorReason {
                 "this proxy does not serve your address; its operator can list the address in \
                  allow-client"
             }
+            Self::DeniedByRule => "a rule of this proxy refuses the request",
+            Self::NotAllowedByRule => "no rule of this proxy allows the request",
             Self::PurgeNotAllowed => {
                 "PURGE is not allowed from this address; list it in purge-from, or send the token \
                  as `Proxy-Authorization: Bearer TOKEN`"
@@ -190,6 +201,8 @@ mod tests {
             ErrorReason::OnlyIfCached,
             ErrorReason::TraceHere,
             ErrorReason::ClientNotAllowed,
+            ErrorReason::DeniedByRule,
+            ErrorReason::NotAllowedByRule,
             ErrorReason::PurgeNotAllowed,
             ErrorReason::NotPurged(NotPurged::NotDurable),
             ErrorReason::NotPurged(NotPurged::Busy),

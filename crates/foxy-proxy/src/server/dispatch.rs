@@ -14,9 +14,11 @@ use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
 use crate::server::request_log::Ended;
+use crate::server::steering::{Steering, steer};
 use crate::server::tunnelling::{switched, tunnel};
 use crate::server::{admission, purger};
 use crate::settings::ProxySettings;
+use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{
@@ -46,18 +48,15 @@ pub(crate) async fn request(
     let asks = ClientBlock::from(peer.ip());
     let (mut receiver, mut sender) = client.split(settings.client_write);
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
-        let result = purger::explain(worker, &mut sender, (head, options), (body, over)).await;
+        let result =
+            purger::explain(worker, &mut sender, (head, options), (body, over), peer).await;
         let ended = drained(&mut receiver, settings, result).await;
         return (ended, sender.sent());
     }
-    let plan = || plan(head, body, over, &settings.mode, &settings.via_name);
-    let planned = refusal.map_or_else(plan, Plan::Refuse);
-    if let Plan::LookUp(..) = planned {
-        take_off(&mut head.headers, &settings.mode);
-    }
+    let (planned, text) = planned(settings, (head, body), over, peer, refusal);
     let head = &*head;
-    let wanted =
-        |origin, key| Wanted { head, origin, key: CacheKey::new(key), options, client: asks };
+    let key_of = |key| CacheKey::new(settings.rules.key(key));
+    let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
@@ -65,7 +64,8 @@ pub(crate) async fn request(
             // are not requests, so the connection must close.
             let options =
                 AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
-            let result = answer::error(worker, &mut sender, options, reason).await;
+            let text = text.as_deref().unwrap_or(reason.description());
+            let result = answer::error_with_text(worker, &mut sender, options, reason, text).await;
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
         }
@@ -75,7 +75,7 @@ pub(crate) async fn request(
             return (ended, sender.sent());
         }
         Plan::Purge(key) => {
-            let key = CacheKey::new(key);
+            let key = key_of(key);
             let result = purger::answer(worker, &mut sender, (head, options), peer, &key).await;
             let ended = drained(&mut receiver, settings, result).await;
             return (ended, sender.sent());
@@ -104,6 +104,29 @@ pub(crate) async fn request(
         }
         Err(aborted) => (Ended::Aborted(aborted), bytes),
     }
+}
+
+/// Applies the operator's rules, and decides how to handle the request. Returns the operator's text
+/// for a refusal, if a rule has a text.
+fn planned(
+    settings: &ProxySettings,
+    (head, body): (&mut RequestHead, BodyLength),
+    over: Scheme,
+    peer: SocketAddr,
+    refusal: Option<ErrorReason>,
+) -> (Plan, Option<String>) {
+    let steering = match refusal {
+        Some(_) => Steering::default(),
+        None => steer(&settings.rules, head, over, peer.ip()),
+    };
+    settings.rules.count(&steering.decided);
+    let plan = || plan(head, body, over, &settings.mode, &settings.via_name);
+    let planned = refusal.or(steering.refusal).map_or_else(plan, Plan::Refuse);
+    let planned = if steering.bypasses { planned.past_the_cache(head) } else { planned };
+    if let Plan::LookUp(..) = planned {
+        take_off(&mut head.headers, &settings.mode);
+    }
+    (planned, steering.message)
 }
 
 fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {

@@ -11,6 +11,7 @@ pub mod listener;
 pub(crate) mod proxy_header;
 pub mod purger;
 pub(crate) mod request_log;
+pub(crate) mod steering;
 pub(crate) mod tunnelling;
 
 use crate::cache::Cache;
@@ -130,9 +131,8 @@ impl Proxy {
         settings.destinations.own.extend(bound.addresses.iter().chain(&bound.shared));
         (parts.resolver)().map_err(StartError::Resolver)?;
         let budget = flight_budget(settings.memory);
-        let (patience, negative_lifetime) = (settings.store_patience, settings.negative_lifetime);
-        let storage =
-            parts.store.map(|store| Storage::new(store, patience, negative_lifetime, budget));
+        let (patience, policies) = (settings.store_patience, settings.policies());
+        let storage = parts.store.map(|store| Storage::new(store, patience, policies, budget));
         let limits = (settings.memory_object_limit, settings.object_limit);
         let memory = MemoryTier::new(settings.memory);
         let cache =

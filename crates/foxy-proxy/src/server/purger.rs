@@ -8,6 +8,7 @@ use crate::cache::storage::Storage;
 use crate::cache::stored::CacheKey;
 use crate::client::Sender;
 use crate::core::counters::{Counter, Counters};
+use crate::core::rules::RulesInForce;
 use crate::request::answered::{Aborted, AnswerOptions, Answered};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
@@ -35,6 +36,11 @@ pub struct Purger {
 }
 
 impl Purger {
+    /// Returns the operator's rules. A reload replaces them.
+    pub fn rules(&self) -> &RulesInForce {
+        &self.shared.settings.rules
+    }
+
     /// Purges all `scopes`, and waits until the purge would survive a crash. Returns the number of
     /// the last purge. Must be called within a tokio runtime.
     ///
@@ -127,10 +133,11 @@ pub(crate) async fn explain(
     sender: &mut Sender<'_>,
     (head, options): (&RequestHead, AnswerOptions),
     (body, over): (BodyLength, Scheme),
+    client: SocketAddr,
 ) -> Result<Answered, Aborted> {
     let purger =
         Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
-    let text = purger.explain_request(head, body, over).await.to_string();
+    let text = purger.explain_request(head, body, over, client.ip()).await.to_string();
     said(worker, sender, options, "explained", text).await
 }
 

@@ -57,7 +57,7 @@ pub(crate) async fn run(
     mut exchange: UpstreamExchange,
 ) {
     let mut ending = Ending::of(&worker, &flight, &slice.flight_name);
-    let origin = match final_head(&worker, &flight, &mut exchange).await {
+    let origin = match final_head(&worker, &flight, &slice.base, &mut exchange).await {
         Ok(found) => found,
         Err(error) => {
             flight.publish(FlightOutcome::Failed(error));
@@ -125,7 +125,7 @@ async fn receive(
     let OriginHead { mut head, times, .. } = origin;
     let (cache, base) = (&worker.shared.cache, &slice.base);
     let fields = View(&head.headers);
-    let not_stored = why_not_kept(worker, slice, &head, times.civil);
+    let not_stored = why_not_kept(worker, slice, &head, part.complete, times.civil);
     let kind = match strong_validator(&fields) {
         _ if part.is_whole() => SliceKind::Whole,
         Some(_) => SliceKind::Slice,
@@ -176,11 +176,13 @@ fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
     head: &ResponseHead,
+    length: u64,
     received: WallTime,
 ) -> Option<NotKept> {
-    let (request, fields) = (&slice.request.headers, &head.headers);
-    let reason = why_not_storable(worker, &slice.base, "GET", request, 200, fields, received);
-    let chosen = fields.contains("vary").then_some(NotStoredReason::Partial);
+    let whole = ResponseHead { status: 200, ..head.clone() };
+    let request = ("GET", &slice.request.headers);
+    let reason = why_not_storable(worker, &slice.base, request, &whole, Some(length), received);
+    let chosen = head.headers.contains("vary").then_some(NotStoredReason::Partial);
     reason.or(chosen).map(NotKept::Rule)
 }
 
@@ -210,7 +212,7 @@ async fn set_of(
     whole.headers.remove("content-range");
     let key = slice.base.part().text;
     let body = StoredBody::Parts { fill };
-    let policy = worker.settings().policy();
+    let policy = worker.policy(&key, &whole, Some(part.complete));
     let newest = Stored::new(key, &whole, policy, times, part.complete, body);
     match before {
         Some(set) if !slice.validate && is_as_fresh(&set, &newest) => (set, false),
@@ -232,7 +234,8 @@ fn add_alone(
     times: StoredTimes,
     body: Bytes,
 ) {
-    let (policy, length) = (worker.settings().policy(), body.len() as u64);
+    let length = body.len() as u64;
+    let policy = worker.policy(&key.text, head, Some(length));
     let stored =
         Stored::new(key.text.clone(), head, policy, times, length, StoredBody::Whole(body));
     let cache = &worker.shared.cache;

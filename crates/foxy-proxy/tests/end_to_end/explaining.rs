@@ -12,7 +12,7 @@ fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().explain(url, &fields))
+    runtime.block_on(proxy.proxy.purger().explain(("GET", url), &fields, [127, 0, 0, 1].into()))
 }
 
 fn names(explanation: &Explanation) -> String {

@@ -1,7 +1,6 @@
 //! Tests the whole proxy on loopback, with origins that follow a script and clients that read to
 //! the last byte.
 
-mod admission;
 mod balanced;
 mod bench;
 mod broken_fetches;
@@ -13,6 +12,7 @@ mod forwarding;
 mod intercept_bench;
 mod intercepting;
 mod large_bodies;
+mod operators;
 mod origin_tls;
 mod overlapping;
 mod purging;

@@ -44,15 +44,8 @@ impl Entry {
         let Response { status, mut fields, body } = response;
         fields.remove(&["age", "content-length"]);
         let control = ResponseControl::for_role(&fields, policy.role);
-        let lifetime = lifetime(
-            status,
-            &fields,
-            &control,
-            policy.negative_lifetime,
-            times.received,
-            &request.key(),
-        )
-        .seconds();
+        let lifetime =
+            lifetime(status, &fields, &control, &policy, times.received, &request.key()).seconds();
         let vary = Vary::of(&fields).unwrap_or_default();
         Self { request: request.clone(), fields, control, lifetime, times, body, status, vary }
     }

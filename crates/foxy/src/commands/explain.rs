@@ -1,5 +1,5 @@
-//! `foxy explain URL`: shows what a running foxy has stored for the URL. Also shows, rule by rule,
-//! how foxy would answer a GET request now.
+//! `foxy explain [METHOD] URL`: shows the operator's rules that a running foxy tries for a request,
+//! the stored response, and rule by rule how foxy would answer now.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
@@ -10,20 +10,32 @@ use serde_json::Value;
 use std::fmt::Write;
 
 pub fn command() -> Command {
-    let url = Arg::new("url").value_name("URL").required(true);
-    let field = Arg::new("field").long("field").value_name("LINE").action(ArgAction::Append);
+    let words = Arg::new("request").value_name("[METHOD] URL").required(true).num_args(1..=2);
+    let from = Arg::new("from").long("from").value_name("ADDRESS");
+    let field =
+        Arg::new("field").long("field").short('H').value_name("LINE").action(ArgAction::Append);
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
     let command = Command::new("explain")
-        .about("Explain what a running foxy has stored for a URL, and how it would answer a GET")
-        .arg(url.help("URL, as a client would request it"))
-        .arg(field.help("Header line of the GET, such as \"Accept-Language: de\"; can be repeated"))
+        .about(
+            "Explain how a running foxy would answer a request: rules, stored response, decision",
+        )
+        .arg(words.help("Method (default: GET) and URL, as a client would send them"))
+        .arg(from.help("Address of the client [default: 127.0.0.1]"))
+        .arg(field.help("Header line, such as \"Accept-Language: de\"; can be repeated"))
         .arg(json.help("Print one JSON object instead of text"));
     admin_client::add_to(command)
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let url = matches.get_one::<String>("url").expect("clap requires it");
-    let mut target = format!("/explain?url={}", encode(url));
+    let words: Vec<&String> = matches.get_many("request").into_iter().flatten().collect();
+    let (method, url) = match words.as_slice() {
+        [method, url] => (method.as_str(), url.as_str()),
+        words => ("GET", words[0].as_str()),
+    };
+    let mut target = format!("/explain?url={}&method={}", encode(url), encode(method));
+    if let Some(from) = matches.get_one::<String>("from") {
+        target.push_str(&format!("&from={}", encode(from)));
+    }
     for line in matches.get_many::<String>("field").into_iter().flatten() {
         header_field(line).map_err(|text| Failure::Unusable(format!("--field: {text}")))?;
         target.push_str("&field=");

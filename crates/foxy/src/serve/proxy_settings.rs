@@ -5,9 +5,11 @@ use crate::settings::Settings;
 use crate::settings::values::OriginUrl;
 use foxy_device::release_freed_memory;
 use foxy_http::Limits;
+use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
+use foxy_rules::operator::{OperatorRule, OperatorRules};
 use std::net::SocketAddr;
 
 /// Converts the settings. `own` lists further addresses of this process. foxy must not forward
@@ -18,7 +20,7 @@ pub fn proxy_settings(
     own: Vec<SocketAddr>,
     seed: u64,
 ) -> ProxySettings {
-    let Settings { network, access, disk, memory, timeouts, limits, operation } = settings;
+    let Settings { network, access, disk, memory, timeouts, limits, operation, rules } = settings;
     let default = ProxySettings::default();
     ProxySettings {
         proxy_protocol_from: network.proxy_protocol_from.clone(),
@@ -30,6 +32,7 @@ pub fn proxy_settings(
             }
         },
         workers: network.workers,
+        rules: RulesInForce::new(compiled(rules)),
         allow_client: access.allow_client.clone(),
         purge_from: access.purge_from.clone(),
         destinations: DestinationPolicy {
@@ -64,6 +67,10 @@ pub fn proxy_settings(
         descriptors_for_connections: default.descriptors_for_connections,
         drain_limit: default.drain_limit,
     }
+}
+
+fn compiled(rules: &[OperatorRule]) -> OperatorRules {
+    OperatorRules::new(rules.to_vec()).expect("`resolve` has compiled the rules before")
 }
 
 fn upstream_settings(settings: &Settings) -> UpstreamSettings {

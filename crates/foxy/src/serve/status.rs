@@ -13,6 +13,7 @@ use crate::serve::stores::set::StoreSet;
 use foxy_base::{Instant, WallTime, clock};
 use foxy_device::FileFault;
 use foxy_proxy::cache::purge::NotPurged;
+use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::intercept::HostPattern;
@@ -172,6 +173,7 @@ impl Operated for ProxyStatus {
         let numbered = self.stores.iter().enumerate();
         let out = numbered.map(|(number, store)| (store.folder.as_str(), self.is_out(number)));
         exposition.out_of_use(&out.collect::<Vec<_>>());
+        exposition.rules(&self.purger.rules().counts());
         if let Some(queue) = &self.log {
             exposition.access_log(queue);
         }
@@ -194,6 +196,10 @@ impl Operated for ProxyStatus {
         self.token.as_ref()
     }
 
+    fn rules(&self) -> &RulesInForce {
+        self.purger.rules()
+    }
+
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
         let purger = self.purger.clone();
         Box::pin(async move { purger.purge(&request.scopes, request.strength).await })
@@ -201,7 +207,7 @@ impl Operated for ProxyStatus {
 
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation> {
         let purger = self.purger.clone();
-        let (url, fields) = (request.url.clone(), request.fields.clone());
-        Box::pin(async move { purger.explain(&url, &fields).await })
+        let ExplainRequest { method, url, client, fields } = request.clone();
+        Box::pin(async move { purger.explain((&method, &url), &fields, client).await })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::kind::{Kind, MIN_SPAN, Notation, Preset, Setting};
 use super::rows;
+use super::rules::keys::{KEYS, RuleKey, RulePart};
 use super::values::exact;
 use foxy_cli::units::show_duration;
 use std::fmt::Write;
@@ -36,6 +37,29 @@ Sizes are written `512M`, `10G` or `2TiB`; units are binary. Times are written `
 table `[timeouts]` contains the settings named `timeouts.NAME`; other tables work alike.
 ";
 
+const RULES: &str = "
+## Rules
+
+Each `[[rule]]` of the file has conditions and effects:
+
+```toml
+[[rule]]
+name = \"assets\"
+when = { host = \"example.org\", path = \"/assets/*\" }
+unless = { query = \"preview\" }
+then = { fresh-at-least = \"1h\", query-ignore = [\"utm_*\", \"signature\"] }
+```
+
+A rule matches if all conditions of `when` hold, and not all of `unless`. A list holds if one of \
+its values matches. For each effect, the first matching rule with this effect decides. In patterns \
+`*` stands for any text, `?` for one character and `{a,b}` for alternatives. `foxy explain` shows \
+each rule that foxy tries, and `foxy_rule_requests_total` counts the requests of each rule.
+
+All clients share the cache. So only `access`, `bypass` and `rewrite` may depend on `client`, \
+`method`, `header`, `days` and `hours`; `request-header` may too if the rule also has `bypass = \
+true`. Effects on responses see the rewritten URL.
+";
+
 const COLUMNS: usize = 100;
 
 pub fn markdown() -> String {
@@ -47,6 +71,14 @@ pub fn markdown() -> String {
             text.push_str(&format!("\n## {chapter}\n"));
         }
         section(&mut text, setting).expect("a String takes all");
+    }
+    text.push_str(RULES);
+    for part in [RulePart::Condition, RulePart::Effect] {
+        let heading = if part == RulePart::Condition { "`when` and `unless`" } else { "`then`" };
+        text.push_str(&format!("\n{heading} accept these keys:\n\n"));
+        for RuleKey(_, key, example, doc) in KEYS.iter().filter(|key| key.0 == part) {
+            text.push_str(&format!("- `{key} = {example}`: {doc}\n"));
+        }
     }
     wrapped(&text)
 }

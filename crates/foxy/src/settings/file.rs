@@ -4,6 +4,7 @@ use super::complaint::{Complaint, Complaints, LinePlace, Source};
 use super::kind::{Kind, Notation, Setting};
 use super::rows;
 use super::rows::Written;
+use super::rules::{self, WrittenRule};
 use super::text::{self, quoted};
 use foxy_cli::suggestion::nearest;
 use std::ffi::OsStr;
@@ -47,6 +48,10 @@ impl Reader<'_> {
         entries.sort_by_key(|(key, _)| key.span().start);
         for (key, value) in entries {
             let name = format!("{prefix}{}", key.get_ref());
+            if name == "rule" {
+                self.rules(value);
+                continue;
+            }
             let inner = format!("{name}.");
             if let Some(setting) = rows::all().find(|setting| setting.key == name) {
                 self.setting(setting, key.span(), value);
@@ -59,6 +64,25 @@ impl Reader<'_> {
                 }
             } else {
                 self.complain(key.span(), unknown(&name));
+            }
+        }
+    }
+
+    fn rules(&mut self, value: &Spanned<DeValue<'_>>) {
+        let DeValue::Array(tables) = value.get_ref() else {
+            return self
+                .complain(value.span(), "`rule` is a list of tables; write [[rule]]".into());
+        };
+        for (number, table) in (1..).zip(tables.iter()) {
+            match rules::read(table, number) {
+                Ok((rule, text)) => {
+                    let source = self.source(table.span());
+                    self.written.rules.push(WrittenRule { rule, text, source });
+                }
+                Err(error) => {
+                    let span = error.span().unwrap_or(table.span());
+                    self.complain(span, format!("rule {number}: {}", error.message()));
+                }
             }
         }
     }

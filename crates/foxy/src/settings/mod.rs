@@ -11,6 +11,7 @@ pub mod kind;
 pub mod listen_address;
 pub mod resolve;
 pub mod rows;
+pub mod rules;
 pub mod schema;
 mod squid;
 pub mod store_choice;
@@ -52,7 +53,9 @@ impl Loaded {
                 None => format!("# {name}: {}", setting.default),
             });
         }
-        lines.join("\n")
+        let rules = rules::show(&self.written.rules);
+        lines.push(rules);
+        lines.join("\n").trim_end().to_owned()
     }
 
     /// Returns the place where the setting was written. Returns `None` for a default.

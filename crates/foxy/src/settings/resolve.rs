@@ -75,6 +75,7 @@ pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
     complaints.extend(interception(&settings, written));
     complaints.extend(too_large(&settings, written));
     complaints.extend(unused_policy(&settings, written));
+    complaints.extend(super::rules::compile(&written.rules).err());
     if complaints.is_empty() { Ok(settings) } else { Err(Complaints(complaints)) }
 }
 

@@ -3,6 +3,7 @@
 use super::docs::bounds;
 use super::kind::{Kind, Preset, Setting};
 use super::rows;
+use super::rules::keys::{KEYS, RuleKey, RulePart};
 use serde_json::{Map, Value, json};
 
 /// Regular expression for texts that `ByteSize` accepts. The next two patterns are for texts that
@@ -26,11 +27,59 @@ pub fn text() -> String {
             }
         }
     }
+    properties.insert("rule".into(), rules());
     let mut root = object(properties);
     root["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     root["title"] = "foxy.toml".into();
     root["description"] = "The configuration file of the foxy caching proxy.".into();
     serde_json::to_string_pretty(&root).expect("a Value is JSON")
+}
+
+/// Returns the schema of the list of rules. Each key accepts values of the type of its example.
+fn rules() -> Value {
+    let part = |part: RulePart| {
+        let keys = KEYS.iter().filter(|key| key.0 == part);
+        object(
+            keys.map(|RuleKey(_, key, example, doc)| {
+                let mut schema = type_of(&example_of(example));
+                schema["description"] = (*doc).into();
+                ((*key).to_owned(), schema)
+            })
+            .collect(),
+        )
+    };
+    let conditions = part(RulePart::Condition);
+    let mut rule = object(Map::new());
+    rule["properties"] = json!({
+        "name": { "type": "string", "description": "Name in explanations and metrics." },
+        "when": conditions,
+        "unless": conditions,
+        "then": part(RulePart::Effect),
+    });
+    rule["required"] = json!(["then"]);
+    json!({ "type": "array", "items": rule, "description": "Rules of the operator, in order." })
+}
+
+fn example_of(toml: &str) -> Value {
+    let table: toml::Table =
+        format!("v = {toml}").parse().expect("the examples of rules are sound; a test reads them");
+    serde_json::to_value(&table["v"]).expect("no value has another form in JSON")
+}
+
+fn type_of(example: &Value) -> Value {
+    let name = |value: &Value| match value {
+        Value::String(_) => "string",
+        Value::Number(_) => "integer",
+        Value::Bool(_) => "boolean",
+        _ => "object",
+    };
+    let Value::Array(values) = example else {
+        return json!({ "type": name(example) });
+    };
+    let mut items: Vec<Value> = values.iter().map(|value| json!({ "type": name(value) })).collect();
+    items.dedup();
+    let item = if items.len() == 1 { items.remove(0) } else { json!({ "anyOf": items }) };
+    json!({ "anyOf": [item, { "type": "array", "items": item }] })
 }
 
 fn object(properties: Map<String, Value>) -> Value {
@@ -109,6 +158,7 @@ mod tests {
             None => true,
             Some("string") => value.is_string(),
             Some("integer") => value.is_u64(),
+            Some("boolean") => value.is_boolean(),
             Some("array") => value.is_array(),
             Some("object") => value.is_object(),
             Some(other) => panic!("the schema has the type {other}"),

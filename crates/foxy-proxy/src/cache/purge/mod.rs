@@ -6,7 +6,7 @@ pub mod journal;
 mod rule;
 mod table;
 
-pub use rule::{Named, Order, Rule, Scope, Strength};
+pub use rule::{Named, Order, Rule, Scope, Strength, key_of};
 pub(crate) use rule::{site_of, tags, url_of};
 pub(crate) use table::{PurgeTable, Verdict};
 

@@ -105,6 +105,14 @@ impl Exposition {
         self.family("foxy_store_out_of_use", FamilyKind::Gauge, help, samples);
     }
 
+    /// Adds a counter for each rule of the operator.
+    pub fn rules(&mut self, counts: &[(String, u64)]) {
+        let help = "Requests that the rule allowed, refused or changed, since the last reload.";
+        let labels: Vec<_> = counts.iter().map(|(name, _)| [("rule", name.as_str())]).collect();
+        let samples = labels.iter().zip(counts).map(|(labels, (_, count))| (&labels[..], *count));
+        self.family("foxy_rule_requests_total", FamilyKind::Counter, help, samples);
+    }
+
     pub fn access_log(&mut self, queue: &LogQueue) {
         let name = "foxy_access_log_lines_dropped_total";
         let help = "Lines dropped because the writer did not keep up.";

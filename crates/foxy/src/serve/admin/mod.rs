@@ -7,6 +7,7 @@ pub mod requests;
 
 use access::Claims;
 use foxy_proxy::cache::purge::NotPurged;
+use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
 use foxy_proxy::intercept::HostPattern;
@@ -49,6 +50,7 @@ pub trait Operated {
     /// Returns the host names that `Host` may contain, in addition to addresses and `localhost`.
     fn hosts(&self) -> &[HostPattern];
     fn token(&self) -> Option<&Token>;
+    fn rules(&self) -> &RulesInForce;
     /// Purges stored responses. Returns the number of the newest purge.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
@@ -195,7 +197,7 @@ async fn purge(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     if let Err(refused) = authorize(request, operated) {
         return refused;
     }
-    let wanted = match PurgeRequest::read(request.query(), request.body) {
+    let wanted = match PurgeRequest::read(request.query(), request.body, operated.rules()) {
         Ok(wanted) => wanted,
         Err(text) => return refusal("400 Bad Request", &text),
     };

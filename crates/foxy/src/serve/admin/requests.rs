@@ -1,10 +1,13 @@
 //! Parses requests to `/purge` and `/explain`, and writes explanations as JSON. The module `access`
 //! decides which clients may send these requests.
 
-use foxy_proxy::cache::purge::{Named, Scope, Strength};
+use foxy_proxy::cache::CacheKey;
+use foxy_proxy::cache::purge::{Named, Scope, Strength, key_of};
 use foxy_proxy::core::outcome::HitSource;
+use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::explain::{Explanation, Shown};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 
 const MAX_NAMES_PER_PURGE: usize = 4096;
 
@@ -15,9 +18,9 @@ pub struct PurgeRequest {
 }
 
 impl PurgeRequest {
-    /// Parses the query of the URL, or the JSON body if there is no query. The error tells the user
-    /// how to write the request.
-    pub fn read(query: Option<&str>, body: &[u8]) -> Result<Self, String> {
+    /// Parses the query of the URL, or the JSON body if there is no query. `rules` may leave out
+    /// query parameters of a purged URL. The error tells the user how to write the request.
+    pub fn read(query: Option<&str>, body: &[u8], rules: &RulesInForce) -> Result<Self, String> {
         let pairs = match query {
             Some(query) => query_pairs(query)?,
             None => json_pairs(body)?,
@@ -47,8 +50,11 @@ impl PurgeRequest {
                     ));
                 }
             };
-            let scopes = named.scopes(value).map_err(|bad| format!("{name} {value:?}: {bad}"))?;
-            request.scopes.extend(scopes);
+            let refused = |bad| format!("{name} {value:?}: {bad}");
+            request.scopes.extend(match (named, key_of(value)) {
+                (Named::Url, Some(key)) => vec![Scope::url(&CacheKey::new(rules.key(key)))],
+                _ => named.scopes(value).map_err(refused)?,
+            });
         }
         match request.scopes.len() {
             0 => {
@@ -98,18 +104,22 @@ fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
     Ok(pairs)
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainRequest {
+    pub method: String,
     pub url: String,
+    /// Address of the client that sends the request.
+    pub client: IpAddr,
     /// Additional header fields of the request that foxy explains.
     pub fields: Vec<(String, String)>,
 }
 
 impl ExplainRequest {
-    /// Parses a query with one `url` and any number of `field=Name: value`. The error tells the
-    /// user how to write the query.
+    /// Parses a query with one `url` and any number of `field=Name: value`. The query may also have
+    /// `method` and `from`. The error tells the user how to write the query.
     pub fn read(query: Option<&str>) -> Result<Self, String> {
-        let mut url = None;
+        let (mut method, mut url) = ("GET".to_owned(), None);
+        let mut client = IpAddr::from([127, 0, 0, 1]);
         let mut fields = Vec::new();
         for (name, value) in query_pairs(query.unwrap_or(""))? {
             if value.contains(|c: char| c.is_ascii_control()) {
@@ -117,12 +127,20 @@ impl ExplainRequest {
             }
             match &*name {
                 "url" => url = Some(value),
+                "method" => method = value,
+                "from" => {
+                    client = value
+                        .parse()
+                        .map_err(|_| format!("from {value:?} is no address; write 192.0.2.1"))?;
+                }
                 "field" => fields.push(header_field(&value)?),
-                other => return Err(format!("unknown name {other:?}; use url or field")),
+                other => {
+                    return Err(format!("unknown name {other:?}; use url, method, from or field"));
+                }
             }
         }
         let url = url.ok_or("the query has no url; write /explain?url=http://example.com/")?;
-        Ok(Self { url, fields })
+        Ok(Self { method, url, client, fields })
     }
 
     pub fn as_json(&self, explanation: &Explanation) -> Value {
@@ -131,6 +149,7 @@ impl ExplainRequest {
             json!({ "rule": step.name(), "section": step.section(), "says": says })
         });
         json!({
+            "method": self.method,
             "url": self.url,
             "stored": explanation.stored.as_ref().map(stored_json),
             "steps": steps.collect::<Vec<_>>(),
@@ -202,7 +221,7 @@ mod tests {
         let scopes =
             names.iter().flat_map(|(named, name)| named.scopes(name).expect("a name")).collect();
         assert_eq!(
-            PurgeRequest::read(query, body.as_bytes()),
+            PurgeRequest::read(query, body.as_bytes(), &RulesInForce::default()),
             Ok(PurgeRequest { scopes, strength }),
             "{query:?} {body}"
         );
@@ -222,7 +241,7 @@ mod tests {
             Strength::Hard,
         );
         let all = PurgeRequest { scopes: vec![Scope::All], strength: Strength::Soft };
-        assert_eq!(PurgeRequest::read(Some("all=1"), b""), Ok(all));
+        assert_eq!(PurgeRequest::read(Some("all=1"), b"", &RulesInForce::default()), Ok(all));
     }
 
     #[test]
@@ -240,7 +259,8 @@ mod tests {
             (None, "{\"tag\": 7}", "must be text, true or false"),
         ];
         for (query, body, part) in cases {
-            let said = PurgeRequest::read(query, body.as_bytes()).expect_err("refused");
+            let said = PurgeRequest::read(query, body.as_bytes(), &RulesInForce::default());
+            let said = said.expect_err("refused");
             assert!(said.contains(part), "{query:?} {body}: {said}");
         }
     }
@@ -248,11 +268,13 @@ mod tests {
     #[test]
     fn a_query_names_a_url_and_fields() {
         let asked = ExplainRequest::read(Some(
-            "url=http://a.test/%3Fx&field=Accept:%20*/*&field=Range:bytes%3D0-",
+            "url=http://a.test/%3Fx&field=Accept:%20*/*&field=Range:bytes%3D0-&method=PUT&from=::1",
         ));
         let fields = [("Accept", "*/*"), ("Range", "bytes=0-")];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        assert_eq!(asked, Ok(ExplainRequest { url: "http://a.test/?x".into(), fields }));
+        let (method, url) = ("PUT".into(), "http://a.test/?x".into());
+        let client = "::1".parse().expect("an address");
+        assert_eq!(asked, Ok(ExplainRequest { method, url, client, fields }));
     }
 
     #[test]
@@ -261,7 +283,7 @@ mod tests {
             (None, "no url"),
             (Some("url=http://a.test/&field=x"), "not a header line"),
             (Some("url=http://a.test/&field=a:b%0d%0ac:d"), "control character"),
-            (Some("link=x"), "use url or field"),
+            (Some("link=x"), "use url, method, from or field"),
         ] {
             let said = ExplainRequest::read(query).expect_err("refused");
             assert!(said.contains(part), "{query:?}: {said}");

@@ -7,9 +7,12 @@ struct Fixed {
     troubles: Vec<&'static str>,
     token: Option<Token>,
     purge: Result<u64, NotPurged>,
+    rules: RulesInForce,
 }
 
-const WELL: Fixed = Fixed { troubles: vec![], token: None, purge: Ok(7) };
+fn well() -> Fixed {
+    Fixed { troubles: vec![], token: None, purge: Ok(7), rules: RulesInForce::default() }
+}
 
 impl Operated for Fixed {
     fn metrics(&self) -> String {
@@ -26,6 +29,10 @@ impl Operated for Fixed {
 
     fn token(&self) -> Option<&Token> {
         self.token.as_ref()
+    }
+
+    fn rules(&self) -> &RulesInForce {
+        &self.rules
     }
 
     fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
@@ -53,7 +60,7 @@ fn check_with(request: &str, from: &str, operated: &Fixed, expected: &[&str]) {
 }
 
 fn check(request: &str, expected: &[&str]) {
-    check_with(request, HERE, &WELL, expected);
+    check_with(request, HERE, &well(), expected);
 }
 
 #[test]
@@ -72,14 +79,14 @@ fn each_page_is_answered() {
 
 #[test]
 fn head_has_the_length_but_no_body() {
-    let answer = answered(b"HEAD /metrics HTTP/1.1\r\n\r\n", HERE, &WELL).expect("complete");
+    let answer = answered(b"HEAD /metrics HTTP/1.1\r\n\r\n", HERE, &well()).expect("complete");
     assert!(answer.ends_with("\r\n\r\n"));
     assert!(answer.contains("Content-Length: 10\r\n"));
 }
 
 #[test]
 fn trouble_is_a_503_that_names_it() {
-    let facts = Fixed { troubles: vec!["the store is broken"], ..WELL };
+    let facts = Fixed { troubles: vec!["the store is broken"], ..well() };
     let answer = answered(b"GET /healthz HTTP/1.1\r\n\r\n", HERE, &facts).expect("complete");
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(
@@ -90,7 +97,7 @@ fn trouble_is_a_503_that_names_it() {
 
 #[test]
 fn an_endless_head_is_refused() {
-    assert_eq!(answered(b"GET / HTTP/1.1\r\nA: b", HERE, &WELL), None);
+    assert_eq!(answered(b"GET / HTTP/1.1\r\nA: b", HERE, &well()), None);
     let mut endless = b"GET / HTTP/1.1\r\nA: ".to_vec();
     endless.resize(MAX_HEAD_BYTES + 20, b'b');
     check(&String::from_utf8(endless).expect("text"), &["HTTP/1.1 431 "]);
@@ -99,7 +106,7 @@ fn an_endless_head_is_refused() {
 #[test]
 fn a_body_is_waited_for_and_bounded() {
     let head = "POST /purge HTTP/1.1\r\nContent-Length: 13\r\n\r\n";
-    assert_eq!(answered(format!("{head}{{\"all\": true").as_bytes(), HERE, &WELL), None);
+    assert_eq!(answered(format!("{head}{{\"all\": true").as_bytes(), HERE, &well()), None);
     let purged = "{\"number\":7,\"purged\":1,\"strength\":\"soft\"}\n";
     check(&format!("{head}{{\"all\": true}}"), &["HTTP/1.1 200 OK\r\n", purged]);
     for (field, status) in [
@@ -117,11 +124,11 @@ fn a_body_is_waited_for_and_bounded() {
 #[test]
 fn only_this_machine_or_the_token_purges() {
     let request = |field: &str| format!("POST /purge?all HTTP/1.1\r\n{field}\r\n");
-    check_with(&request(""), "::1", &WELL, &["200 OK"]);
-    check_with(&request(""), "::ffff:127.0.0.1", &WELL, &["200 OK"]);
-    check_with(&request(""), "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
+    check_with(&request(""), "::1", &well(), &["200 OK"]);
+    check_with(&request(""), "::ffff:127.0.0.1", &well(), &["200 OK"]);
+    check_with(&request(""), "192.0.2.1", &well(), &["403 ", "admin-loopback-only"]);
     check(&request("Origin: http://a.test\r\n"), &["403 ", "admin-web-page"]);
-    let facts = Fixed { token: Token::new("0123456789abcdef"), ..WELL };
+    let facts = Fixed { token: Token::new("0123456789abcdef"), ..well() };
     check_with(
         &request(""),
         HERE,
@@ -163,13 +170,13 @@ fn explanations_need_the_same_access() {
         request,
         &["200 OK", "\"rule\":\"not-stored\"", "\"section\":\"RFC 9111 §4\"", "\"stored\":null"],
     );
-    check_with(request, "192.0.2.1", &WELL, &["403 ", "admin-loopback-only"]);
+    check_with(request, "192.0.2.1", &well(), &["403 ", "admin-loopback-only"]);
     check("GET /explain HTTP/1.1\r\n\r\n", &["400 ", "the query has no url"]);
 }
 
 #[test]
 fn a_refused_purge_names_its_reason() {
     check("POST /purge?tag=a,b HTTP/1.1\r\n\r\n", &["400 ", "one word"]);
-    let facts = Fixed { purge: Err(NotPurged::NotDurable), ..WELL };
+    let facts = Fixed { purge: Err(NotPurged::NotDurable), ..well() };
     check_with("POST /purge?all HTTP/1.1\r\n\r\n", HERE, &facts, &["503 ", "purge-not-durable"]);
 }

@@ -66,13 +66,16 @@ macro_rules! chapters {
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings {
             $(pub $place: $group,)*
+            /// The operator's rules, in order.
+            pub rules: Vec<OperatorRule>,
         }
 
         impl Settings {
             /// Builds the final settings. The function `complete` must have added all defaults
             /// before.
             pub fn of(written: &Written) -> Self {
-                Self { $($place: $group::of(&written.$place),)* }
+                let rules = written.rules.iter().map(|written| written.rule.clone()).collect();
+                Self { $($place: $group::of(&written.$place),)* rules }
             }
         }
 
@@ -80,6 +83,8 @@ macro_rules! chapters {
         #[derive(Debug, Default)]
         pub struct Written {
             $(pub $place: $file::$written,)*
+            /// The operator's rules, in order.
+            pub rules: Vec<WrittenRule>,
             /// The place where each setting was written, by key.
             pub sources: BTreeMap<&'static str, Source>,
         }
@@ -99,6 +104,8 @@ mod operation;
 
 use super::complaint::Source;
 use super::kind::Setting;
+use super::rules::WrittenRule;
+use foxy_rules::operator::OperatorRule;
 use std::collections::BTreeMap;
 
 chapters! {

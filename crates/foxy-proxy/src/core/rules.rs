@@ -1,0 +1,127 @@
+//! The operator's rules that a running proxy applies, and the caching policy that follows from the
+//! rules.
+
+use crate::core::View;
+use arc_swap::{ArcSwap, Guard};
+use foxy_http::ResponseHead;
+use foxy_rules::operator::{FieldEdits, OperatorRules, SharedFacts};
+use foxy_rules::{Policy, Role};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The rules in force. Clones share the rules, so that [`Self::replace`] reaches all users.
+#[derive(Clone, Debug, Default)]
+pub struct RulesInForce {
+    shared: Arc<ArcSwap<CountedRules>>,
+}
+
+/// Rules, and the number of requests that each rule decided.
+#[derive(Debug, Default)]
+pub(crate) struct CountedRules {
+    rules: OperatorRules,
+    counts: Vec<AtomicU64>,
+}
+
+impl CountedRules {
+    fn new(rules: OperatorRules) -> Self {
+        let counts = rules.rules().iter().map(|_| AtomicU64::new(0)).collect();
+        Self { rules, counts }
+    }
+}
+
+impl Deref for CountedRules {
+    type Target = OperatorRules;
+
+    fn deref(&self) -> &OperatorRules {
+        &self.rules
+    }
+}
+
+impl RulesInForce {
+    /// Puts `rules` in force.
+    pub fn new(rules: OperatorRules) -> Self {
+        Self { shared: Arc::new(ArcSwap::from_pointee(CountedRules::new(rules))) }
+    }
+
+    /// Replaces the rules, and counts from 0 again. Requests in progress finish with the old rules.
+    pub fn replace(&self, rules: OperatorRules) {
+        self.shared.store(Arc::new(CountedRules::new(rules)));
+    }
+
+    /// Returns the rules in force, for a short time.
+    pub(crate) fn get(&self) -> Guard<Arc<CountedRules>> {
+        self.shared.load()
+    }
+
+    /// Counts a request for the rules at these positions.
+    pub(crate) fn count(&self, positions: &[usize]) {
+        if positions.is_empty() {
+            return;
+        }
+        let rules = self.get();
+        for position in positions {
+            if let Some(count) = rules.counts.get(*position) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns the name of each rule, and the number of requests that the rule decided.
+    pub fn counts(&self) -> Vec<(String, u64)> {
+        let rules = self.get();
+        let names = rules.rules().iter().map(|rule| rule.name.clone());
+        names.zip(rules.counts.iter().map(|count| count.load(Ordering::Relaxed))).collect()
+    }
+
+    /// Returns the cache key of a URL, with the query parameters that the rules leave.
+    pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
+        self.get().key(key)
+    }
+
+    /// Changes the fields of an origin's response as the rules say. `key` is the cache key.
+    pub(crate) fn edit_response(&self, key: &[u8], head: &mut ResponseHead, length: Option<u64>) {
+        let rules = self.get();
+        if !rules.has_shared_rules() {
+            return;
+        }
+        let edits = SharedFacts::of(key, head.status, &View(&head.headers), length)
+            .and_then(|facts| rules.response_fields(&facts));
+        if let Some(edits) = edits {
+            apply(edits, &mut head.headers);
+        }
+    }
+}
+
+/// Changes fields: first removals, then new values.
+pub(crate) fn apply(edits: &FieldEdits, headers: &mut foxy_http::Headers) {
+    for name in &edits.remove {
+        headers.remove(name);
+    }
+    for (name, value) in &edits.set {
+        headers.set(name, value.as_str());
+    }
+}
+
+/// The caching policies that the settings and the rules give.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// Lifetime in seconds of negative answers that give no lifetime.
+    pub negative_lifetime: u64,
+    /// The rules in force.
+    pub rules: RulesInForce,
+}
+
+impl Policies {
+    /// Returns the policy for a response. `key` is its cache key, and `length` the length of the
+    /// whole body in bytes, if known.
+    pub fn of(&self, role: Role, key: &[u8], head: &ResponseHead, length: Option<u64>) -> Policy {
+        let base = Policy { role, negative_lifetime: self.negative_lifetime, ..Policy::default() };
+        let rules = self.rules.get();
+        if !rules.has_shared_rules() {
+            return base;
+        }
+        let facts = SharedFacts::of(key, head.status, &View(&head.headers), length);
+        facts.map_or(base, |facts| rules.policy(base, &facts))
+    }
+}

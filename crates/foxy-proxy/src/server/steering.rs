@@ -1,0 +1,110 @@
+//! Applies the operator's rules to a request, before the proxy decides how to answer it.
+
+use crate::core::View;
+use crate::core::rules::{RulesInForce, apply};
+use crate::request::reason::ErrorReason;
+use crate::upstream::Scheme;
+use bytes::Bytes;
+use foxy_base::clock;
+use foxy_http::{Authority, Method, RequestHead, Target, TargetForm};
+use foxy_rules::operator::{Access, RequestFacts, Rewrite, Tried};
+use std::net::IpAddr;
+
+/// The effects of the rules on a request, apart from changes to its head.
+#[derive(Debug, Default)]
+pub(crate) struct Steering {
+    pub(crate) refusal: Option<ErrorReason>,
+    /// The operator's text for the refusal.
+    pub(crate) message: Option<String>,
+    /// Whether the request goes past the cache.
+    pub(crate) bypasses: bool,
+    /// Positions of the rules that decided.
+    pub(crate) decided: Vec<usize>,
+}
+
+/// Applies the rules to a request, and changes its head. `over` is the scheme of the connection on
+/// which the request arrived.
+pub(crate) fn steer(
+    rules_in_force: &RulesInForce,
+    head: &mut RequestHead,
+    over: Scheme,
+    client: IpAddr,
+) -> Steering {
+    let rules = rules_in_force.get();
+    if !rules.has_request_rules() {
+        return Steering::default();
+    }
+    let decision = {
+        let path = head.origin_form().unwrap_or_default();
+        // A request without a readable target is refused later, with a precise reason.
+        let Some(facts) = facts(head, over, &path) else { return Steering::default() };
+        rules.decide(&facts.from_client(client))
+    };
+    let (refusal, message) = match decision.access() {
+        Some(Access::Allow) => (None, None),
+        Some(Access::Deny { message }) => (Some(ErrorReason::DeniedByRule), message.clone()),
+        None if rules.is_allow_list() => (Some(ErrorReason::NotAllowedByRule), None),
+        None => (None, None),
+    };
+    if let Some(target) = decision.rewrite().and_then(|rewrite| rewritten(head, rewrite)) {
+        head.target = target;
+    }
+    if let Some(edits) = decision.request_fields() {
+        apply(edits, &mut head.headers);
+    }
+    let (bypasses, decided) = (decision.bypasses(), decision.positions().collect());
+    Steering { refusal, message, bypasses, decided }
+}
+
+/// Tries each rule against a request, for an explanation.
+pub(crate) fn tried(
+    rules_in_force: &RulesInForce,
+    head: &RequestHead,
+    over: Scheme,
+    client: IpAddr,
+) -> Vec<Tried> {
+    let path = head.origin_form().unwrap_or_default();
+    let Some(facts) = facts(head, over, &path) else { return Vec::new() };
+    rules_in_force.get().explain(&facts.from_client(client), None)
+}
+
+/// Collects the facts about a request for the rules. A CONNECT counts as an https request without a
+/// path. Returns `None` if the target is unreadable.
+fn facts<'a>(
+    head: &'a RequestHead,
+    over: Scheme,
+    path: &'a [u8],
+) -> Option<RequestFacts<'a, View<'a>>> {
+    let scheme = match head.target.form() {
+        TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
+        TargetForm::Authority(_) => Scheme::Https,
+        TargetForm::Origin(_) | TargetForm::Asterisk => over,
+    };
+    let (host, port) = match head.authority() {
+        Some(text) => {
+            let Authority { host, port } = Authority::parse(text)?;
+            (host, port)
+        }
+        None => ("", None),
+    };
+    let port = port.unwrap_or(scheme.default_port());
+    let (method, fields) = (head.method.as_str(), View(&head.headers));
+    let url = (scheme.as_str(), host, port);
+    Some(RequestFacts::new(url, path, method, fields, clock::wall()))
+}
+
+/// Returns the target with the new path. Returns `None` if the rule does not match the path, or if
+/// the request has no path.
+fn rewritten(head: &RequestHead, rewrite: &Rewrite) -> Option<Target> {
+    if head.method == Method::Connect {
+        return None;
+    }
+    let path = rewrite.apply(&head.origin_form()?)?;
+    let text = match head.target.form() {
+        TargetForm::Absolute { scheme, authority, .. } => {
+            [scheme, b"://", authority, &path].concat()
+        }
+        _ => path,
+    };
+    Target::parse(&head.method, Bytes::from(text)).ok()
+}

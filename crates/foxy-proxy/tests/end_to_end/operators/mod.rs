@@ -1,0 +1,4 @@
+//! Tests the decisions that operators take: which clients are served, and the rules.
+
+mod admission;
+mod rules;

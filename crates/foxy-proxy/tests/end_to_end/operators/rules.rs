@@ -1,0 +1,182 @@
+//! Tests the effects of the operator's rules on clients, the cache and the origin.
+
+use crate::bench::{TestProxy, proxy_with};
+use foxy_proxy::cache::purge::{Named, Strength};
+use foxy_proxy::core::rules::RulesInForce;
+use foxy_rules::operator::{
+    Access, Conditions, Effects, FieldEdits, OperatorRule, OperatorRules, QueryKey, Rewrite,
+};
+use foxy_testkit::http::ok;
+use foxy_testkit::origin::TestOrigin;
+
+fn rules(list: Vec<(&str, Conditions, Effects)>) -> OperatorRules {
+    let rule = |(name, when, then): (&str, _, _)| {
+        let name = name.to_owned();
+        OperatorRule { name, when, unless: None, then }
+    };
+    OperatorRules::new(list.into_iter().map(rule).collect()).expect("sound rules")
+}
+
+fn proxy(list: Vec<(&str, Conditions, Effects)>) -> TestProxy {
+    let rules = RulesInForce::new(rules(list));
+    proxy_with(|settings| settings.rules = rules)
+}
+
+fn path(pattern: &str) -> Conditions {
+    Conditions { paths: vec![pattern.parse().expect("a pattern")], ..Conditions::default() }
+}
+
+fn client(network: &str) -> Conditions {
+    Conditions { clients: vec![network.parse().expect("a network")], ..Conditions::default() }
+}
+
+fn access(access: Access) -> Effects {
+    Effects { access: Some(access), ..Effects::default() }
+}
+
+#[test]
+fn a_denied_path_stays_denied_in_every_spelling() {
+    let origin = TestOrigin::start(|_, _| ok("", b"secret"));
+    let message = Some("ask the help desk".to_owned());
+    let proxy = proxy(vec![("private", path("/private/*"), access(Access::Deny { message }))]);
+    for spelling in [
+        "/private/x",
+        "/a/../private/x",
+        "//private/x",
+        "/%70rivate/x",
+        "/private%2Fx",
+        "/./private/x",
+    ] {
+        let answer = proxy.get(&origin.url(spelling), "");
+        let expected = (403, "foxy; detail=denied-by-rule");
+        assert_eq!((answer.status, answer.cache_status()), expected, "{spelling}");
+        assert_eq!(answer.body, b"foxy: ask the help desk (denied-by-rule)\n");
+    }
+    assert_eq!(origin.requests(), 0);
+    assert_eq!(proxy.get(&origin.url("/public"), "").status, 200);
+    assert_eq!(proxy.proxy.purger().rules().counts(), [("private".to_owned(), 6)]);
+}
+
+#[test]
+fn a_list_that_allows_refuses_all_other_requests() {
+    let origin = TestOrigin::start(|_, _| ok("", b"x"));
+    let proxy = proxy(vec![("office", client("127.0.0.2/32"), access(Access::Allow))]);
+    let request = format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", origin.url("/x"));
+    assert_eq!(proxy.connect_from([127, 0, 0, 2]).ask(&request).status, 200);
+    let refused = proxy.connect_from([127, 0, 0, 3]).ask(&request);
+    assert_eq!(refused.cache_status(), "foxy; detail=not-allowed-by-rule");
+    let tunnel = "CONNECT 127.0.0.1:443 HTTP/1.1\r\nHost: a\r\n\r\n";
+    let refused = proxy.connect_from([127, 0, 0, 3]).ask(tunnel);
+    assert_eq!(refused.cache_status(), "foxy; detail=not-allowed-by-rule");
+}
+
+#[test]
+fn a_floor_makes_a_response_without_a_lifetime_a_hit() {
+    let origin = TestOrigin::start(|_, _| ok("ETag: \"a\"\r\n", b"x"));
+    let floor = Effects { fresh_at_least: Some(600), ..Effects::default() };
+    let proxy = proxy(vec![("floor", path("/x"), floor)]);
+    proxy.get(&origin.url("/x"), "");
+    let hit = proxy.get(&origin.url("/x"), "");
+    assert!(hit.cache_status().starts_with("foxy; hit; ttl="), "{}", hit.cache_status());
+    proxy.get(&origin.url("/y"), "");
+    let other = proxy.get(&origin.url("/y"), "");
+    assert!(other.cache_status().starts_with("foxy; fwd=stale"), "{}", other.cache_status());
+}
+
+#[test]
+fn ignored_parameters_reach_the_origin_but_not_the_key() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
+    let ignore = vec!["sig".parse().expect("a pattern")];
+    let query = Some(QueryKey { ignore, ..QueryKey::default() });
+    let proxy = proxy(vec![("signed", path("/x"), Effects { query, ..Effects::default() })]);
+    proxy.get(&origin.url("/x?sig=1&v=2"), "");
+    assert!(origin.heads.lock().expect("heads")[0].starts_with("GET /x?sig=1&v=2 "));
+    assert!(proxy.get(&origin.url("/x?sig=9&v=2"), "").cache_status().contains("hit"));
+    assert!(proxy.get(&origin.url("/x?sig=9&v=3"), "").cache_status().contains("uri-miss"));
+    let post = format!(
+        "POST {} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
+        origin.url("/x?v=2&sig=7")
+    );
+    proxy.connect().ask(&post);
+    let after = proxy.get(&origin.url("/x?sig=1&v=2"), "");
+    assert!(after.cache_status().contains("uri-miss"), "the POST invalidated the URL");
+}
+
+#[test]
+fn a_bypass_neither_uses_nor_fills_the_cache() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
+    let bypass = Effects { bypass: Some(true), ..Effects::default() };
+    let proxy = proxy(vec![("fresh", client("127.0.0.2/32"), bypass)]);
+    let request = format!("GET {} HTTP/1.1\r\nHost: a\r\n\r\n", origin.url("/x"));
+    for expected in [1, 2] {
+        let answer = proxy.connect_from([127, 0, 0, 2]).ask(&request);
+        assert!(answer.cache_status().starts_with("foxy; fwd=bypass"), "{answer:?}");
+        assert_eq!(origin.requests(), expected);
+    }
+    proxy.get(&origin.url("/x"), "");
+    assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("hit"));
+}
+
+#[test]
+fn paths_and_fields_are_changed_on_both_sides() {
+    let origin =
+        TestOrigin::start(|_, _| ok("Set-Cookie: a=b\r\nCache-Control: private\r\n", b"x"));
+    let edits = |remove: &[&str], set: &[(&str, &str)]| {
+        let set = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        Some(FieldEdits { remove: remove.iter().map(|name| (*name).into()).collect(), set })
+    };
+    let rewrite = Some(Rewrite::new("/old/(.*)", "/new/$1").expect("sound"));
+    let request_fields = edits(&["Cookie"], &[("X-Tenant", "seven")]);
+    let response_fields = edits(&["Set-Cookie"], &[("Cache-Control", "max-age=60")]);
+    let all = Effects { rewrite, request_fields, response_fields, ..Effects::default() };
+    let proxy = proxy(vec![("all", Conditions::default(), all)]);
+    let answer = proxy.get(&origin.url("/old/a?q"), "Cookie: c\r\n");
+    assert_eq!(answer.header("set-cookie"), "");
+    let head = origin.heads.lock().expect("heads")[0].clone();
+    assert!(head.starts_with("GET /new/a?q "), "{head}");
+    assert!(head.contains("X-Tenant: seven\r\n") && !head.contains("Cookie"), "{head}");
+    let hit = proxy.get(&origin.url("/new/a?q"), "");
+    assert!(hit.cache_status().contains("hit"), "the edited response may be stored: {hit:?}");
+}
+
+#[test]
+fn a_response_of_a_forbidden_type_is_not_stored_and_the_explanation_names_the_rule() {
+    let origin = TestOrigin::start(|_, _| {
+        ok("Content-Type: Video/MP4; a=b\r\nCache-Control: max-age=600\r\n", b"x")
+    });
+    let video = vec!["video/*".parse().expect("a pattern")];
+    let when = Conditions { content_types: video, ..Conditions::default() };
+    let never = Effects { store: Some(false), ..Effects::default() };
+    let proxy = proxy(vec![("no-video", when, never)]);
+    proxy.get(&origin.url("/x"), "");
+    assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let purger = proxy.proxy.purger();
+    let (url, local) = (origin.url("/x"), [127, 0, 0, 1].into());
+    let explanation = runtime.block_on(purger.explain(("GET", &url), &[], local)).to_string();
+    assert!(explanation.contains("no-video"), "{explanation}");
+    assert!(explanation.contains("a rule of the operator forbids storage"), "{explanation}");
+}
+
+#[test]
+fn new_rules_take_effect_at_once() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
+    let proxy = proxy(Vec::new());
+    let url = origin.url("/x");
+    proxy.get(&url, "");
+    let purger = proxy.proxy.purger();
+    purger.rules().replace(rules(vec![(
+        "closed",
+        path("/x"),
+        access(Access::Deny { message: None }),
+    )]));
+    assert_eq!(proxy.get(&url, "").status, 403);
+    purger.rules().replace(OperatorRules::default());
+    assert!(proxy.get(&url, "").cache_status().contains("hit"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let scopes = Named::Url.scopes(&url).expect("a URL");
+    runtime.block_on(purger.purge(&scopes, Strength::Hard)).expect("purged");
+    assert!(proxy.get(&url, "").cache_status().contains("uri-miss"));
+}

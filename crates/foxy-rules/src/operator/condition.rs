@@ -1,0 +1,313 @@
+//! The conditions of a rule. All conditions that a rule has must hold. A condition with several
+//! values holds if any value matches.
+
+use super::facts::{RequestFacts, SharedFacts, UrlFacts};
+use super::host::HostCondition;
+use super::pattern::Pattern;
+use crate::fields::Fields;
+use foxy_base::{CivilTime, WallTime};
+use ipnet::IpNet;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+/// The conditions of a rule. A list without values is no condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Networks of clients.
+    pub clients: Vec<IpNet>,
+    /// Names of users that have proved who they are.
+    pub users: Vec<Pattern>,
+    /// Methods, in upper case.
+    pub methods: Vec<String>,
+    /// Schemes: `http` and `https`.
+    pub schemes: Vec<String>,
+    /// Hosts.
+    pub hosts: Vec<HostCondition>,
+    /// Ports of the origin.
+    pub ports: Vec<PortRange>,
+    /// Patterns for the whole path, without the query.
+    pub paths: Vec<Pattern>,
+    /// Parameters that the query contains.
+    pub query: Vec<NamedPattern>,
+    /// Fields that the request contains.
+    pub headers: Vec<NamedPattern>,
+    /// Days of the week in UTC.
+    pub days: Option<Days>,
+    /// Time of day in UTC.
+    pub hours: Option<Hours>,
+    /// Patterns for the media type of the response, without parameters and in lower case.
+    pub content_types: Vec<Pattern>,
+    /// Status codes of the response.
+    pub statuses: Vec<u16>,
+    /// Lengths in bytes that the response announces. A response of unknown length has no length in
+    /// this range.
+    pub size: Option<RangeInclusive<u64>>,
+}
+
+/// The condition that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each variant has the name of its condition")]
+pub enum Missed {
+    Client,
+    User,
+    Method,
+    Scheme,
+    Host,
+    Port,
+    Path,
+    Query,
+    Header,
+    Days,
+    Hours,
+    ContentType,
+    Status,
+    Size,
+    Unless,
+    /// The conditions are about a response, and no response is stored.
+    Response,
+}
+
+impl Missed {
+    /// Returns the key of the condition in the configuration file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::User => "user",
+            Self::Method => "method",
+            Self::Scheme => "scheme",
+            Self::Host => "host",
+            Self::Port => "port",
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Days => "days",
+            Self::Hours => "hours",
+            Self::ContentType => "content-type",
+            Self::Status => "status",
+            Self::Size => "size",
+            Self::Unless => "unless",
+            Self::Response => "response",
+        }
+    }
+}
+
+impl Conditions {
+    /// Checks the conditions against a request. Returns the first condition that does not hold.
+    pub(super) fn check_request<F: Fields>(
+        &self,
+        facts: &RequestFacts<'_, F>,
+    ) -> Result<(), Missed> {
+        self.check_url(&facts.url)?;
+        let is_client =
+            || facts.client.is_some_and(|ip| self.clients.iter().any(|net| net.contains(&ip)));
+        let is_user =
+            || facts.user.is_some_and(|user| self.users.iter().any(|p| p.matches(user.as_bytes())));
+        holds(self.clients.is_empty() || is_client(), Missed::Client)?;
+        holds(self.users.is_empty() || is_user(), Missed::User)?;
+        holds(is_any(&self.methods, |method| method == facts.method), Missed::Method)?;
+        let has_field = |wanted: &NamedPattern| {
+            facts.fields.values(&wanted.name).any(|value| wanted.accepts(value))
+        };
+        holds(is_any(&self.headers, has_field), Missed::Header)?;
+        holds(self.days.is_none_or(|days| days.contains(facts.now)), Missed::Days)?;
+        holds(self.hours.is_none_or(|hours| hours.contains(facts.now)), Missed::Hours)
+    }
+
+    /// Checks the conditions against a response. Returns the first condition that does not hold.
+    pub(super) fn check_shared(&self, facts: &SharedFacts<'_>) -> Result<(), Missed> {
+        self.check_url(&facts.url)?;
+        let is_type = |pattern: &Pattern| {
+            facts.content_type.as_ref().is_some_and(|found| pattern.matches(found.as_bytes()))
+        };
+        holds(is_any(&self.content_types, is_type), Missed::ContentType)?;
+        holds(is_any(&self.statuses, |&status| status == facts.status), Missed::Status)?;
+        let has_size =
+            |size: &RangeInclusive<u64>| facts.length.is_some_and(|length| size.contains(&length));
+        holds(self.size.as_ref().is_none_or(has_size), Missed::Size)
+    }
+
+    pub(super) fn check_url(&self, url: &UrlFacts<'_>) -> Result<(), Missed> {
+        holds(is_any(&self.schemes, |scheme| scheme == url.scheme), Missed::Scheme)?;
+        holds(is_any(&self.hosts, |host| host.matches(&url.host, url.address)), Missed::Host)?;
+        holds(is_any(&self.ports, |ports| ports.0.contains(&url.port)), Missed::Port)?;
+        holds(is_any(&self.paths, |path| path.matches(&url.path)), Missed::Path)?;
+        let has_parameter = |wanted: &NamedPattern| {
+            let query = url.query.unwrap_or_default();
+            query.split(|&byte| byte == b'&').any(|parameter| {
+                let mut parts = parameter.splitn(2, |&byte| byte == b'=');
+                parts.next() == Some(wanted.name.as_bytes())
+                    && wanted.accepts(parts.next().unwrap_or_default())
+            })
+        };
+        holds(is_any(&self.query, has_parameter), Missed::Query)
+    }
+
+    /// Returns whether a condition is about the client or about this request alone. Effects that
+    /// all clients share may not depend on such a condition.
+    pub(super) fn is_about_request(&self) -> bool {
+        let Self { clients, users, methods, headers, days, hours, .. } = self;
+        !(clients.is_empty() && users.is_empty() && methods.is_empty() && headers.is_empty())
+            || days.is_some()
+            || hours.is_some()
+    }
+
+    /// Returns whether a condition is about the response.
+    pub(super) fn is_about_response(&self) -> bool {
+        !self.content_types.is_empty() || !self.statuses.is_empty() || self.size.is_some()
+    }
+
+    /// Returns whether a condition is about who the client is.
+    pub(super) fn is_about_client(&self) -> bool {
+        !self.clients.is_empty() || !self.users.is_empty()
+    }
+}
+
+fn holds(condition: bool, missed: Missed) -> Result<(), Missed> {
+    if condition { Ok(()) } else { Err(missed) }
+}
+
+fn is_any<T>(values: &[T], matches: impl FnMut(&T) -> bool) -> bool {
+    values.is_empty() || values.iter().any(matches)
+}
+
+/// Ports, written `443` or `8000-8999`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortRange(pub RangeInclusive<u16>);
+
+impl FromStr for PortRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
+            (Ok(first), Ok(last)) if first <= last => Ok(Self(first..=last)),
+            _ => Err(format!("`{text}` is no port; write 443 or 8000-8999")),
+        }
+    }
+}
+
+/// A name, and a pattern for its value if the condition has one. Written `NAME` or
+/// `NAME: PATTERN` for fields, `NAME` or `NAME=PATTERN` for parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPattern {
+    /// Name of a field or parameter.
+    pub name: String,
+    /// Pattern for the value. `None` accepts every value.
+    pub value: Option<Pattern>,
+}
+
+impl NamedPattern {
+    fn accepts(&self, value: &[u8]) -> bool {
+        self.value.as_ref().is_none_or(|pattern| pattern.matches(value.trim_ascii()))
+    }
+}
+
+/// Days of the week, written `mon`, `tue`, … or `mon-fri`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Days(u8);
+
+const DAY_NAMES: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+impl Days {
+    /// Adds the days of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn contains(self, now: WallTime) -> bool {
+        // 1 January 1970 was a Thursday, which is day 3.
+        self.0 >> ((now.seconds() / 86_400 + 3) % 7) & 1 == 1
+    }
+}
+
+impl FromStr for Days {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let number =
+            |name: &str| DAY_NAMES.iter().position(|day| day.eq_ignore_ascii_case(name.trim()));
+        let (Some(first), Some(last)) = (number(first), number(last)) else {
+            return Err(format!("`{text}` is no day; write mon, tue, … sun or mon-fri"));
+        };
+        let length = (last + 7 - first) % 7;
+        Ok(Self((0..=length).fold(0, |days, step| days | 1 << ((first + step) % 7))))
+    }
+}
+
+/// A time of day in UTC, written `08:00-18:00`. The end does not belong to the range. A range such
+/// as `22:00-06:00` passes midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hours {
+    /// Minutes since midnight.
+    from: u64,
+    until: u64,
+}
+
+impl Hours {
+    fn contains(self, now: WallTime) -> bool {
+        let time = CivilTime::of(now);
+        let minute = time.hour * 60 + time.minute;
+        if self.from <= self.until {
+            (self.from..self.until).contains(&minute)
+        } else {
+            minute >= self.from || minute < self.until
+        }
+    }
+}
+
+impl FromStr for Hours {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let minutes = |text: &str| {
+            let (hour, minute) = text.trim().split_once(':')?;
+            let (hour, minute): (u64, u64) = (hour.parse().ok()?, minute.parse().ok()?);
+            (minute < 60 && hour * 60 + minute <= 24 * 60).then_some(hour * 60 + minute)
+        };
+        let range = text.split_once('-').and_then(|(from, to)| minutes(from).zip(minutes(to)));
+        match range {
+            Some((from, until)) if from != until => Ok(Self { from, until }),
+            _ => Err(format!("`{text}` is no time of day; write 08:00-18:00 (UTC)")),
+        }
+    }
+}
+
+impl fmt::Display for PortRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = (self.0.start(), self.0.end());
+        if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THURSDAY_NOON: WallTime = WallTime::from_seconds(12 * 3600);
+
+    #[test]
+    fn days_and_hours_are_in_utc_and_may_pass_the_end() {
+        let day = |text: &str| text.parse::<Days>().expect(text).contains(THURSDAY_NOON);
+        assert!(day("thu") && day("mon-fri") && day("sat-thu"));
+        assert!(!day("fri") && !day("fri-wed"));
+        let hour = |text: &str| text.parse::<Hours>().expect(text).contains(THURSDAY_NOON);
+        assert!(hour("12:00-12:01") && hour("08:00-18:00") && hour("22:00-12:30"));
+        assert!(!hour("12:01-18:00") && !hour("08:00-12:00") && !hour("22:00-06:00"));
+    }
+
+    #[test]
+    fn texts_that_are_no_days_hours_or_ports_are_refused() {
+        for text in ["", "noon", "8-18", "25:00-26:00", "08:60-09:00", "08:00-08:00"] {
+            assert!(text.parse::<Hours>().is_err(), "{text}");
+        }
+        for text in ["", "monday", "mon-", "1"] {
+            assert!(text.parse::<Days>().is_err(), "{text}");
+        }
+        for text in ["", "http", "9-8", "70000"] {
+            assert!(text.parse::<PortRange>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The effects of a rule.
+
+use super::path::Rewrite;
+use super::query::QueryKey;
+
+/// Whether a client may send a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The proxy serves the request.
+    Allow,
+    /// The proxy refuses the request with status 403 and this message.
+    Deny {
+        /// Text for the client, or `None` for the proxy's own text.
+        message: Option<String>,
+    },
+}
+
+/// Changes to header fields: first removals, then new values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldEdits {
+    /// Names of fields to remove.
+    pub remove: Vec<String>,
+    /// Names and values of fields that replace all fields of this name.
+    pub set: Vec<(String, String)>,
+}
+
+/// The effects of a rule. `None` means that the rule does not have the effect. Times are in
+/// seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Whether the client may send the request.
+    pub access: Option<Access>,
+    /// Whether the request goes to the origin without a look-up, and its response is not stored.
+    pub bypass: Option<bool>,
+    /// The new path.
+    pub rewrite: Option<Rewrite>,
+    /// The query parameters of the cache key.
+    pub query: Option<QueryKey>,
+    /// Changes to the fields that the origin receives.
+    pub request_fields: Option<FieldEdits>,
+    /// Changes to the fields of the origin's response, before the cache sees them.
+    pub response_fields: Option<FieldEdits>,
+    /// Whether the response may be stored.
+    pub store: Option<bool>,
+    /// Whether a response with Set-Cookie may be stored.
+    pub store_set_cookie: Option<bool>,
+    /// Shortest freshness lifetime, even if the response gives a shorter lifetime.
+    pub fresh_at_least: Option<u64>,
+    /// Longest freshness lifetime, even if the response gives a longer lifetime.
+    pub fresh_at_most: Option<u64>,
+    /// Lifetime of a negative response, such as 404, that gives no lifetime.
+    pub negative_fresh: Option<u64>,
+    /// Time for which a stale response may answer while the proxy validates it (RFC 5861 §3).
+    pub stale_while_revalidate: Option<u64>,
+    /// Time for which a stale response may answer if the origin fails (RFC 5861 §4).
+    pub stale_if_error: Option<u64>,
+}
+
+/// Defines [`Effect`], its names in the configuration file, and [`Effects::has`].
+macro_rules! effects {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $field:ident, $name:literal;)+) => {
+        /// The name of an effect.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Effect {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Effect {
+            /// All effects.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// Returns the key of the effect in the configuration file.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+
+        impl Effects {
+            /// Returns whether the rule has the effect.
+            pub const fn has(&self, effect: Effect) -> bool {
+                match effect { $(Effect::$variant => self.$field.is_some(),)+ }
+            }
+        }
+    };
+}
+
+effects! {
+    /// Allows or refuses the request.
+    Access = access, "access";
+    /// Sends the request past the cache.
+    Bypass = bypass, "bypass";
+    /// Rewrites the path.
+    Rewrite = rewrite, "rewrite";
+    /// Chooses the query parameters of the cache key.
+    Query = query, "query";
+    /// Changes the fields that the origin receives.
+    RequestFields = request_fields, "request-header";
+    /// Changes the fields of the response.
+    ResponseFields = response_fields, "response-header";
+    /// Allows or forbids storing the response.
+    Store = store, "store";
+    /// Allows or forbids storing a response with Set-Cookie.
+    StoreSetCookie = store_set_cookie, "store-set-cookie";
+    /// Sets the shortest lifetime.
+    FreshAtLeast = fresh_at_least, "fresh-at-least";
+    /// Sets the longest lifetime.
+    FreshAtMost = fresh_at_most, "fresh-at-most";
+    /// Sets the lifetime of negative responses.
+    NegativeFresh = negative_fresh, "negative-fresh";
+    /// Permits stale responses while the proxy validates them.
+    StaleWhileRevalidate = stale_while_revalidate, "stale-while-revalidate";
+    /// Permits stale responses if the origin fails.
+    StaleIfError = stale_if_error, "stale-if-error";
+}
+
+impl Effect {
+    /// Returns whether the effect concerns a single request. Other effects concern content that all
+    /// clients share.
+    pub const fn is_of_request(self) -> bool {
+        matches!(self, Self::Access | Self::Bypass | Self::Rewrite | Self::RequestFields)
+    }
+}

@@ -1,0 +1,154 @@
+//! Finds the rules that may match a URL and a client, without a look at every rule. Each rule
+//! stands in one place: under its hosts, under the folders of its paths, in a set of path patterns,
+//! under its clients, or among the rules that are always tried. The index chooses the place with
+//! the fewest neighbours.
+
+use super::condition::Conditions;
+use super::facts::UrlFacts;
+use super::host::HostCondition;
+use super::pattern::Pattern;
+use globset::{Candidate, GlobSet};
+use ipnet::IpNet;
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// Rules that share a host or a folder are tried one by one up to this number. For more rules, one
+/// pass over all path patterns is faster.
+const MAX_NEIGHBOURS: usize = 16;
+
+/// Positions of rules, found by host, path or client.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RuleIndex {
+    always: Vec<u32>,
+    domains: HashMap<Vec<u8>, Vec<u32>>,
+    /// Rules by the folder in which the literal beginning of their path patterns ends.
+    folders: HashMap<Vec<u8>, Vec<u32>>,
+    clients: HashMap<IpNet, Vec<u32>>,
+    /// Prefix lengths of the networks in `clients`, as (is IPv6, length).
+    lengths: Vec<(bool, u8)>,
+    paths: GlobSet,
+    /// The rule of each pattern in `paths`.
+    path_rules: Vec<u32>,
+}
+
+impl RuleIndex {
+    /// Builds the index of the rules with these positions and conditions.
+    pub(super) fn new<'r>(
+        rules: impl Iterator<Item = (u32, &'r Conditions)> + Clone,
+    ) -> Result<Self, globset::Error> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for (_, when) in rules.clone() {
+            for name in host_names(when).chain(folders(when)) {
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        let neighbours = |names: &mut dyn Iterator<Item = &'r str>| {
+            names.map(|name| counts.get(name).copied().unwrap_or(0)).max().unwrap_or(usize::MAX)
+        };
+        let mut index = Self::default();
+        let mut globs = GlobSet::builder();
+        for (rule, when) in rules {
+            let has_hosts = has_domains_alone(when);
+            let by_host = if has_hosts { neighbours(&mut host_names(when)) } else { usize::MAX };
+            let by_folder = neighbours(&mut folders(when));
+            let fewest = by_host.min(by_folder);
+            let has_paths = !when.paths.is_empty();
+            if has_paths && fewest > MAX_NEIGHBOURS {
+                for path in &when.paths {
+                    globs.add(path.glob().clone());
+                    index.path_rules.push(rule);
+                }
+            } else if has_paths && by_folder == fewest {
+                add(&mut index.folders, folders(when), rule);
+            } else if has_hosts {
+                add(&mut index.domains, host_names(when), rule);
+            } else if !when.clients.is_empty() {
+                index.add_clients(rule, &when.clients);
+            } else {
+                index.always.push(rule);
+            }
+        }
+        index.paths = globs.build()?;
+        Ok(index)
+    }
+
+    fn add_clients(&mut self, rule: u32, clients: &[IpNet]) {
+        for network in clients {
+            self.clients.entry(network.trunc()).or_default().push(rule);
+            let length = (network.addr().is_ipv6(), network.prefix_len());
+            if !self.lengths.contains(&length) {
+                self.lengths.push(length);
+            }
+        }
+    }
+
+    /// Returns the positions of all rules that may match, in order.
+    pub(super) fn candidates(&self, url: &UrlFacts<'_>, client: Option<IpAddr>) -> Vec<u32> {
+        let mut found = self.always.clone();
+        if !self.domains.is_empty() {
+            let mut name = url.host.as_str();
+            loop {
+                found.extend(self.domains.get(name.as_bytes()).into_iter().flatten());
+                let Some((_, parent)) = name.split_once('.') else { break };
+                name = parent;
+            }
+        }
+        if !self.folders.is_empty() {
+            let slashes = url.path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            let folders = slashes.map(|(at, _)| &url.path[..=at]);
+            found.extend(folders.filter_map(|folder| self.folders.get(folder)).flatten());
+        }
+        if !self.path_rules.is_empty() {
+            let matches = self.paths.matches_candidate(&Candidate::from_bytes(&url.path));
+            found.extend(matches.into_iter().map(|pattern| self.path_rules[pattern]));
+        }
+        if let Some(client) = client {
+            for &(_, length) in self.lengths.iter().filter(|(is_v6, _)| *is_v6 == client.is_ipv6())
+            {
+                let network = IpNet::new(client, length).map(|network| network.trunc());
+                let rules = network.ok().and_then(|network| self.clients.get(&network));
+                found.extend(rules.into_iter().flatten());
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// Returns whether every host of the conditions is a name, so that the map of names finds the rule.
+fn has_domains_alone(when: &Conditions) -> bool {
+    let is_name =
+        |host: &HostCondition| matches!(host, HostCondition::Domain(_) | HostCondition::Below(_));
+    !when.hosts.is_empty() && when.hosts.iter().all(is_name)
+}
+
+fn add<'n>(
+    places: &mut HashMap<Vec<u8>, Vec<u32>>,
+    names: impl Iterator<Item = &'n str>,
+    rule: u32,
+) {
+    for name in names {
+        places.entry(name.as_bytes().to_vec()).or_default().push(rule);
+    }
+}
+
+fn host_names(when: &Conditions) -> impl Iterator<Item = &str> {
+    when.hosts.iter().filter_map(|host| match host {
+        HostCondition::Domain(name) | HostCondition::Below(name) => Some(name.as_str()),
+        HostCondition::Any | HostCondition::Network(_) => None,
+    })
+}
+
+/// Returns the folder of each path pattern: the text before the first wildcard, up to its last
+/// slash. Returns nothing if a pattern begins with a wildcard.
+fn folders(when: &Conditions) -> impl Iterator<Item = &str> {
+    let all: Option<Vec<&str>> = when.paths.iter().map(folder).collect();
+    all.into_iter().flatten()
+}
+
+fn folder(path: &Pattern) -> Option<&str> {
+    let text = path.as_str();
+    let literal = &text[..text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len())];
+    literal.rfind('/').map(|slash| &text[..=slash])
+}

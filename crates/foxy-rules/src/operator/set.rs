@@ -1,0 +1,345 @@
+//! A list of rules, and the decisions that follow from it.
+
+use super::condition::{Conditions, Missed};
+use super::effect::{Access, Effect, Effects, FieldEdits};
+use super::facts::{RequestFacts, SharedFacts, UrlFacts};
+use super::index::RuleIndex;
+use super::path::Rewrite;
+use crate::fields::Fields;
+use crate::freshness::Policy;
+use std::fmt;
+
+/// A rule of the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorRule {
+    /// Name of the rule in logs, metrics and explanations.
+    pub name: String,
+    /// Conditions that must hold.
+    pub when: Conditions,
+    /// Conditions that must not all hold.
+    pub unless: Option<Conditions>,
+    /// Effects of a match.
+    pub then: Effects,
+}
+
+/// The reason why a list of rules is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleError {
+    /// The rule has no effect.
+    NoEffect,
+    /// Two rules have this name.
+    NameTaken,
+    /// The effect concerns content that all clients share, but a condition is about one request.
+    /// Without this check, a client could change the answers of other clients.
+    DependsOnClient(Effect),
+    /// The rule decides before the response arrives, but a condition is about the response.
+    DependsOnResponse(Effect),
+    /// The patterns of all rules together are too large.
+    TooLarge,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEffect => f.write_str("the rule has no effect; add an effect to `then`"),
+            Self::NameTaken => f.write_str("another rule has this name; choose a new name"),
+            Self::DependsOnClient(Effect::RequestFields) => f.write_str(
+                "all clients share a stored response, so `request-header` may not depend on the \
+                 client, user, method, header or time; remove these conditions or add `bypass = \
+                 true`",
+            ),
+            Self::DependsOnClient(effect) => write!(
+                f,
+                "all clients share a stored response, so `{}` may not depend on the client, user, \
+                 method, header or time; remove these conditions",
+                effect.name()
+            ),
+            Self::DependsOnResponse(effect) => write!(
+                f,
+                "`{}` applies before the response arrives, so the rule may not depend on \
+                 `content-type`, `status` or `size`; remove these conditions",
+                effect.name()
+            ),
+            Self::TooLarge => f.write_str("the path patterns of all rules are too large"),
+        }
+    }
+}
+
+impl OperatorRule {
+    /// Checks that the effects fit the conditions.
+    pub fn check(&self) -> Result<(), RuleError> {
+        let conditions = || std::iter::once(&self.when).chain(&self.unless);
+        let effects = Effect::ALL.iter().copied().filter(|effect| self.then.has(*effect));
+        let is_about_request = conditions().any(Conditions::is_about_request);
+        let is_about_response = conditions().any(Conditions::is_about_response);
+        let mut count = 0;
+        for effect in effects {
+            count += 1;
+            let is_shared = match effect {
+                Effect::RequestFields => self.then.bypass != Some(true),
+                effect => !effect.is_of_request(),
+            };
+            if is_shared && is_about_request {
+                return Err(RuleError::DependsOnClient(effect));
+            }
+            if is_about_response && (effect.is_of_request() || effect == Effect::Query) {
+                return Err(RuleError::DependsOnResponse(effect));
+            }
+        }
+        if count == 0 { Err(RuleError::NoEffect) } else { Ok(()) }
+    }
+
+    /// Returns whether the rule says which clients may use the proxy: it allows clients that it
+    /// names, or refuses all clients except those that it names.
+    pub fn admits_clients(&self) -> bool {
+        match self.then.access {
+            Some(Access::Allow) => self.when.is_about_client(),
+            Some(Access::Deny { .. }) => {
+                self.unless.as_ref().is_some_and(Conditions::is_about_client)
+            }
+            None => false,
+        }
+    }
+
+    fn check_request<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Result<(), Missed> {
+        self.when.check_request(facts)?;
+        match &self.unless {
+            Some(unless) if unless.check_request(facts).is_ok() => Err(Missed::Unless),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_shared(&self, facts: &SharedFacts<'_>) -> Result<(), Missed> {
+        self.when.check_shared(facts)?;
+        match &self.unless {
+            Some(unless) if unless.check_shared(facts).is_ok() => Err(Missed::Unless),
+            _ => Ok(()),
+        }
+    }
+
+    fn matches_url(&self, url: &UrlFacts<'_>) -> bool {
+        self.when.check_url(url).is_ok()
+            && self.unless.as_ref().is_none_or(|unless| unless.check_url(url).is_err())
+    }
+}
+
+/// The rules that decide about a request, for each effect.
+#[derive(Clone, Copy, Debug)]
+pub struct Decision<'r> {
+    rules: &'r [OperatorRule],
+    /// Positions of the rules that decide, in the order of [`REQUEST_EFFECTS`].
+    decided: [Option<u32>; REQUEST_EFFECTS.len()],
+}
+
+const REQUEST_EFFECTS: [Effect; 4] =
+    [Effect::Access, Effect::Bypass, Effect::Rewrite, Effect::RequestFields];
+
+impl<'r> Decision<'r> {
+    fn effects(self, effect: Effect) -> Option<&'r Effects> {
+        let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
+        self.decided[slot].map(|position| &self.rules[position as usize].then)
+    }
+
+    /// Returns the decision on access. `None` means that no rule decided.
+    pub fn access(self) -> Option<&'r Access> {
+        self.effects(Effect::Access)?.access.as_ref()
+    }
+
+    /// Returns whether the request bypasses the cache.
+    pub fn bypasses(self) -> bool {
+        self.effects(Effect::Bypass).is_some_and(|then| then.bypass == Some(true))
+    }
+
+    /// Returns the rewriting of the path.
+    pub fn rewrite(self) -> Option<&'r Rewrite> {
+        self.effects(Effect::Rewrite)?.rewrite.as_ref()
+    }
+
+    /// Returns the changes to the fields of the request.
+    pub fn request_fields(self) -> Option<&'r FieldEdits> {
+        self.effects(Effect::RequestFields)?.request_fields.as_ref()
+    }
+
+    /// Returns the position of each rule that decided anything, once.
+    pub fn positions(self) -> impl Iterator<Item = usize> {
+        let mut positions = self.decided;
+        positions.sort_unstable();
+        let mut last = None;
+        positions.into_iter().flatten().filter_map(move |position| {
+            (last.replace(position) != Some(position)).then_some(position as usize)
+        })
+    }
+}
+
+/// A rule in an explanation, and whether it matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// Name of the rule.
+    pub name: String,
+    /// The effects that this rule decides, or the condition that does not hold.
+    pub result: Result<Vec<Effect>, Missed>,
+}
+
+/// The rules of the operator, compiled for fast decisions.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorRules {
+    rules: Vec<OperatorRule>,
+    /// Rules with an effect on a single request.
+    of_request: RuleIndex,
+    /// Rules with an effect on shared content.
+    of_shared: RuleIndex,
+    has_request_rules: bool,
+    has_shared_rules: bool,
+    has_query_rules: bool,
+}
+
+impl OperatorRules {
+    /// Compiles the rules.
+    ///
+    /// # Errors
+    /// The position of the rule that is refused, and the reason.
+    pub fn new(rules: Vec<OperatorRule>) -> Result<Self, (usize, RuleError)> {
+        let mut names = std::collections::HashSet::new();
+        for (position, rule) in rules.iter().enumerate() {
+            rule.check().map_err(|error| (position, error))?;
+            if !names.insert(rule.name.as_str()) {
+                return Err((position, RuleError::NameTaken));
+            }
+        }
+        let has = |rule: &OperatorRule, is_of_request: bool| {
+            let mut effects = Effect::ALL.iter().filter(|effect| rule.then.has(**effect));
+            effects.any(|effect| effect.is_of_request() == is_of_request)
+        };
+        let index = |is_of_request: bool| {
+            let chosen = (0u32..).zip(&rules).filter(move |(_, rule)| has(rule, is_of_request));
+            RuleIndex::new(chosen.map(|(position, rule)| (position, &rule.when)))
+                .map_err(|_| (rules.len().saturating_sub(1), RuleError::TooLarge))
+        };
+        Ok(Self {
+            of_request: index(true)?,
+            of_shared: index(false)?,
+            has_request_rules: rules.iter().any(|rule| has(rule, true)),
+            has_shared_rules: rules.iter().any(|rule| has(rule, false)),
+            has_query_rules: rules.iter().any(|rule| rule.then.query.is_some()),
+            rules,
+        })
+    }
+
+    /// Returns all rules, in order.
+    pub fn rules(&self) -> &[OperatorRule] {
+        &self.rules
+    }
+
+    /// Returns whether a rule may allow, refuse or change a request.
+    pub const fn has_request_rules(&self) -> bool {
+        self.has_request_rules
+    }
+
+    /// Returns whether a rule has an effect on stored content.
+    pub const fn has_shared_rules(&self) -> bool {
+        self.has_shared_rules
+    }
+
+    /// Returns whether a rule allows requests. Such a list refuses each request that no rule
+    /// allows.
+    pub fn is_allow_list(&self) -> bool {
+        self.rules.iter().any(|rule| rule.then.access == Some(Access::Allow))
+    }
+
+    /// Decides about a request.
+    pub fn decide<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Decision<'_> {
+        let mut decided = [None; REQUEST_EFFECTS.len()];
+        if self.has_request_rules {
+            for position in self.of_request.candidates(&facts.url, facts.client) {
+                let rule = &self.rules[position as usize];
+                let mut open = decided
+                    .iter_mut()
+                    .zip(REQUEST_EFFECTS)
+                    .filter(|(slot, effect)| slot.is_none() && rule.then.has(*effect))
+                    .peekable();
+                if open.peek().is_some() && rule.check_request(facts).is_ok() {
+                    open.for_each(|(slot, _)| *slot = Some(position));
+                }
+            }
+        }
+        Decision { rules: &self.rules, decided }
+    }
+
+    /// Returns the cache key of a URL: `key`, with the query parameters that the rules leave.
+    pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
+        if !self.has_query_rules {
+            return key;
+        }
+        let Some(url) = UrlFacts::of_key(&key) else { return key };
+        let mut candidates = self.of_shared.candidates(&url, None).into_iter();
+        let deciding = candidates.find_map(|position| {
+            let rule = &self.rules[position as usize];
+            rule.then.query.as_ref().filter(|_| rule.matches_url(&url))
+        });
+        deciding.map_or_else(|| key.clone(), |query| query.apply(&key))
+    }
+
+    /// Returns the policy for a response: `base`, changed by the rules that match.
+    pub fn policy(&self, base: Policy, facts: &SharedFacts<'_>) -> Policy {
+        let rules = self.matching_shared(facts);
+        let first = |effect| rules.iter().find(|rule| rule.then.has(effect)).map(|rule| &rule.then);
+        let seconds = |effect, field: fn(&Effects) -> Option<u64>| first(effect).and_then(field);
+        Policy {
+            role: base.role,
+            negative_lifetime: seconds(Effect::NegativeFresh, |then| then.negative_fresh)
+                .unwrap_or(base.negative_lifetime),
+            never_store: first(Effect::Store).is_some_and(|then| then.store == Some(false)),
+            store_set_cookie: first(Effect::StoreSetCookie).and_then(|then| then.store_set_cookie),
+            fresh_at_least: seconds(Effect::FreshAtLeast, |then| then.fresh_at_least),
+            fresh_at_most: seconds(Effect::FreshAtMost, |then| then.fresh_at_most),
+            stale_while_revalidate: seconds(Effect::StaleWhileRevalidate, |then| {
+                then.stale_while_revalidate
+            }),
+            stale_if_error: seconds(Effect::StaleIfError, |then| then.stale_if_error),
+        }
+    }
+
+    /// Returns the changes to the fields of a response.
+    pub fn response_fields(&self, facts: &SharedFacts<'_>) -> Option<&FieldEdits> {
+        let rules = self.matching_shared(facts);
+        rules.into_iter().find_map(|rule| rule.then.response_fields.as_ref())
+    }
+
+    fn matching_shared(&self, facts: &SharedFacts<'_>) -> Vec<&OperatorRule> {
+        if !self.has_shared_rules {
+            return Vec::new();
+        }
+        let candidates = self.of_shared.candidates(&facts.url, None).into_iter();
+        let rules = candidates.map(|position| &self.rules[position as usize]);
+        rules.filter(|rule| rule.check_shared(facts).is_ok()).collect()
+    }
+
+    /// Tries every rule in order against a request, and against its response if there is one. For
+    /// each rule that matches, lists the effects that this rule decides.
+    pub fn explain<F: Fields>(
+        &self,
+        request: &RequestFacts<'_, F>,
+        response: Option<&SharedFacts<'_>>,
+    ) -> Vec<Tried> {
+        let mut decided: Vec<Effect> = Vec::new();
+        let tried = self.rules.iter().map(|rule| {
+            let mut conditions = std::iter::once(&rule.when).chain(&rule.unless);
+            let is_about_response = conditions.any(Conditions::is_about_response);
+            let result = match response {
+                Some(response) if is_about_response => rule.check_shared(response),
+                None if is_about_response => Err(Missed::Response),
+                _ => rule.check_request(request),
+            };
+            let result = result.map(|()| {
+                let effects = Effect::ALL.iter().copied();
+                let new: Vec<Effect> = effects
+                    .filter(|effect| rule.then.has(*effect) && !decided.contains(effect))
+                    .collect();
+                decided.extend(&new);
+                new
+            });
+            Tried { name: rule.name.clone(), result }
+        });
+        tried.collect()
+    }
+}

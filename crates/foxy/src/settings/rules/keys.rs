@@ -1,0 +1,141 @@
+//! Describes the keys of rules, for the documentation and the JSON Schema.
+
+/// The part of a rule that contains a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RulePart {
+    /// `when` and `unless`.
+    Condition,
+    /// `then`.
+    Effect,
+}
+
+/// A key of a rule: its part, its name, an example of its value in TOML, and its documentation.
+pub struct RuleKey(pub RulePart, pub &'static str, pub &'static str, pub &'static str);
+
+use RulePart::{Condition, Effect};
+
+/// All keys of `when`, `unless` and `then`.
+pub const KEYS: &[RuleKey] = &[
+    RuleKey(Condition, "client", "[\"10.0.0.0/8\", \"::1\"]", "Networks or addresses of clients."),
+    RuleKey(Condition, "method", "[\"GET\", \"HEAD\"]", "Methods."),
+    RuleKey(Condition, "scheme", "\"https\"", "`http` or `https`. A CONNECT counts as `https`."),
+    RuleKey(
+        Condition,
+        "host",
+        "[\"example.org\", \"*.example.net\"]",
+        "Hosts of the URL. `example.org` includes names below it, `*.example.org` means \
+         only these, `192.0.2.0/24` means literal addresses, `*` every host.",
+    ),
+    RuleKey(Condition, "port", "[443, \"8000-8999\"]", "Ports of the URL."),
+    RuleKey(
+        Condition,
+        "path",
+        "[\"/static/*\", \"*.css\"]",
+        "Patterns for the whole path without the query. Other spellings of a path, such as \
+         `/a/../b` or `%62`, match too.",
+    ),
+    RuleKey(Condition, "query", "\"token\"", "Query parameters, `NAME` or `NAME=PATTERN`."),
+    RuleKey(
+        Condition,
+        "header",
+        "\"User-Agent: curl/*\"",
+        "Fields of the request, `NAME` or `NAME: PATTERN`.",
+    ),
+    RuleKey(Condition, "days", "\"mon-fri\"", "Days of the week in UTC."),
+    RuleKey(Condition, "hours", "\"08:00-18:00\"", "Time of day in UTC."),
+    RuleKey(
+        Condition,
+        "content-type",
+        "\"image/*\"",
+        "Patterns for the media type of the response.",
+    ),
+    RuleKey(Condition, "status", "[200, 404]", "Status codes of the response."),
+    RuleKey(Condition, "size-at-least", "\"1M\"", "Smallest length that the response announces."),
+    RuleKey(Condition, "size-at-most", "\"1G\"", "Largest length that the response announces."),
+    RuleKey(
+        Effect,
+        "access",
+        "\"deny\"",
+        "`allow` or `deny`. If a rule allows anything, foxy refuses each request that no \
+         rule allows.",
+    ),
+    RuleKey(
+        Effect,
+        "message",
+        "\"Ask the help desk.\"",
+        "Text for the client of a refused request.",
+    ),
+    RuleKey(Effect, "bypass", "true", "Whether the request goes to the origin without the cache."),
+    RuleKey(
+        Effect,
+        "rewrite",
+        "{ from = \"/old/(.*)\", to = \"/new/$1\" }",
+        "New path. `from` is a regular expression for the whole path.",
+    ),
+    RuleKey(
+        Effect,
+        "query-ignore",
+        "[\"utm_*\", \"signature\"]",
+        "Query parameters that the cache key leaves out. The origin still receives them.",
+    ),
+    RuleKey(Effect, "query-keep", "[\"id\"]", "The only query parameters of the cache key."),
+    RuleKey(Effect, "query-sort", "true", "Whether the cache key sorts the query parameters."),
+    RuleKey(
+        Effect,
+        "request-header-set",
+        "{ X-Cache = \"foxy\" }",
+        "Fields that the origin receives.",
+    ),
+    RuleKey(
+        Effect,
+        "request-header-remove",
+        "[\"Cookie\"]",
+        "Fields that the origin does not receive.",
+    ),
+    RuleKey(
+        Effect,
+        "response-header-set",
+        "{ Cache-Control = \"max-age=60\" }",
+        "Fields that replace fields of the origin's response, before foxy decides about \
+         caching.",
+    ),
+    RuleKey(
+        Effect,
+        "response-header-remove",
+        "[\"Set-Cookie\"]",
+        "Fields that foxy removes from the origin's response.",
+    ),
+    RuleKey(Effect, "store", "false", "Whether foxy may store the response."),
+    RuleKey(
+        Effect,
+        "store-set-cookie",
+        "false",
+        "Whether foxy may store a response with `Set-Cookie`. Without a rule, foxy stores \
+         it only with `public` or an explicit lifetime.",
+    ),
+    RuleKey(
+        Effect,
+        "fresh-at-least",
+        "\"1h\"",
+        "Shortest freshness lifetime. `no-store`, `private` and `no-cache` still apply.",
+    ),
+    RuleKey(Effect, "fresh-at-most", "\"1d\"", "Longest freshness lifetime."),
+    RuleKey(
+        Effect,
+        "negative-fresh",
+        "\"10s\"",
+        "Lifetime of a negative response, such as 404, that gives no lifetime.",
+    ),
+    RuleKey(
+        Effect,
+        "stale-while-revalidate",
+        "\"30s\"",
+        "Time for which a stale response may answer while foxy validates it.",
+    ),
+    RuleKey(
+        Effect,
+        "stale-if-error",
+        "\"1d\"",
+        "Time for which a stale response may answer if the origin fails.",
+    ),
+];

@@ -1,0 +1,206 @@
+//! Reads the operator's rules: the `[[rule]]` tables of the configuration file. `keys`
+//! describes the keys, and `values` parses their values.
+
+pub mod keys;
+mod values;
+
+use crate::settings::complaint::{Complaint, Source};
+use foxy_base::ByteSize;
+use foxy_rules::operator::{
+    Access, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
+    OperatorRules, Pattern, PortRange, QueryKey, Rewrite,
+};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use toml::Spanned;
+use toml::de::DeValue;
+use values::{
+    ClientNetwork, Field, FieldName, FieldTable, Parameter, Parsed, SchemeText, Seconds, Values,
+};
+
+/// A rule, its text, and its place in the file.
+#[derive(Debug)]
+pub struct WrittenRule {
+    pub rule: OperatorRule,
+    pub text: toml::Table,
+    pub source: Source,
+}
+
+/// Reads a `[[rule]]` table. `number` is its place in the file, counted from 1.
+pub fn read(
+    value: &Spanned<DeValue<'_>>,
+    number: usize,
+) -> Result<(OperatorRule, toml::Table), toml::de::Error> {
+    let rule = RuleTable::deserialize(value.clone().into_deserializer())?;
+    let rule = OperatorRule {
+        name: rule.name.unwrap_or_else(|| format!("rule-{number}")),
+        when: rule.when.unwrap_or_default().into(),
+        unless: rule.unless.map(Into::into),
+        then: rule.then.into(),
+    };
+    Ok((rule, toml::Table::deserialize(value.clone().into_deserializer())?))
+}
+
+/// Compiles the rules. The error names the place of the rule that is wrong.
+pub fn compile(written: &[WrittenRule]) -> Result<OperatorRules, Complaint> {
+    let rules = written.iter().map(|written| written.rule.clone()).collect();
+    OperatorRules::new(rules).map_err(|(position, error)| {
+        let WrittenRule { rule, source, .. } = &written[position];
+        let message = format!("rule `{}`: {error}", rule.name);
+        Complaint { message, source: Some(source.clone()) }
+    })
+}
+
+/// Returns the rules as they stand in a configuration file.
+pub fn show(written: &[WrittenRule]) -> String {
+    let tables = written.iter().map(|written| {
+        let lines = written.text.iter().map(|(key, value)| format!("{key} = {value}"));
+        let lines: Vec<String> = lines.collect();
+        format!("\n[[rule]] # {}\n{}", written.source, lines.join("\n"))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleTable {
+    name: Option<String>,
+    when: Option<ConditionTable>,
+    unless: Option<ConditionTable>,
+    then: EffectTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct ConditionTable {
+    client: Values<ClientNetwork>,
+    method: Values<String>,
+    scheme: Values<SchemeText>,
+    host: Values<HostCondition>,
+    port: Values<PortRange>,
+    path: Values<Pattern>,
+    query: Values<Parameter>,
+    header: Values<Field>,
+    days: Values<Days>,
+    hours: Option<Parsed<Hours>>,
+    content_type: Values<Pattern>,
+    status: Vec<u16>,
+    size_at_least: Option<Parsed<ByteSize>>,
+    size_at_most: Option<Parsed<ByteSize>>,
+}
+
+impl From<ConditionTable> for Conditions {
+    fn from(table: ConditionTable) -> Self {
+        let days = table.days.0.into_iter().reduce(Days::with);
+        let (least, most) = (table.size_at_least, table.size_at_most);
+        let size = (least.is_some() || most.is_some())
+            .then(|| least.map_or(0, |size| size.0.0)..=most.map_or(u64::MAX, |size| size.0.0));
+        Self {
+            clients: table.client.0.into_iter().map(|network| network.0).collect(),
+            users: Vec::new(),
+            methods: table.method.0.iter().map(|method| method.to_ascii_uppercase()).collect(),
+            schemes: table.scheme.0.into_iter().map(|scheme| scheme.0).collect(),
+            hosts: table.host.0,
+            ports: table.port.0,
+            paths: table.path.0,
+            query: table.query.0.into_iter().map(|parameter| parameter.0).collect(),
+            headers: table.header.0.into_iter().map(|field| field.0).collect(),
+            days,
+            hours: table.hours.map(|hours| hours.0),
+            content_types: table.content_type.0,
+            statuses: table.status,
+            size,
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct EffectTable {
+    access: Option<AccessWord>,
+    message: Option<String>,
+    bypass: Option<bool>,
+    rewrite: Option<RewriteTable>,
+    query_ignore: Option<Values<Pattern>>,
+    query_keep: Option<Values<Pattern>>,
+    query_sort: Option<bool>,
+    request_header_set: Option<FieldTable>,
+    request_header_remove: Option<Values<FieldName>>,
+    response_header_set: Option<FieldTable>,
+    response_header_remove: Option<Values<FieldName>>,
+    store: Option<bool>,
+    store_set_cookie: Option<bool>,
+    fresh_at_least: Option<Parsed<Seconds>>,
+    fresh_at_most: Option<Parsed<Seconds>>,
+    negative_fresh: Option<Parsed<Seconds>>,
+    stale_while_revalidate: Option<Parsed<Seconds>>,
+    stale_if_error: Option<Parsed<Seconds>>,
+}
+
+impl From<EffectTable> for Effects {
+    fn from(table: EffectTable) -> Self {
+        let seconds = |time: Option<Parsed<Seconds>>| time.map(|time| time.0.0);
+        let message = table.message;
+        let (ignore, keep, sort) = (table.query_ignore, table.query_keep, table.query_sort);
+        let has_query = ignore.is_some() || keep.is_some() || sort.is_some();
+        Self {
+            access: match table.access {
+                None => message.map(|text| Access::Deny { message: Some(text) }),
+                Some(AccessWord::Allow) => Some(Access::Allow),
+                Some(AccessWord::Deny) => Some(Access::Deny { message }),
+            },
+            bypass: table.bypass,
+            rewrite: table.rewrite.map(|rewrite| rewrite.0),
+            query: has_query.then(|| QueryKey {
+                ignore: ignore.unwrap_or_default().0,
+                keep: keep.map(|keep| keep.0),
+                sort: sort.unwrap_or(false),
+            }),
+            request_fields: edits(table.request_header_set, table.request_header_remove),
+            response_fields: edits(table.response_header_set, table.response_header_remove),
+            store: table.store,
+            store_set_cookie: table.store_set_cookie,
+            fresh_at_least: seconds(table.fresh_at_least),
+            fresh_at_most: seconds(table.fresh_at_most),
+            negative_fresh: seconds(table.negative_fresh),
+            stale_while_revalidate: seconds(table.stale_while_revalidate),
+            stale_if_error: seconds(table.stale_if_error),
+        }
+    }
+}
+
+fn edits(set: Option<FieldTable>, remove: Option<Values<FieldName>>) -> Option<FieldEdits> {
+    (set.is_some() || remove.is_some()).then(|| FieldEdits {
+        remove: remove.unwrap_or_default().0.into_iter().map(|name| name.0).collect(),
+        set: set.map(|set| set.0).unwrap_or_default(),
+    })
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum AccessWord {
+    Allow,
+    Deny,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "RewriteText")]
+struct RewriteTable(Rewrite);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RewriteText {
+    from: String,
+    to: String,
+}
+
+impl TryFrom<RewriteText> for RewriteTable {
+    type Error = String;
+
+    fn try_from(text: RewriteText) -> Result<Self, String> {
+        Rewrite::new(&text.from, &text.to).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

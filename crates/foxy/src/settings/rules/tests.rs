@@ -1,0 +1,87 @@
+//! Tests that rules are read from a file, and that each mistake is reported with its place.
+
+use super::keys::RulePart::{Condition, Effect};
+use super::keys::{KEYS, RuleKey};
+use super::*;
+use crate::settings::file;
+use crate::settings::rows::Written;
+use std::path::Path;
+
+fn read_file(content: &str) -> Result<Written, String> {
+    let mut written = Written::default();
+    file::read(Path::new("foxy.toml"), content, &mut written).map_err(|all| all.to_string())?;
+    compile(&written.rules).map_err(|complaint| complaint.to_string())?;
+    Ok(written)
+}
+
+#[test]
+fn each_key_of_the_documentation_is_read() {
+    for RuleKey(part, key, example, _) in KEYS {
+        let rule = match part {
+            Condition => format!("when = {{ {key} = {example} }}\nthen = {{ store = false }}"),
+            Effect => format!("then = {{ {key} = {example} }}"),
+        };
+        let mut written = Written::default();
+        let read = file::read(Path::new("foxy.toml"), &format!("[[rule]]\n{rule}"), &mut written);
+        assert!(read.is_ok(), "{key}: {}", read.expect_err("refused"));
+        let rule = &written.rules[0].rule;
+        match part {
+            Condition => assert_ne!(rule.when, Conditions::default(), "{key} has no effect"),
+            Effect => assert_ne!(rule.then, Effects::default(), "{key} has no effect"),
+        }
+    }
+}
+
+#[test]
+fn a_mistake_is_reported_with_its_place_and_remedy() {
+    let cases = [
+        ("rule = 5", "foxy.toml:1:8: `rule` is a list of tables; write [[rule]]"),
+        ("[[rule]]\nthen = { acces = \"deny\" }", "foxy.toml:2:10: rule 1: unknown field `acces`"),
+        ("[[rule]]\nthen = { access = \"no\" }", "foxy.toml:2:19: rule 1: unknown variant `no`"),
+        (
+            "[[rule]]\nwhen = { client = \"10.0.0.0/33\" }\nthen = { bypass = true }",
+            "foxy.toml:2:19: rule 1: `10.0.0.0/33` is no network; write 192.0.2.0/24",
+        ),
+        ("[[rule]]\nname = \"a\"", "rule 1: missing field `then`"),
+        ("[[rule]]\nthen = {}", "foxy.toml:1:1: rule `rule-1`: the rule has no effect"),
+        (
+            "[[rule]]\nthen = { response-header-set = { Content-Length = \"1\" } }",
+            "no rule may change Content-Length, because foxy manages this field",
+        ),
+        (
+            "[[rule]]\nthen = { request-header-set = { X-A = \"a\\r\\nB: c\" } }",
+            "the value of X-A must be one line of ASCII text",
+        ),
+        (
+            "[[rule]]\nwhen = { client = \"10.0.0.0/8\" }\nthen = { fresh-at-least = \"1h\" }",
+            "`fresh-at-least` may not depend on the client",
+        ),
+        (
+            "[[rule]]\nwhen = { status = [404] }\nthen = { access = \"deny\" }",
+            "`access` applies before the response arrives",
+        ),
+        (
+            "[[rule]]\nname = \"a\"\nthen = { store = false }\n\
+             [[rule]]\nname = \"a\"\nthen = { store = true }",
+            "foxy.toml:4:1: rule `a`: another rule has this name",
+        ),
+    ];
+    for (content, expected) in cases {
+        let complaint = read_file(content).expect_err(content);
+        assert!(complaint.contains(expected), "{content}\n{complaint}");
+    }
+}
+
+#[test]
+fn the_shown_rules_are_a_file_that_gives_the_same() {
+    let content = "[[rule]]\nname = \"assets\"\nwhen = { host = [\"a.test\"], path = \"/x/*\" }\n\
+                   unless = { query = \"p\" }\nthen = { fresh-at-least = \"1h\", query-keep = [] }\n\
+                   [[rule]]\nthen = { rewrite = { from = \"/a\", to = \"/b\" } }\n";
+    let first = read_file(content).expect("sound");
+    let second = read_file(&show(&first.rules)).expect("sound");
+    let rules = |written: &Written| {
+        written.rules.iter().map(|written| written.rule.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(&first), rules(&second));
+    assert_eq!(second.rules[1].rule.name, "rule-2");
+}

@@ -1,0 +1,187 @@
+//! Parses the values of rules. Each error says how to write the value.
+
+use foxy_cli::units::parse_duration;
+use foxy_rules::operator::NamedPattern;
+use ipnet::IpNet;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Fields that no rule may change, because foxy frames and routes messages with them.
+const FRAMING_FIELDS: [&str; 13] = [
+    "age",
+    "connection",
+    "content-length",
+    "content-range",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+
+/// Names and values of fields.
+#[derive(Deserialize)]
+#[serde(try_from = "BTreeMap<String, String>")]
+pub struct FieldTable(pub Vec<(String, String)>);
+
+impl TryFrom<BTreeMap<String, String>> for FieldTable {
+    type Error = String;
+
+    fn try_from(fields: BTreeMap<String, String>) -> Result<Self, String> {
+        let checked = fields.into_iter().map(|(name, value)| {
+            let FieldName(name) = name.parse()?;
+            let is_value = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
+            if value.bytes().all(is_value) {
+                Ok((name, value))
+            } else {
+                Err(format!("the value of {name} must be one line of ASCII text"))
+            }
+        });
+        checked.collect::<Result<_, String>>().map(Self)
+    }
+}
+
+/// The name of a field that a rule may change.
+pub struct FieldName(pub String);
+
+impl FromStr for FieldName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_token =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if text.is_empty() || !text.bytes().all(is_token) {
+            return Err(format!("`{text}` is no name of a field; write a name such as X-Cache"));
+        }
+        if FRAMING_FIELDS.contains(&text.to_ascii_lowercase().as_str()) {
+            return Err(format!("no rule may change {text}, because foxy manages this field"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+pub struct ClientNetwork(pub IpNet);
+
+impl FromStr for ClientNetwork {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let address = text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
+        let network = address.or_else(|_| text.parse::<IpNet>().map(|network| network.trunc()));
+        network.map(Self).map_err(|_| format!("`{text}` is no network; write 192.0.2.0/24"))
+    }
+}
+
+pub struct SchemeText(pub String);
+
+impl FromStr for SchemeText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "http" | "https" => Ok(Self(text.to_owned())),
+            _ => Err(format!("`{text}` is no scheme; write http or https")),
+        }
+    }
+}
+
+pub struct Parameter(pub NamedPattern);
+
+impl FromStr for Parameter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        named(text, '=').map(Self)
+    }
+}
+
+pub struct Field(pub NamedPattern);
+
+impl FromStr for Field {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        named(text, ':').map(Self)
+    }
+}
+
+fn named(text: &str, mark: char) -> Result<NamedPattern, String> {
+    let (name, value) = match text.split_once(mark) {
+        Some((name, value)) => (name.trim(), Some(value.trim().parse()?)),
+        None => (text.trim(), None),
+    };
+    if name.is_empty() {
+        return Err(format!("`{text}` has no name; write NAME or NAME{mark}PATTERN"));
+    }
+    Ok(NamedPattern { name: name.to_owned(), value })
+}
+
+pub struct Seconds(pub u64);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse_duration(text).map(|time| Self(time.as_secs()))
+    }
+}
+
+/// A value that TOML writes as a text.
+pub struct Parsed<T>(pub T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// One value or a list of values. TOML writes each value as a text or an integer.
+pub struct Values<T>(pub Vec<T>);
+
+impl<T> Default for Values<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Values<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValuesVisitor(PhantomData))
+    }
+}
+
+struct ValuesVisitor<T>(PhantomData<T>);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Visitor<'de> for ValuesVisitor<T> {
+    type Value = Values<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of texts")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Values<T>, E> {
+        text.parse().map(|value| Values(vec![value])).map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Values<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Values(values)) = list.next_element::<Values<T>>()? {
+            all.extend(values);
+        }
+        Ok(Values(all))
+    }
+}
