@@ -1,11 +1,13 @@
-//! The commands of the proxy. Each command has its own file. `foxy --help` lists them before the
-//! commands of the lab.
+//! The commands of the proxy. Each command has its own file. `foxy --help` lists them in groups,
+//! with the commands of the lab.
 
 mod admin_client;
 pub mod ca;
 pub mod check;
 pub mod explain;
 pub mod fsck;
+pub mod health;
+pub mod manual;
 pub mod purge;
 pub mod run;
 pub mod serve;
@@ -17,33 +19,70 @@ use foxy_cli::disk_helper;
 use foxy_cli::failure::Failure;
 
 /// The commands of the proxy. The crate `foxy-lab-cli` defines the commands of the lab.
-const COMMANDS: &[Entry] = &[
+const PROXY: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
-    Entry { command: ca::command, run: ca::run },
     Entry { command: run::command, run: run::run },
     Entry { command: check::command, run: check::run },
-    Entry { command: explain::command, run: explain::run },
     Entry { command: purge::command, run: purge::run },
-    Entry { command: fsck::command, run: fsck::run },
-    Entry { command: store::command, run: store::run },
+    Entry { command: ca::command, run: ca::run },
+    Entry { command: manual::completions_command, run: manual::print_completions },
+    Entry { command: manual::man_command, run: manual::write_man },
     Entry { command: disk_helper::command, run: disk_helper::run },
 ];
 
+/// The commands that look at a proxy or a store.
+const LOOK: &[Entry] = &[
+    Entry { command: explain::command, run: explain::run },
+    Entry { command: health::command, run: health::run },
+    Entry { command: fsck::command, run: fsck::run },
+    Entry { command: store::command, run: store::run },
+];
+
+#[cfg(feature = "lab")]
+const LAB: &[Entry] = foxy_lab_cli::COMMANDS;
+#[cfg(not(feature = "lab"))]
+const LAB: &[Entry] = &[];
+
+/// The groups of commands, in the order of `foxy --help`.
+const GROUPS: [(&str, &[Entry]); 3] = [("Proxy", PROXY), ("Look", LOOK), ("Lab", LAB)];
+
+/// Version, commit and features.
+const VERSION: &str = if cfg!(feature = "lab") {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("COMMIT"), ", with the lab)")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("COMMIT"), ", without the lab)")
+};
+
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    #[cfg(feature = "lab")]
-    return COMMANDS.iter().chain(foxy_lab_cli::COMMANDS);
-    #[cfg(not(feature = "lab"))]
-    COMMANDS.iter()
+    GROUPS.into_iter().flat_map(|(_, entries)| entries)
 }
 
 /// Builds the parser for the whole command line.
 pub fn command_line() -> Command {
     Command::new("foxy")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(VERSION)
         .about("A caching web proxy with a disk cache made for web objects")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{}\nOptions:\n{{options}}",
+            listed_commands()
+        ))
         .subcommands(entries().map(|entry| (entry.command)()))
+}
+
+/// Returns all commands with their descriptions, under the headings of their groups.
+fn listed_commands() -> String {
+    let mut text = String::new();
+    for (heading, entries) in GROUPS.iter().filter(|(_, entries)| !entries.is_empty()) {
+        text.push_str(&format!("\n{heading}:\n"));
+        for command in entries.iter().map(|entry| (entry.command)()) {
+            if let Some(about) = command.get_about().filter(|_| !command.is_hide_set()) {
+                text.push_str(&format!("  {:<12} {about}\n", command.get_name()));
+            }
+        }
+    }
+    text
 }
 
 /// Runs the command that the user selected.

@@ -30,7 +30,31 @@ fn help_and_version_are_printed() {
         &["--listen <ADDRESS|off>", "[default: 127.0.0.1:3128]", "--config"],
         &[],
     );
-    check(&["--version"], 0, &["foxy 0."], &[]);
+    check(&["--version"], 0, &["foxy 0.", " (commit ", ", with the lab)"], &[]);
+}
+
+#[test]
+fn the_help_groups_the_commands() {
+    let output = foxy(&["--help"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let order =
+        ["\nProxy:\n", "\n  serve  ", "\nLook:\n", "\n  explain  ", "\nLab:\n", "\n  load  "];
+    let places = order.map(|part| text.find(part).unwrap_or_else(|| panic!("{part:?}: {text}")));
+    assert!(places.is_sorted(), "{text}");
+    assert!(!text.contains("disk-helper"), "{text}");
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_table_of_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        check(&["completions", shell], 0, &["allow-client", "fsck"], &[]);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man1");
+    check(&["man", pages.to_str().expect("UTF-8")], 0, &[], &[]);
+    let page = std::fs::read_to_string(pages.join("foxy-serve.1")).expect("a page");
+    assert!(page.contains("allow\\-client"), "{page}");
+    check(&["man", "/proc/none"], 3, &[], &["cannot write manual pages to /proc/none: "]);
 }
 
 #[test]
