@@ -11,11 +11,12 @@ use crate::cache::purge::{Stamp, Verdict};
 use crate::cache::stored::{CacheKey, Entry, Stored};
 use crate::core::View;
 use crate::core::outcome::HitSource;
+use crate::fill::outgoing;
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::purger::Purger;
 use crate::server::steering::{steer, tried};
-use crate::upstream::Scheme;
+use crate::upstream::{Origin, Scheme, expected_way};
 use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, RequestDecoder, RequestEvent, RequestHead};
@@ -96,19 +97,40 @@ impl Purger {
         let plan = || plan(&head, body, over, &settings.mode, &settings.via_name);
         let planned = steering.refusal.map_or_else(plan, Plan::Refuse);
         let planned = if steering.bypasses { planned.past_the_cache(&head) } else { planned };
-        let key = match planned {
-            Plan::LookUp(_, key) => CacheKey::new(settings.rules.key(key)),
-            Plan::Refuse(reason) => {
-                return settled(steps, Step::Refused(reason), Outcome::Refuse(reason));
+        match planned {
+            Plan::LookUp(origin, key) => {
+                let key = CacheKey::new(settings.rules.key(key));
+                let explanation = self.look_up(&head, &key, steps).await;
+                self.with_way(explanation, &head, &origin)
             }
-            Plan::Forward(_, _, reason) => {
-                return settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
+            Plan::Refuse(reason) => {
+                settled(steps, Step::Refused(reason), Outcome::Refuse(reason))
+            }
+            Plan::Forward(origin, _, reason) => {
+                let explanation = settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
+                self.with_way(explanation, &head, &origin)
             }
             Plan::Tunnel(_) | Plan::AnswerHere | Plan::Purge(_) => {
-                return settled(steps, Step::AnsweredHere, Outcome::AnswerHere);
+                settled(steps, Step::AnsweredHere, Outcome::AnswerHere)
             }
-        };
-        self.look_up(&head, &key, steps).await
+        }
+    }
+
+    /// Adds a step about parent proxies before a fetch, if the operator has set parent proxies.
+    fn with_way(
+        &self,
+        mut explanation: Explanation,
+        head: &RequestHead,
+        origin: &Origin,
+    ) -> Explanation {
+        let is_fetch =
+            |step: &Step| matches!(step, Step::Therefore(Outcome::Fetch(_) | Outcome::Validate(_)));
+        let parents = self.shared.settings.upstream.parents.as_ref();
+        if let Some(parents) = parents.filter(|_| explanation.steps.last().is_some_and(is_fetch)) {
+            let way = expected_way(parents, origin, &outgoing::target(head));
+            explanation.steps.insert(explanation.steps.len() - 1, Step::Way(way));
+        }
+        explanation
     }
 
     async fn look_up(

@@ -6,6 +6,7 @@ pub mod client;
 pub mod http;
 pub mod http2;
 pub mod origin;
+pub mod parent;
 pub mod store;
 pub mod tunnel;
 pub mod wait;

@@ -4,7 +4,7 @@
 use crate::http::read_head;
 use crate::origin::listen;
 use std::io::{Write, copy};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 
 /// The response that opens a tunnel.
@@ -41,7 +41,12 @@ fn serve(mut client: TcpStream, answer: &str, log: &Mutex<Vec<String>>) {
     if client.write_all(answer.as_bytes()).is_err() || !answer.starts_with("HTTP/1.1 200") {
         return;
     }
-    let server = TcpStream::connect(authority).expect("the origin");
+    pump(client, authority);
+}
+
+/// Connects to `server`, and forwards bytes both ways until an end closes.
+pub(crate) fn pump(client: TcpStream, server: impl ToSocketAddrs) {
+    let server = TcpStream::connect(server).expect("the origin");
     let (mut from, mut to) =
         (client.try_clone().expect("a socket"), server.try_clone().expect("a socket"));
     std::thread::spawn(move || {

@@ -66,6 +66,18 @@ counters! {
     Forwarded = "forwarded",
     /// Requests answered by a fetch that another request had started.
     Collapsed = "collapsed",
+    /// Requests and tunnels for which foxy chose a parent proxy.
+    ParentRequests = "parent_requests",
+    /// Attempts to use another parent proxy, after a parent proxy failed for a request.
+    ParentFailovers = "parent_failovers",
+    /// Requests and tunnels that used no parent proxy because of `no-proxy` or a loopback address.
+    ParentBypasses = "parent_bypasses",
+    /// Requests and tunnels that used no parent proxy because no parent proxy worked.
+    ParentFallbacks = "parent_fallbacks",
+    /// Requests and tunnels refused because no parent proxy worked.
+    ParentRefusals = "parent_refusals",
+    /// Times that a parent proxy stopped accepting connections or credentials.
+    ParentsDown = "parents_down",
     /// Tunnels opened for CONNECT and for upgrades.
     Tunnels = "tunnels",
     /// CONNECT requests whose TLS foxy terminated.

@@ -5,6 +5,7 @@ use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
 use crate::core::outcome::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
+use crate::upstream::ExpectedWay;
 use crate::worker::http_date;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -38,6 +39,8 @@ pub enum Step {
     Purged(Verdict),
     /// The result of a reuse rule for the stored response.
     Rule(RuleStep),
+    /// The way to the origin, if the operator has set parent proxies.
+    Way(ExpectedWay),
     /// The way in which the proxy would answer the request.
     Therefore(Outcome),
 }
@@ -122,7 +125,7 @@ impl Step {
             Self::Varies(_) => "RFC 9111 §4.1",
             Self::LastNotKept(refused) => refused.why.section(),
             Self::NotStored | Self::Found(_) => "RFC 9111 §4",
-            Self::Purged(_) => "docs/operation.md",
+            Self::Purged(_) | Self::Way(_) => "docs/operation.md",
             Self::Rule(step) => step.section(),
             Self::Therefore(_) => "RFC 9211 §2",
         }
@@ -144,6 +147,9 @@ impl Step {
             Self::Purged(Verdict::Stale { .. }) => "purged-softly",
             Self::Purged(Verdict::Gone) => "purged",
             Self::Rule(step) => step.name(),
+            Self::Way(ExpectedWay::Direct | ExpectedWay::Fallback) => "direct",
+            Self::Way(ExpectedWay::Parent(_)) => "parent",
+            Self::Way(ExpectedWay::Nothing) => "parent-unreachable",
             Self::Therefore(outcome) => outcome.name(),
         }
     }
@@ -200,6 +206,16 @@ impl fmt::Display for Step {
             }
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
+            Self::Way(ExpectedWay::Direct) => {
+                f.write_str("no parent proxy receives requests to this host")
+            }
+            Self::Way(ExpectedWay::Fallback) => {
+                f.write_str("no parent proxy works, so foxy connects to the origin itself")
+            }
+            Self::Way(ExpectedWay::Parent(parent)) => {
+                write!(f, "a fetch goes through the parent proxy {parent}")
+            }
+            Self::Way(ExpectedWay::Nothing) => f.write_str("no parent proxy works"),
             Self::Therefore(outcome) => outcome.fmt(f),
         }
     }

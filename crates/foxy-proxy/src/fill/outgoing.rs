@@ -135,7 +135,8 @@ fn end_to_end(worker: &Worker, head: &RequestHead) -> Headers {
     headers
 }
 
-fn target(head: &RequestHead) -> Bytes {
+/// Returns the target of a request in origin form.
+pub(crate) fn target(head: &RequestHead) -> Bytes {
     head.origin_form()
         .map_or_else(|| Bytes::from_static(b"/"), |target| Bytes::copy_from_slice(&target))
 }

@@ -2,7 +2,8 @@
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{
-    ConnectError, DestinationRefusal, Http2Error, ResolveError, TlsError, UpstreamError,
+    ConnectError, DestinationRefusal, Http2Error, ParentFailure, ResolveError, TlsError,
+    UpstreamError,
 };
 use foxy_http::DecodeError;
 
@@ -81,6 +82,18 @@ const fn connect(error: ConnectError) -> &'static str {
         ConnectError::Failed => "destination_unavailable",
         ConnectError::OutOfResources => "proxy_internal_error",
         ConnectError::Tls(error) => tls(error),
+        ConnectError::Parent(failure) => parent(failure),
+    }
+}
+
+const fn parent(failure: ParentFailure) -> &'static str {
+    match failure {
+        ParentFailure::Unreachable | ParentFailure::Refused | ParentFailure::Failed => {
+            "destination_unavailable"
+        }
+        ParentFailure::Credentials => "proxy_configuration_error",
+        ParentFailure::TimedOut => "http_response_timeout",
+        ParentFailure::Loop => "proxy_loop_detected",
     }
 }
 

@@ -39,7 +39,8 @@ pub(crate) async fn run_worker(
 ) {
     let Ok(resolver) = resolver() else { return };
     let policy = Rc::new(shared.settings.destinations.clone());
-    let upstream = UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy);
+    let upstream =
+        UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy, &counters);
     let clients = Rc::new(Clients::default());
     tokio::task::spawn_local(give_memory_back(Rc::clone(&clients), shared.settings.give_back));
     let worker = Rc::new(Worker::new(shared, upstream, counters, stop.clone()));

@@ -15,13 +15,13 @@ use crate::server::request_log::Ended;
 use crate::upstream::{Origin, Tunnel};
 use crate::worker::Worker;
 use bytes::Bytes;
-use foxy_http::{RequestEvent, ResponseHead};
+use foxy_http::{Headers, RequestEvent, RequestHead, ResponseHead};
 use std::rc::Rc;
 
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
-    options: AnswerOptions,
+    (head, options): (&RequestHead, AnswerOptions),
     (origin, asks): (Origin, ClientBlock),
 ) -> (Ended, u64) {
     if let Client::Http1(connection) = client
@@ -30,9 +30,9 @@ pub(crate) async fn tunnel(
     {
         return ended;
     }
-    let opened = worker.upstream.connect(&origin, asks).await;
-    let stream = match opened {
-        Ok(stream) => Transport::Plain(stream),
+    let opened = worker.upstream.connect(&origin, asks, &via(worker, head)).await;
+    let (stream, rest) = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
             let (_, mut sender) = client.split(worker.settings().client_write);
@@ -58,7 +58,16 @@ pub(crate) async fn tunnel(
     let mut head =
         ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
     head.headers.append("Cache-Status", outcome.to_string());
-    carry(worker, client, &head, stream, Bytes::new(), sent(outcome, 200)).await
+    carry(worker, client, &head, stream, rest, sent(outcome, 200)).await
+}
+
+/// Returns the Via field of a CONNECT to a parent proxy. With the earlier hops, each proxy of a
+/// loop finds its own name.
+fn via(worker: &Worker, head: &RequestHead) -> Headers {
+    let mut headers = Headers::new();
+    head.headers.get_all("via").for_each(|hops| headers.append("Via", hops));
+    worker.add_via(head.version, &mut headers);
+    headers
 }
 
 pub(crate) async fn switched(

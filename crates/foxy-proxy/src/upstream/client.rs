@@ -1,22 +1,26 @@
 //! Sends requests to origins for one worker. It opens connections, keeps idle connections, and
 //! counts both. `exchange` runs the exchanges that this client starts.
 
+use crate::core::counters::Counters;
 use crate::core::places::ClientBlock;
+use crate::core::transport::Transport;
 use crate::upstream::address::destination::DestinationPolicy;
 use crate::upstream::address::resolve::{LookupLimits, Lookups, Resolve};
 use crate::upstream::dial::{DialedProtocol, Dialer, Dialled, Origin};
-use crate::upstream::error::ConnectError;
+use crate::upstream::error::{ConnectError, ParentFailure};
 use crate::upstream::exchange::UpstreamExchange;
 use crate::upstream::http2::{Http2Pool, OriginConnections};
 use crate::upstream::pool::{Connection, Pool, PoolLimits};
+use crate::upstream::route::{By, Route};
 use crate::upstream::sending::RequestBody;
 use crate::upstream::settings::UpstreamSettings;
+use crate::upstream::through::{ParentAttempts, ParentRoutes};
 use bytes::Bytes;
 use foxy_http::{Headers, Method};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 /// A request to an origin, without the client's hop-by-hop headers. The exchange sets the framing
@@ -64,6 +68,8 @@ pub(crate) struct UpstreamCore {
     pool: RefCell<Pool>,
     http2_pool: RefCell<Http2Pool>,
     counts: Cell<UpstreamCounts>,
+    /// `Some` if the operator has set parent proxies.
+    pub(crate) parents: Option<ParentRoutes>,
 }
 
 impl UpstreamClient {
@@ -74,6 +80,7 @@ impl UpstreamClient {
         settings: UpstreamSettings,
         resolver: Rc<dyn Resolve>,
         policy: Rc<DestinationPolicy>,
+        counters: &Arc<Counters>,
     ) -> Self {
         let limits = LookupLimits {
             timeout: settings.resolve_timeout,
@@ -91,6 +98,7 @@ impl UpstreamClient {
             pool: RefCell::new(Pool::new(limits)),
             http2_pool: RefCell::default(),
             counts: Cell::default(),
+            parents: ParentRoutes::new(&settings, counters),
             settings,
         });
         tokio::task::spawn_local(sweep(Rc::downgrade(&shared), limits));
@@ -102,7 +110,8 @@ impl UpstreamClient {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
 
-    /// Opens a connection for a CONNECT of `client`.
+    /// Opens a connection for a CONNECT of `client`, whose Via field through a parent proxy is
+    /// `via`. Also returns the bytes that arrived on the connection already.
     ///
     /// # Errors
     /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
@@ -111,15 +120,30 @@ impl UpstreamClient {
         &self,
         origin: &Origin,
         client: ClientBlock,
-    ) -> Result<TcpStream, ConnectError> {
-        self.shared.dialer.policy().check_connect_port(origin.port)?;
-        self.shared
-            .counted(self.shared.dialer.dial_tcp(origin, Some(client)).await)
-            .map(|(stream, _)| stream)
+        via: &Headers,
+    ) -> Result<(Transport, Bytes), ConnectError> {
+        let UpstreamCore { dialer, parents, .. } = &*self.shared;
+        dialer.policy().check_connect_port(origin.port)?;
+        if let Some(parents) = parents {
+            let mut attempts = ParentAttempts::for_tunnel(origin);
+            while let Route { by: By::Tunnel(number), .. } =
+                parents.choose_route(dialer, &mut attempts)?
+            {
+                let opened = parents.open_tunnel(dialer, number, origin, Some(via)).await;
+                match self.shared.counted(opened) {
+                    Ok((stream, rest)) => return Ok((Transport::Plain(stream), rest)),
+                    Err(error) => {
+                        parents.try_another(&mut attempts, By::Tunnel(number), error)?;
+                    }
+                }
+            }
+        }
+        let dialled = self.shared.counted(dialer.dial_tcp(origin, Some(client)).await);
+        dialled.map(|(stream, _)| (Transport::Plain(stream), Bytes::new()))
     }
 
     /// Checks whether a CONNECT to this origin is allowed, by its port and the current addresses of
-    /// its name. Opens no connection.
+    /// its name. Opens no connection. Does not resolve a name that a parent proxy resolves.
     ///
     /// # Errors
     /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
@@ -129,8 +153,13 @@ impl UpstreamClient {
         origin: &Origin,
         client: ClientBlock,
     ) -> Result<(), ConnectError> {
-        self.shared.dialer.policy().check_connect_port(origin.port)?;
-        self.shared.dialer.addresses(origin, Some(client)).await.map(drop)
+        let UpstreamCore { dialer, parents, .. } = &*self.shared;
+        dialer.policy().check_connect_port(origin.port)?;
+        let attempts = ParentAttempts::for_tunnel(origin);
+        match parents {
+            Some(parents) if !parents.are_bypassed(&attempts) => dialer.check_unresolved(origin),
+            _ => dialer.addresses(origin, Some(client)).await.map(drop),
+        }
     }
 
     /// Returns the counts so far.
@@ -149,15 +178,42 @@ impl UpstreamCore {
     /// exchanges on idle connections stay small in this way.
     pub(crate) async fn dial(
         &self,
-        origin: &Origin,
+        route: &Route,
         offered: DialedProtocol,
         client: Option<ClientBlock>,
     ) -> Result<Dialled, ConnectError> {
-        self.counted(Box::pin(self.dialer.dial(origin, offered, client)).await)
+        self.counted(Box::pin(self.dial_route(route, offered, client)).await)
     }
 
-    pub(crate) fn http2_connections(&self, origin: &Origin) -> Rc<OriginConnections> {
-        self.http2_pool.borrow_mut().connections_to(origin)
+    async fn dial_route(
+        &self,
+        Route { origin, by }: &Route,
+        offered: DialedProtocol,
+        client: Option<ClientBlock>,
+    ) -> Result<Dialled, ConnectError> {
+        let Some((parents, number)) = self.parents.as_ref().zip(by.parent()) else {
+            return self.dialer.dial(origin, offered, client).await;
+        };
+        if let By::Parent(_) = by {
+            let stream = Transport::Plain(parents.dial_parent(&self.dialer, number).await?);
+            return Ok(Dialled { stream, spoken: DialedProtocol::Http1 });
+        }
+        let opened = parents.open_tunnel(&self.dialer, number, origin, None).await;
+        let (stream, early) = opened?;
+        if !early.is_empty() {
+            // A TLS server sends nothing before the client's first message.
+            return Err(ParentFailure::Failed.into());
+        }
+        let limit = Instant::now() + self.settings.connect_timeout;
+        self.dialer.secure(origin, stream, offered, limit).await
+    }
+
+    pub(crate) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    pub(crate) fn http2_connections(&self, route: &Route) -> Rc<OriginConnections> {
+        self.http2_pool.borrow_mut().connections_on(route)
     }
 
     fn counted<T>(&self, dialled: Result<T, ConnectError>) -> Result<T, ConnectError> {
@@ -170,14 +226,14 @@ impl UpstreamCore {
 
     /// Returns an idle connection. The origin has not closed the connection, as far as the proxy
     /// knows.
-    pub(crate) fn take_idle(&self, origin: &Origin) -> Option<Connection> {
-        let connection = self.pool.borrow_mut().take(origin, Instant::now())?;
+    pub(crate) fn take_idle(&self, route: &Route) -> Option<Connection> {
+        let connection = self.pool.borrow_mut().take(route, Instant::now())?;
         self.count(|counts| counts.reused += 1);
         Some(connection)
     }
 
-    pub(crate) fn keep(&self, origin: &Origin, connection: Connection) {
-        self.pool.borrow_mut().put(origin, connection, Instant::now());
+    pub(crate) fn keep(&self, route: &Route, connection: Connection) {
+        self.pool.borrow_mut().put(route, connection, Instant::now());
     }
 
     pub(crate) fn count(&self, change: impl FnOnce(&mut UpstreamCounts)) {

@@ -5,7 +5,7 @@
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
-use crate::upstream::address::resolve::Lookups;
+use crate::upstream::address::resolve::{Host, Lookups, read_host};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
 use crate::upstream::tls::OriginTls;
 use foxy_http::Scheme;
@@ -90,6 +90,18 @@ impl Dialer {
         client: Option<ClientBlock>,
     ) -> Result<Dialled, ConnectError> {
         let (stream, deadline) = self.dial_tcp(origin, client).await?;
+        self.secure(origin, stream, offered, deadline).await
+    }
+
+    /// Does the TLS handshake on a connection to an `https` origin. Uses the connection as it is
+    /// for other origins.
+    pub(crate) async fn secure(
+        &self,
+        origin: &Origin,
+        stream: TcpStream,
+        offered: DialedProtocol,
+        deadline: Instant,
+    ) -> Result<Dialled, ConnectError> {
         match origin.scheme {
             Scheme::Http => Ok(Dialled { stream: Transport::Plain(stream), spoken: offered }),
             Scheme::Https => {
@@ -97,6 +109,20 @@ impl Dialer {
                     timeout_at(deadline, self.tls.connect(&origin.host, stream, offered));
                 Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
             }
+        }
+    }
+
+    /// Checks whether a parent proxy may receive a request for `origin`. The parent resolves names,
+    /// so the policy applies only to addresses in URLs.
+    pub(crate) fn check_unresolved(&self, origin: &Origin) -> Result<(), ConnectError> {
+        match read_host(&origin.host) {
+            _ if origin.port == 0 => Err(DestinationRefusal::PortZero.into()),
+            Host::Address(ip) => {
+                let address = SocketAddr::new(ip, origin.port);
+                self.may_dial(address, origin.chosen)?.map_err(ConnectError::Forbidden)
+            }
+            Host::Impossible => Err(ResolveError::NoSuchHost.into()),
+            Host::Name(_) => Ok(()),
         }
     }
 

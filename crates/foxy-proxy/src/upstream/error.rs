@@ -69,7 +69,7 @@ macro_rules! report_methods {
     )+};
 }
 
-report_methods!(ResolveError TlsError ConnectError Http2Error UpstreamError);
+report_methods!(ResolveError TlsError ParentFailure ConnectError Http2Error UpstreamError);
 
 macro_rules! conversions {
     ($($from:ident => $into:ident::$variant:ident,)+) => {$(
@@ -81,10 +81,17 @@ macro_rules! conversions {
     )+};
 }
 
+impl From<ParentFailure> for UpstreamError {
+    fn from(failure: ParentFailure) -> Self {
+        Self::Connect(failure.into())
+    }
+}
+
 conversions! {
     ResolveError => ConnectError::Resolve,
     DestinationRefusal => ConnectError::Forbidden,
     TlsError => ConnectError::Tls,
+    ParentFailure => ConnectError::Parent,
     ConnectError => UpstreamError::Connect,
     DecodeError => UpstreamError::BadResponse,
     Http2Error => UpstreamError::Http2,
@@ -133,6 +140,28 @@ reasons! {
     }
 }
 
+reasons! {
+    /// The reason for which an origin could not be reached through a parent proxy.
+    ParentFailure {
+        Unreachable = "parent-unreachable", 502, "no parent proxy can be reached";
+        Credentials = "parent-credentials", 502,
+            "the parent proxy refuses foxy's credentials; correct parent-credentials-file";
+        Refused = "parent-refused", 403, "the parent proxy refuses a tunnel to this destination";
+        Failed = "parent-failed", 502, "the parent proxy opened no tunnel to the origin";
+        TimedOut = "parent-timeout", 504, "the parent proxy opened no tunnel in time";
+        /// The parent is this proxy itself, or leads back to it.
+        Loop = "parent-loop", 508,
+            "the parent proxy leads back to this proxy; check the chain of proxies";
+    }
+}
+
+impl ParentFailure {
+    /// Returns true if another parent may succeed.
+    pub(crate) const fn permits_another(self) -> bool {
+        !matches!(self, Self::Refused | Self::Loop)
+    }
+}
+
 /// The reason for which connecting to an origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectError {
@@ -152,6 +181,8 @@ pub enum ConnectError {
     Failed,
     /// TLS on the connection failed.
     Tls(TlsError),
+    /// No parent proxy opened a way to the origin.
+    Parent(ParentFailure),
 }
 
 impl ConnectError {
@@ -173,6 +204,7 @@ impl ConnectError {
             ),
             Self::Failed => report("connect-failed", 502, "connecting to the origin failed"),
             Self::Tls(error) => error.report(),
+            Self::Parent(failure) => failure.report(),
         }
     }
 }
@@ -302,6 +334,14 @@ mod tests {
             TlsError::TimedOut,
             TlsError::Failed,
         ];
+        let parent = [
+            ParentFailure::Unreachable,
+            ParentFailure::Credentials,
+            ParentFailure::Refused,
+            ParentFailure::Failed,
+            ParentFailure::TimedOut,
+            ParentFailure::Loop,
+        ];
         let upstream = [
             UpstreamError::NoResponse,
             UpstreamError::HeadTimeout,
@@ -319,6 +359,7 @@ mod tests {
             Http2Error::Crowded,
         ];
         let connect = connect.into_iter().chain(tls.map(ConnectError::from));
+        let connect = connect.chain(parent.map(ConnectError::from));
         let connect =
             resolve.map(ConnectError::from).into_iter().chain(connect).map(UpstreamError::from);
         for error in connect.chain(upstream).chain(http2.map(UpstreamError::from)) {

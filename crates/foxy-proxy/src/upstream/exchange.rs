@@ -5,12 +5,13 @@
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::client::{UpstreamCore, UpstreamRequest};
-use crate::upstream::dial::Origin;
-use crate::upstream::error::{Http2Error, UpstreamError};
+use crate::upstream::error::{ConnectError, Http2Error, ParentFailure, UpstreamError};
 use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Exchange};
 use crate::upstream::reach::{ReachOptions, Reached};
+use crate::upstream::route::{By, Route};
 use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
+use crate::upstream::through::ParentAttempts;
 use bytes::Bytes;
 use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
 use std::rc::Rc;
@@ -48,7 +49,9 @@ pub enum BodyEvent {
 /// and an HTTP/2 stream is reset.
 pub struct UpstreamExchange {
     shared: Rc<UpstreamCore>,
-    origin: Origin,
+    route: Route,
+    /// `Some` if the operator has set parent proxies.
+    attempts: Option<Box<ParentAttempts>>,
     client: Option<ClientBlock>,
     request: OutgoingRequest,
     link: Option<Link>,
@@ -66,9 +69,11 @@ impl UpstreamExchange {
         let UpstreamRequest { origin, method, target, headers, body } = request;
         let upgrade = headers.contains("upgrade");
         let waits_for_continue = !body.is_complete() && headers.has_token("expect", "100-continue");
+        let attempts = || Box::new(ParentAttempts::for_request(&origin, &target));
         Self {
+            attempts: shared.parents.is_some().then(attempts),
             shared,
-            origin,
+            route: Route::direct(origin),
             client: None,
             request: OutgoingRequest {
                 method,
@@ -103,7 +108,8 @@ impl UpstreamExchange {
         assert!(self.request.stage == Stage::Head, "the final head was given already");
         loop {
             self.connect().await?;
-            match self.turn().await? {
+            let turned = self.turn().await;
+            match self.judged(turned)? {
                 WaitEnd::Retry(why) => self.retry(why)?,
                 WaitEnd::ContinueTimeout => {
                     self.request.waits_for_continue = false;
@@ -167,16 +173,26 @@ impl UpstreamExchange {
     /// that connection in the meantime, and the request would be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
+            self.choose_route()?;
             let OutgoingRequest { method, target, headers, body, .. } = &self.request;
-            let head = (!self.over_http1 && self.shared.may_share(&self.origin))
-                .then(|| http2::request(&self.origin, method, target, headers, body.length()));
+            let head = (!self.over_http1 && self.shared.may_share(&self.route)).then(|| {
+                http2::request(&self.route.origin, method, target, headers, body.length())
+            });
             let head = head.flatten();
             let wanted = ReachOptions {
                 http2: head.is_some(),
                 kept: method.is_idempotent() && body.is_complete() && !self.request.upgrade,
                 client: self.client,
             };
-            self.link = match (self.shared.reach(&self.origin, wanted).await?, head) {
+            let reached = match self.shared.reach(&self.route, wanted).await {
+                Ok(reached) => reached,
+                Err(UpstreamError::Connect(error)) => {
+                    self.try_another_parent(error)?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            self.link = match (reached, head) {
                 (Reached::Http2(lease), Some(head)) => {
                     let stream = Http2Exchange::open(lease, head, body.is_complete());
                     stream.map(|stream| Link::Http2(Box::new(stream)))
@@ -192,6 +208,57 @@ impl UpstreamExchange {
             }
         }
         Ok(())
+    }
+
+    /// Chooses the way to the origin, unless it was chosen before.
+    fn choose_route(&mut self) -> Result<(), ConnectError> {
+        if let (Some(parents), Some(attempts)) = (&self.shared.parents, &mut self.attempts)
+            && attempts.needs_route
+        {
+            self.route = parents.choose_route(self.shared.dialer(), attempts)?;
+            parents.adapt(&mut self.request, attempts, self.route.by);
+        }
+        Ok(())
+    }
+
+    /// Prepares to try another parent proxy after a failure. Fails if another parent would not
+    /// help.
+    fn try_another_parent(&mut self, error: ConnectError) -> Result<(), ConnectError> {
+        match (&self.shared.parents, &mut self.attempts) {
+            (Some(parents), Some(attempts)) => parents.try_another(attempts, self.route.by, error),
+            _ => Err(error),
+        }
+    }
+
+    /// Judges the parent proxy that received the request by its answer. If the parent refuses the
+    /// credentials, the request may go to another parent, because the parent did not process it.
+    fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
+        let (Some(parents), By::Parent(number)) = (&self.shared.parents, self.route.by) else {
+            return turned;
+        };
+        match &turned {
+            Ok(WaitEnd::Event(ResponseEvent::Head(head, _))) if head.status == 407 => {
+                let failure = ParentFailure::Credentials;
+                let error = parents.fails(number, failure);
+                let OutgoingRequest { method, body, taken, .. } = &self.request;
+                let is_repeatable = method.is_idempotent() && body.is_complete() && !taken;
+                self.link = None;
+                if !is_repeatable {
+                    return Err(error.into());
+                }
+                self.try_another_parent(error)?;
+                Ok(WaitEnd::Retry(RetryReason::OtherParent))
+            }
+            Ok(WaitEnd::Event(ResponseEvent::Head(..))) => {
+                parents.works(number);
+                turned
+            }
+            Ok(_) | Err(UpstreamError::RequestBodyBroken) => turned,
+            Err(_) => {
+                parents.is_silent(number);
+                turned
+            }
+        }
     }
 
     async fn turn(&mut self) -> Result<WaitEnd, UpstreamError> {
@@ -211,11 +278,14 @@ impl UpstreamExchange {
             RetryReason::Lost => {
                 request.method.is_idempotent() && request.body.is_complete() && !request.taken
             }
-            RetryReason::Refused | RetryReason::OverHttp1 => !request.taken,
+            RetryReason::Refused | RetryReason::OverHttp1 | RetryReason::OtherParent => {
+                !request.taken
+            }
         };
         let error = match why {
             RetryReason::Lost => UpstreamError::NoResponse,
             RetryReason::Refused | RetryReason::OverHttp1 => Http2Error::Refused.into(),
+            RetryReason::OtherParent => ParentFailure::Credentials.into(),
         };
         if !may {
             return Err(error);
@@ -242,7 +312,7 @@ impl UpstreamExchange {
         if let Some(Link::Http1(link)) = self.link.take()
             && let Some(connection) = link.finish(sent)
         {
-            self.shared.keep(&self.origin, connection);
+            self.shared.keep(&self.route, connection);
         }
     }
 }

@@ -9,10 +9,13 @@ mod error;
 mod exchange;
 mod http1;
 mod http2;
+mod parents;
 mod pool;
 mod reach;
+mod route;
 mod sending;
 mod settings;
+mod through;
 mod tls;
 mod tunnel;
 
@@ -21,11 +24,17 @@ pub use address::name_resolver::{NameResolver, ResolverUnusable};
 pub use address::resolve::{Addresses, Resolve};
 pub use client::{UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use dial::Origin;
-pub use error::{ConnectError, Http2Error, ResolveError, TlsError, UpstreamError};
+pub use error::{ConnectError, Http2Error, ParentFailure, ResolveError, TlsError, UpstreamError};
 pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
 pub use foxy_authority::{Cidr, CidrError};
 pub use foxy_http::Scheme;
+pub use parents::no_proxy::{BadNoProxy, NoProxy};
+pub use parents::parent::{BadParent, Parent, ParentCredentials};
+pub use parents::{
+    ExpectedWay, MAX_PARENTS, ParentChoice, ParentFallback, ParentSettings, Parents,
+};
 pub use sending::{BodyPiece, BodySender, RequestBody};
 pub use settings::{OriginHttp2, UpstreamSettings};
+pub(crate) use through::expected_way;
 pub use tls::{Authorities, AuthoritiesError, OriginTls};
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

@@ -2,7 +2,7 @@
 //! unneeded connections stay idle and close. The pool opens no connections.
 
 use crate::core::transport::Transport;
-use crate::upstream::dial::Origin;
+use crate::upstream::route::Route;
 use bytes::BytesMut;
 use foxy_http::{Limits, ResponseDecoder};
 use std::collections::{HashMap, VecDeque};
@@ -40,11 +40,11 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by origin. The key of an origin also tells who chose the origin. So a client
-/// never receives a connection to an address that only the operator may choose.
+/// Idle connections by route. The key also tells who chose the origin. So a client never receives a
+/// connection to an address that only the operator may choose.
 pub(crate) struct Pool {
     limits: PoolLimits,
-    idle: HashMap<Origin, VecDeque<Idle>>,
+    idle: HashMap<Route, VecDeque<Idle>>,
     total: usize,
 }
 
@@ -57,10 +57,10 @@ impl Pool {
         self.total
     }
 
-    /// Returns the newest connection to `origin` on which nothing has arrived. Closes newer
+    /// Returns the newest connection of `route` on which nothing has arrived. Closes newer
     /// connections on which something has arrived.
-    pub(crate) fn take(&mut self, origin: &Origin, now: Instant) -> Option<Connection> {
-        let waiting = self.idle.get_mut(origin)?;
+    pub(crate) fn take(&mut self, route: &Route, now: Instant) -> Option<Connection> {
+        let waiting = self.idle.get_mut(route)?;
         let mut found = None;
         while let Some(mut idle) = waiting.pop_back() {
             self.total -= 1;
@@ -70,19 +70,19 @@ impl Pool {
             }
         }
         if waiting.is_empty() {
-            self.idle.remove(origin);
+            self.idle.remove(route);
         }
         found
     }
 
     /// Keeps a connection whose last exchange ended without errors. If a limit is exceeded, closes
     /// the oldest connection.
-    pub(crate) fn put(&mut self, origin: &Origin, mut connection: Connection, now: Instant) {
+    pub(crate) fn put(&mut self, route: &Route, mut connection: Connection, now: Instant) {
         if self.limits.per_origin == 0 || self.limits.total == 0 {
             return;
         }
         connection.buffer = BytesMut::new();
-        let waiting = self.idle.entry(origin.clone()).or_default();
+        let waiting = self.idle.entry(route.clone()).or_default();
         waiting.push_back(Idle { connection, since: now });
         self.total += 1;
         if waiting.len() > self.limits.per_origin {
@@ -113,13 +113,13 @@ impl Pool {
             .idle
             .iter()
             .min_by_key(|(_, waiting)| age(waiting))
-            .map(|(origin, _)| origin.clone());
-        let Some(origin) = oldest else { return };
-        if let Some(waiting) = self.idle.get_mut(&origin) {
+            .map(|(route, _)| route.clone());
+        let Some(route) = oldest else { return };
+        if let Some(waiting) = self.idle.get_mut(&route) {
             waiting.pop_front();
             self.total -= 1;
             if waiting.is_empty() {
-                self.idle.remove(&origin);
+                self.idle.remove(&route);
             }
         }
     }

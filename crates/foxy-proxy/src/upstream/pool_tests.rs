@@ -3,6 +3,7 @@
 use super::*;
 use crate::upstream::Scheme;
 use crate::upstream::address::destination::ChosenBy;
+use crate::upstream::dial::Origin;
 use socket2::SockRef;
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -31,8 +32,8 @@ fn pool(per_origin: usize, total: usize) -> Pool {
     Pool::new(PoolLimits { per_origin, total, idle: Duration::from_secs(30) })
 }
 
-fn origin(host: &str) -> Origin {
-    Origin::new(Scheme::Http, host, 80, ChosenBy::Client)
+fn origin(host: &str) -> Route {
+    Route::direct(Origin::new(Scheme::Http, host, 80, ChosenBy::Client))
 }
 
 fn port_of(connection: &Connection) -> u16 {
@@ -60,7 +61,8 @@ async fn the_last_one_in_is_the_first_one_out() {
 async fn what_the_operator_opened_is_not_given_to_clients() {
     let (origins, mut pool, now) = (Origins::new().await, pool(8, 8), Instant::now());
     let (connection, _end) = origins.connect().await;
-    pool.put(&Origin::new(Scheme::Http, "a", 80, ChosenBy::Operator), connection, now);
+    let operators = Origin::new(Scheme::Http, "a", 80, ChosenBy::Operator);
+    pool.put(&Route::direct(operators), connection, now);
     assert!(pool.take(&origin("a"), now).is_none());
 }
 

@@ -5,10 +5,11 @@ use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::Scheme;
 use crate::upstream::client::UpstreamCore;
-use crate::upstream::dial::{DialedProtocol, Dialled, Origin};
+use crate::upstream::dial::{DialedProtocol, Dialled};
 use crate::upstream::error::{ConnectError, Http2Error, UpstreamError};
 use crate::upstream::http2::{self, DialOutcome, Lease, OriginConnections};
 use crate::upstream::pool::Connection;
+use crate::upstream::route::{By, Route};
 use crate::upstream::settings::OriginHttp2;
 use std::cell::Cell;
 use std::pin::pin;
@@ -40,32 +41,33 @@ pub(crate) enum Reached {
 }
 
 impl UpstreamCore {
-    /// Finds a connection to `origin`. Fails if no connection has space within the time limit for a
+    /// Finds a connection for `route`. Fails if no connection has space within the time limit for a
     /// head.
     pub(crate) async fn reach(
         self: &Rc<Self>,
-        origin: &Origin,
+        route: &Route,
         wanted: ReachOptions,
     ) -> Result<Reached, UpstreamError> {
         if !wanted.http2 {
-            if let Some(connection) = self.kept(origin, wanted) {
+            if let Some(connection) = self.kept(route, wanted) {
                 return Ok(connection);
             }
-            return Ok(self
-                .unshared(self.dial(origin, DialedProtocol::Http1, wanted.client).await?.stream));
+            return Ok(
+                self.unshared(self.dial(route, DialedProtocol::Http1, wanted.client).await?.stream)
+            );
         }
-        let connections = self.http2_connections(origin);
+        let connections = self.http2_connections(route);
         let mut limit = None;
         loop {
             if let Some(lease) = self.leased(&connections) {
                 return Ok(lease);
             }
-            if let Some(connection) = self.kept(origin, wanted) {
+            if let Some(connection) = self.kept(route, wanted) {
                 return Ok(connection);
             }
             if connections.chose_http1() {
                 let Dialled { stream, spoken } =
-                    self.dial(origin, DialedProtocol::Http2, wanted.client).await?;
+                    self.dial(route, DialedProtocol::Http2, wanted.client).await?;
                 match spoken {
                     DialedProtocol::Http1 => return Ok(self.unshared(stream)),
                     DialedProtocol::Http2 => Box::pin(self.share(&connections, stream)).await?,
@@ -74,7 +76,7 @@ impl UpstreamCore {
                 let limit =
                     *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
                 if let Some(connection) =
-                    Box::pin(self.wait(origin, wanted.client, &connections, limit)).await?
+                    Box::pin(self.wait(route, wanted.client, &connections, limit)).await?
                 {
                     return Ok(connection);
                 }
@@ -82,17 +84,18 @@ impl UpstreamCore {
         }
     }
 
-    /// Returns true if requests to the origin may share an HTTP/2 connection.
-    pub(crate) fn may_share(&self, origin: &Origin) -> bool {
+    /// Returns true if requests may share an HTTP/2 connection. Parent proxies speak HTTP/1.1.
+    pub(crate) fn may_share(&self, route: &Route) -> bool {
         match self.settings.http2 {
+            _ if matches!(route.by, By::Parent(_)) => false,
             OriginHttp2::Off => false,
-            OriginHttp2::Auto => origin.scheme == Scheme::Https,
+            OriginHttp2::Auto => route.origin.scheme == Scheme::Https,
             OriginHttp2::PriorKnowledge => true,
         }
     }
 
-    fn kept(&self, origin: &Origin, wanted: ReachOptions) -> Option<Reached> {
-        let connection = wanted.kept.then(|| self.take_idle(origin)).flatten()?;
+    fn kept(&self, route: &Route, wanted: ReachOptions) -> Option<Reached> {
+        let connection = wanted.kept.then(|| self.take_idle(route)).flatten()?;
         Some(Reached::Http1(Box::new(connection), true))
     }
 
@@ -114,7 +117,7 @@ impl UpstreamCore {
     /// finds out which protocol the origin chooses.
     async fn wait(
         self: &Rc<Self>,
-        origin: &Origin,
+        route: &Route,
         client: Option<ClientBlock>,
         connections: &Rc<OriginConnections>,
         limit: Instant,
@@ -123,7 +126,7 @@ impl UpstreamCore {
             let attempt = connections.begin()?;
             tokio::task::spawn_local(run_attempt(DialAttempt {
                 shared: Rc::downgrade(self),
-                origin: origin.clone(),
+                route: route.clone(),
                 client,
                 connections: Rc::clone(connections),
                 attempt: Rc::clone(&attempt),
@@ -185,7 +188,7 @@ impl UpstreamCore {
 /// ended.
 struct DialAttempt {
     shared: Weak<UpstreamCore>,
-    origin: Origin,
+    route: Route,
     client: Option<ClientBlock>,
     connections: Rc<OriginConnections>,
     attempt: Rc<http2::Attempt>,
@@ -202,7 +205,7 @@ impl Drop for DialAttempt {
 async fn run_attempt(dial: DialAttempt) {
     let Some(shared) = dial.shared.upgrade() else { return };
     let connections = &dial.connections;
-    let outcome = match shared.dial(&dial.origin, DialedProtocol::Http2, dial.client).await {
+    let outcome = match shared.dial(&dial.route, DialedProtocol::Http2, dial.client).await {
         Err(error) => DialOutcome::Failed(error),
         Ok(Dialled { stream, spoken: DialedProtocol::Http1 }) => {
             DialOutcome::Http1(Cell::new(Some(stream)))

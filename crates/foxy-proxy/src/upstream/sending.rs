@@ -230,6 +230,8 @@ pub(crate) enum RetryReason {
     Refused,
     /// The origin requires HTTP/1.1 for this request (RFC 9113 §9.2.3).
     OverHttp1,
+    /// A parent proxy refused the credentials, and another parent exists.
+    OtherParent,
 }
 
 impl OutgoingRequest {

@@ -1,7 +1,9 @@
 //! Timeouts and limits for connections to origins. The `foxy` program sets them from its
 //! configuration.
 
+use crate::upstream::parents::Parents;
 use crate::upstream::tls::OriginTls;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Timeouts and limits of one worker's connections to origins.
@@ -13,7 +15,10 @@ pub struct UpstreamSettings {
     pub tls: OriginTls,
     /// Tells when the proxy uses HTTP/2 with origins.
     pub http2: OriginHttp2,
-    /// Time limit for connecting, over all addresses of the origin, including TLS.
+    /// Parent proxies through which the proxy reaches origins.
+    pub parents: Option<Arc<Parents>>,
+    /// Time limit for connecting, over all addresses of the origin, including TLS. For a tunnel
+    /// through a parent proxy, the limit applies to the parent's answer and to TLS separately.
     pub connect_timeout: Duration,
     /// Time limit for a final response head, counted from the last byte of the request. The same
     /// limit applies while the origin reads no more of the request.
@@ -44,6 +49,7 @@ impl Default for UpstreamSettings {
         Self {
             tls: OriginTls::default(),
             http2: OriginHttp2::default(),
+            parents: None,
             resolve_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(60),

@@ -7,7 +7,7 @@ use foxy_proxy::explain::{Explanation, Outcome};
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
 
-fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
+pub fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
     let fields = lines.lines().filter_map(|line| line.split_once(": "));
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let runtime =

@@ -15,6 +15,7 @@ mod large_bodies;
 mod operators;
 mod origin_tls;
 mod overlapping;
+mod parents;
 mod purging;
 mod ranges {
     mod multipart;

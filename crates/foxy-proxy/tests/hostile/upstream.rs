@@ -11,6 +11,7 @@ use foxy_proxy::upstream::{
 };
 use futures_util::future::{FutureExt, LocalBoxFuture};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 struct NoNames;
@@ -30,7 +31,7 @@ pub fn client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient
     change(&mut settings);
     let allowed = vec!["127.0.0.0/8".parse().expect("block")];
     let policy = DestinationPolicy { allowed, ..DestinationPolicy::default() };
-    UpstreamClient::new(settings, Rc::new(NoNames), Rc::new(policy))
+    UpstreamClient::new(settings, Rc::new(NoNames), Rc::new(policy), &Arc::default())
 }
 
 pub fn client() -> UpstreamClient {
@@ -417,14 +418,21 @@ async fn destinations_are_refused_before_anything_is_sent() {
     local(async {
         let origin = ScriptedOrigin::with(vec![Step::Head]).await;
         let policy = Rc::new(DestinationPolicy::default());
-        let client = UpstreamClient::new(UpstreamSettings::default(), Rc::new(NoNames), policy);
+        let client = UpstreamClient::new(
+            UpstreamSettings::default(),
+            Rc::new(NoNames),
+            policy,
+            &Arc::default(),
+        );
         let refused = answer(&mut get(&client, &origin)).await;
         assert!(
             matches!(refused, Err(UpstreamError::Connect(ConnectError::Forbidden(_)))),
             "{refused:?}"
         );
         let mail = Origin::new(Scheme::Http, "1.1.1.1", 25, ChosenBy::Client);
-        let tunnel = client.connect(&mail, std::net::IpAddr::from([127, 0, 0, 1]).into()).await;
+        let tunnel = client
+            .connect(&mail, std::net::IpAddr::from([127, 0, 0, 1]).into(), &Headers::new())
+            .await;
         assert!(matches!(tunnel, Err(ConnectError::Forbidden(_))));
         assert_eq!(origin.connections(), 0);
     })

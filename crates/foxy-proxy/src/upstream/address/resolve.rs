@@ -161,7 +161,7 @@ impl Lookups {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Host<'a> {
+pub(crate) enum Host<'a> {
     Address(IpAddr),
     Name(&'a str),
     /// The host is empty, is an incomplete address, or ends in a number. No DNS name ends in a
@@ -169,7 +169,7 @@ enum Host<'a> {
     Impossible,
 }
 
-fn read_host(host: &str) -> Host<'_> {
+pub(crate) fn read_host(host: &str) -> Host<'_> {
     if let Some(inner) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return inner
             .parse::<Ipv6Addr>()

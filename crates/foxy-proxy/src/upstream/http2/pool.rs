@@ -1,11 +1,11 @@
-//! The HTTP/2 connections of a worker, by origin. The key of an origin also tells who chose the
-//! origin. Two keys never share a connection, even if a certificate contains the names of both. The
-//! pool opens no connections.
+//! The HTTP/2 connections of a worker, by route. The key also tells who chose the origin. Two keys
+//! never share a connection, even if a certificate contains the names of both. The pool opens no
+//! connections.
 
 use crate::core::transport::Transport;
-use crate::upstream::dial::Origin;
 use crate::upstream::error::ConnectError;
 use crate::upstream::http2::connection::{Http2Connection, Lease};
+use crate::upstream::route::Route;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -176,19 +176,19 @@ impl Drop for OriginConnections {
 /// The HTTP/2 connections of a worker.
 #[derive(Default)]
 pub(crate) struct Http2Pool {
-    origins: HashMap<Origin, Rc<OriginConnections>>,
+    origins: HashMap<Route, Rc<OriginConnections>>,
 }
 
 impl Http2Pool {
-    pub(crate) fn connections_to(&mut self, origin: &Origin) -> Rc<OriginConnections> {
-        if let Some(known) = self.origins.get(origin) {
+    pub(crate) fn connections_on(&mut self, route: &Route) -> Rc<OriginConnections> {
+        if let Some(known) = self.origins.get(route) {
             return Rc::clone(known);
         }
         if self.origins.len() >= MAX_ORIGINS {
             self.origins.retain(|_, known| Rc::strong_count(known) > 1 || known.is_connected());
         }
         let known = Rc::new(OriginConnections::new());
-        self.origins.insert(origin.clone(), Rc::clone(&known));
+        self.origins.insert(route.clone(), Rc::clone(&known));
         known
     }
 

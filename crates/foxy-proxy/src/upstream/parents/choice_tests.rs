@@ -1,0 +1,112 @@
+//! Tests for the choice of a parent.
+
+use super::*;
+use std::time::Duration;
+
+fn parents(choice: ParentChoice, fallback: ParentFallback, no_proxy: &[&str]) -> Parents {
+    let parents = ["http://a.test:1", "http://b.test:1", "http://c.test:1"];
+    let settings = ParentSettings {
+        parents: parents.map(|url| url.parse().expect("a parent")).to_vec(),
+        choice,
+        fallback,
+        no_proxy: no_proxy.iter().map(|text| text.parse().expect("a host")).collect(),
+    };
+    Parents::new(settings, "foxy", 7).expect("it has parents")
+}
+
+fn aim(host: &str) -> Aim<'_> {
+    Aim { scheme: Scheme::Http, host, port: 80, key: host.as_bytes() }
+}
+
+const NONE_TRIED: TriedParents = TriedParents(0);
+
+#[test]
+fn the_first_parent_that_works_is_chosen() {
+    let parents = parents(ParentChoice::Order, ParentFallback::Refuse, &[]);
+    let now = Instant::ZERO;
+    let mut tried = NONE_TRIED;
+    for number in 0..3 {
+        assert_eq!(parents.choose(aim("x.test"), tried, now), Chosen::Parent(number));
+        parents.fails(number, ParentFault::Down, now);
+        tried.add(number);
+    }
+    assert_eq!(parents.choose(aim("x.test"), tried, now), Chosen::Nothing);
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Nothing);
+    assert_eq!(parents.down().len(), 3);
+    parents.works(1);
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(1));
+    let later = now + Duration::from_secs(1);
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, later), Chosen::Parent(0), "a trial");
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, later), Chosen::Parent(1));
+}
+
+#[test]
+fn a_silent_parent_is_the_last_choice() {
+    let parents = parents(ParentChoice::Order, ParentFallback::Refuse, &[]);
+    let now = Instant::ZERO;
+    parents.fails(0, ParentFault::Silent, now);
+    parents.fails(1, ParentFault::Down, now);
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(2));
+    parents.fails(2, ParentFault::Down, now);
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(0));
+}
+
+#[test]
+fn without_a_working_parent_only_a_setting_permits_a_direct_connection() {
+    let parents = parents(ParentChoice::Order, ParentFallback::Direct, &[]);
+    for number in 0..3 {
+        parents.fails(number, ParentFault::Down, Instant::ZERO);
+    }
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, Instant::ZERO), Chosen::Fallback);
+}
+
+#[test]
+fn rendezvous_hashing_moves_only_the_keys_of_a_parent_that_fails() {
+    let parents = parents(ParentChoice::Rendezvous, ParentFallback::Refuse, &[]);
+    let now = Instant::ZERO;
+    let hosts: Vec<String> = (0..300).map(|number| format!("h{number}.test")).collect();
+    let all = || -> Vec<_> {
+        hosts.iter().map(|host| parents.choose(aim(host), NONE_TRIED, now)).collect()
+    };
+    let before = all();
+    for number in 0..3 {
+        let share = before.iter().filter(|chosen| **chosen == Chosen::Parent(number)).count();
+        assert!((60..140).contains(&share), "parent {number} has {share} of 300");
+    }
+    parents.fails(1, ParentFault::Down, now);
+    for (before, after) in before.iter().zip(all()) {
+        assert_ne!(after, Chosen::Parent(1));
+        assert!(*before == Chosen::Parent(1) || *before == after, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn some_destinations_go_to_no_parent() {
+    let parents =
+        parents(ParentChoice::Order, ParentFallback::Refuse, &["inside.test", "10.0.0.0/8"]);
+    for (host, expected) in [
+        ("x.test", Chosen::Parent(0)),
+        ("192.168.1.1", Chosen::Parent(0)),
+        ("a.inside.test", Chosen::Direct),
+        ("10.1.2.3", Chosen::Direct),
+        ("localhost", Chosen::Direct),
+        ("a.localhost.", Chosen::Direct),
+        ("127.0.0.2", Chosen::Direct),
+        ("[::1]", Chosen::Direct),
+        ("[::ffff:127.0.0.1]", Chosen::Direct),
+        ("0.0.0.0", Chosen::Direct),
+    ] {
+        assert_eq!(parents.choose(aim(host), NONE_TRIED, Instant::ZERO), expected, "{host}");
+    }
+}
+
+#[test]
+fn a_parent_for_one_scheme_receives_no_other() {
+    let only: Parent = "http://a.test:1".parse().expect("a parent");
+    let settings =
+        ParentSettings { parents: vec![only.only_for(Scheme::Https)], ..ParentSettings::default() };
+    let parents = Parents::new(settings, "foxy", 7).expect("it has parents");
+    let secure = Aim { scheme: Scheme::Https, ..aim("x.test") };
+    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, Instant::ZERO), Chosen::Direct);
+    assert_eq!(parents.choose(secure, NONE_TRIED, Instant::ZERO), Chosen::Parent(0));
+}

@@ -1,0 +1,63 @@
+//! Asks a parent proxy for a tunnel to an origin, with a CONNECT request (RFC 9110 §9.3.6).
+
+use crate::upstream::error::ParentFailure;
+use bytes::{Bytes, BytesMut};
+use foxy_http::{BodyLength, Headers, Limits, Method, ResponseDecoder, ResponseEvent, encode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The answer of a parent to CONNECT.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TunnelAnswer {
+    /// The tunnel is open. The bytes arrived after the head.
+    Open(Bytes),
+    /// The parent answered with this status.
+    Status(u16),
+    /// The parent closed the connection, or its answer is not HTTP.
+    Broken,
+}
+
+impl TunnelAnswer {
+    /// Returns the bytes that arrived after the head of an open tunnel.
+    pub(crate) fn opened(self) -> Result<Bytes, ParentFailure> {
+        Err(match self {
+            Self::Open(rest) => return Ok(rest),
+            Self::Status(407) => ParentFailure::Credentials,
+            Self::Status(508) => ParentFailure::Loop,
+            Self::Status(504) => ParentFailure::TimedOut,
+            Self::Status(400..500) => ParentFailure::Refused,
+            Self::Status(_) | Self::Broken => ParentFailure::Failed,
+        })
+    }
+}
+
+/// Sends a CONNECT to `authority` (host and port) with these header fields, and reads the answer.
+pub(crate) async fn ask_for_tunnel(
+    stream: &mut TcpStream,
+    authority: &str,
+    headers: &Headers,
+    limits: Limits,
+) -> TunnelAnswer {
+    let mut head = BytesMut::new();
+    encode::request_head(&Method::Connect, authority.as_bytes(), headers, &mut head);
+    if stream.write_all(&head).await.is_err() {
+        return TunnelAnswer::Broken;
+    }
+    let mut decoder = ResponseDecoder::new(limits);
+    decoder.expect(&Method::Connect);
+    let mut buffer = BytesMut::new();
+    loop {
+        match decoder.next(&mut buffer) {
+            Ok(Some(ResponseEvent::Head(_, BodyLength::Tunnel))) => {
+                return TunnelAnswer::Open(buffer.freeze());
+            }
+            Ok(Some(ResponseEvent::Head(head, _))) => return TunnelAnswer::Status(head.status),
+            Ok(Some(_)) => {}
+            Ok(None) => match stream.read_buf(&mut buffer).await {
+                Ok(count) if count > 0 => {}
+                Ok(_) | Err(_) => return TunnelAnswer::Broken,
+            },
+            Err(_) => return TunnelAnswer::Broken,
+        }
+    }
+}

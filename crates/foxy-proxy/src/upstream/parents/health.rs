@@ -1,0 +1,147 @@
+//! Judges whether a parent proxy works, by the results of earlier requests. A parent that fails
+//! rests for a time that grows with each failure.
+
+use foxy_base::{Instant, Random};
+use std::time::Duration;
+
+/// Rest of a parent after its first failure.
+const FIRST_REST: Duration = Duration::from_millis(500);
+/// The rest doubles at most this number of times, so the longest rest is 16 s.
+const MAX_DOUBLINGS: u32 = 5;
+/// Largest extra part of a rest, which is random. So several proxies do not return at once.
+const JITTER: f64 = 0.25;
+
+/// The kind of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ParentFault {
+    /// The parent accepts no connection, or refuses the credentials. No request can succeed.
+    Down,
+    /// The parent accepted a connection and then gave no answer. The origin may be the cause, so
+    /// other parents come first, but the parent stays in use.
+    Silent,
+}
+
+/// The order in which parents are tried. Lower ranks come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ParentRank {
+    Works,
+    Silent,
+    /// Another request is trying the parent again.
+    Tried,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ParentHealth {
+    fault: Option<ParentFault>,
+    failures: u32,
+    rests_until: Instant,
+    is_tried: bool,
+}
+
+impl ParentHealth {
+    /// Returns the parent's rank. Returns `None` while the parent rests.
+    pub(crate) fn rank(&self, now: Instant) -> Option<ParentRank> {
+        let rests = now < self.rests_until;
+        match self.fault {
+            None => Some(ParentRank::Works),
+            Some(_) if !rests => Some(ParentRank::Works),
+            Some(ParentFault::Silent) => Some(ParentRank::Silent),
+            Some(ParentFault::Down) => self.is_tried.then_some(ParentRank::Tried),
+        }
+    }
+
+    /// Notes that a request will try the parent. If the parent was down, it ranks behind the others
+    /// until the result is known.
+    pub(crate) fn try_now(&mut self, now: Instant) {
+        if self.fault == Some(ParentFault::Down) && now >= self.rests_until {
+            self.is_tried = true;
+            self.rests_until = now + rest(self.failures);
+        }
+    }
+
+    /// Notes a failure. Failures of requests that began before the rest do not lengthen the rest.
+    /// Returns true if the parent was not down before, and is now.
+    pub(crate) fn fails(&mut self, fault: ParentFault, now: Instant, random: &mut Random) -> bool {
+        let is_worse = self.fault != Some(ParentFault::Down) && fault == ParentFault::Down;
+        if !is_worse && !self.is_tried && now < self.rests_until {
+            return false;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.rests_until = now + rest(self.failures).mul_f64(1.0 + JITTER * random.unit());
+        self.is_tried = false;
+        // A silent parent accepted a connection, so it is no longer down.
+        self.fault = Some(fault);
+        is_worse
+    }
+
+    /// Notes an answer.
+    pub(crate) fn works(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.fault == Some(ParentFault::Down)
+    }
+}
+
+fn rest(failures: u32) -> Duration {
+    FIRST_REST * 2u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_parent_that_is_down_rests_longer_after_each_trial() {
+        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
+        let mut now = at(0);
+        let mut rests = Vec::new();
+        for _ in 0..8 {
+            health.try_now(now);
+            health.fails(ParentFault::Down, now, &mut random);
+            assert_eq!(health.rank(now), None);
+            rests.push(health.rests_until.since(now));
+            now = health.rests_until;
+            assert_eq!(health.rank(now), Some(ParentRank::Works), "it is tried again");
+        }
+        for (number, rest) in rests.iter().enumerate() {
+            let least = FIRST_REST * 2u32.pow(u32::try_from(number).expect("small").min(5));
+            assert!((least..least.mul_f64(1.25)).contains(rest), "{number}: {rest:?}");
+        }
+        health.works();
+        assert_eq!(health, ParentHealth::default());
+    }
+
+    #[test]
+    fn only_one_request_tries_a_parent_that_was_down() {
+        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
+        health.fails(ParentFault::Down, at(0), &mut random);
+        health.try_now(at(1000));
+        assert_eq!(health.rank(at(1000)), Some(ParentRank::Tried));
+        assert_eq!(health.rank(at(1500)), Some(ParentRank::Works), "the trial gave no result");
+    }
+
+    #[test]
+    fn failures_of_one_moment_count_once() {
+        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
+        assert!(health.fails(ParentFault::Down, at(0), &mut random));
+        let first = health;
+        assert!(!health.fails(ParentFault::Down, at(1), &mut random));
+        assert_eq!(health, first);
+    }
+
+    #[test]
+    fn a_silent_parent_ranks_last_and_stays_in_use() {
+        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
+        health.fails(ParentFault::Silent, at(0), &mut random);
+        assert_eq!(health.rank(at(1)), Some(ParentRank::Silent));
+        assert_eq!(health.rank(at(700)), Some(ParentRank::Works));
+        assert!(health.fails(ParentFault::Down, at(1), &mut random), "it got worse");
+        assert_eq!(health.rank(at(2)), None);
+    }
+}

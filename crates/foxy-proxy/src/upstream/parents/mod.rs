@@ -1,0 +1,259 @@
+//! Parent proxies: other proxies through which this proxy reaches origins. `Parents` chooses a
+//! parent for each request, and remembers which parents fail. This module does no IO.
+
+pub(crate) mod connect;
+pub(crate) mod health;
+pub(crate) mod no_proxy;
+pub(crate) mod parent;
+
+use crate::upstream::parents::health::{ParentFault, ParentHealth};
+use crate::upstream::parents::no_proxy::NoProxy;
+use crate::upstream::parents::parent::Parent;
+use foxy_base::{Instant, Random};
+use foxy_http::Scheme;
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Largest number of parents. More parents are ignored.
+pub const MAX_PARENTS: usize = 64;
+
+/// The order in which parents are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ParentChoice {
+    /// The first parent of the list that works.
+    #[default]
+    Order,
+    /// By rendezvous hashing of the URL, or of the host of a tunnel. So each parent caches another
+    /// part of the URLs, and a parent's failure moves only its own URLs.
+    Rendezvous,
+}
+
+/// The way of a request for which no parent works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ParentFallback {
+    /// The proxy refuses the request.
+    #[default]
+    Refuse,
+    /// The proxy connects to the origin itself.
+    Direct,
+}
+
+/// The operator's settings for parents.
+#[derive(Clone, Debug, Default)]
+pub struct ParentSettings {
+    /// The parents, at most [`MAX_PARENTS`].
+    pub parents: Vec<Parent>,
+    /// The order in which parents are tried.
+    pub choice: ParentChoice,
+    /// The way of a request for which no parent works.
+    pub fallback: ParentFallback,
+    /// Hosts that the proxy reaches without a parent.
+    pub no_proxy: Vec<NoProxy>,
+}
+
+/// The parents of this proxy, with their state. All workers share them.
+pub struct Parents {
+    settings: ParentSettings,
+    /// The name of this proxy in the Via field of its own CONNECT requests.
+    via: String,
+    states: Mutex<ParentStates>,
+}
+
+struct ParentStates {
+    health: Vec<ParentHealth>,
+    random: Random,
+}
+
+/// The destination of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim<'a> {
+    /// Scheme of the request. Tunnels count as `https`.
+    pub(crate) scheme: Scheme,
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    /// Text that rendezvous hashing uses.
+    pub(crate) key: &'a [u8],
+}
+
+/// The way to an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The operator wants no parent for this destination.
+    Direct,
+    /// No parent works, and the operator permits a direct connection.
+    Fallback,
+    /// The parent with this number.
+    Parent(usize),
+    /// No parent works.
+    Nothing,
+}
+
+/// The way that a request would use, for an explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpectedWay {
+    /// The operator wants no parent for this destination.
+    Direct,
+    /// No parent works, and the operator permits a direct connection.
+    Fallback,
+    /// Through this parent.
+    Parent(Parent),
+    /// No parent works.
+    Nothing,
+}
+
+/// The parents that have failed for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TriedParents(u64);
+
+impl TriedParents {
+    pub(crate) fn add(&mut self, number: usize) {
+        self.0 |= 1 << number;
+    }
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    const fn contains(self, number: usize) -> bool {
+        self.0 & 1 << number != 0
+    }
+}
+
+impl Parents {
+    /// Creates the parents. `via_name` is this proxy's name in Via. Returns `None` without parents.
+    pub fn new(mut settings: ParentSettings, via_name: &str, seed: u64) -> Option<Self> {
+        settings.parents.truncate(MAX_PARENTS);
+        let health = vec![ParentHealth::default(); settings.parents.len()];
+        (!health.is_empty()).then(|| Self {
+            settings,
+            via: format!("1.1 {via_name}"),
+            states: Mutex::new(ParentStates { health, random: Random::new(seed) }),
+        })
+    }
+
+    pub(crate) fn parent(&self, number: usize) -> &Parent {
+        &self.settings.parents[number]
+    }
+
+    pub(crate) fn via(&self) -> &str {
+        &self.via
+    }
+
+    /// Returns true if no parent may receive requests for this destination. Loopback addresses mean
+    /// this machine, so they never go to a parent.
+    pub(crate) fn are_bypassed(&self, aim: Aim<'_>) -> bool {
+        let serves = |parent: &Parent| parent.serves(aim.scheme);
+        let covers = |rule: &NoProxy| rule.covers(aim.host, aim.port);
+        is_loopback(aim.host)
+            || !self.settings.parents.iter().any(serves)
+            || self.settings.no_proxy.iter().any(covers)
+    }
+
+    /// Chooses the way of a request for which the parents `tried` have failed.
+    pub(crate) fn choose(&self, aim: Aim<'_>, tried: TriedParents, now: Instant) -> Chosen {
+        if self.are_bypassed(aim) {
+            return Chosen::Direct;
+        }
+        let mut states = self.states();
+        match self.best(&states.health, aim, tried, now) {
+            Some(number) => {
+                states.health[number].try_now(now);
+                Chosen::Parent(number)
+            }
+            None if self.settings.fallback == ParentFallback::Direct => Chosen::Fallback,
+            None => Chosen::Nothing,
+        }
+    }
+
+    /// Returns the way that a request would use now. Changes nothing.
+    pub(crate) fn expected(&self, aim: Aim<'_>, now: Instant) -> ExpectedWay {
+        if self.are_bypassed(aim) {
+            return ExpectedWay::Direct;
+        }
+        match self.best(&self.states().health, aim, TriedParents::default(), now) {
+            Some(number) => ExpectedWay::Parent(self.parent(number).clone()),
+            None if self.settings.fallback == ParentFallback::Direct => ExpectedWay::Fallback,
+            None => ExpectedWay::Nothing,
+        }
+    }
+
+    fn best(
+        &self,
+        health: &[ParentHealth],
+        aim: Aim<'_>,
+        tried: TriedParents,
+        now: Instant,
+    ) -> Option<usize> {
+        let parents = self.settings.parents.iter().enumerate();
+        let usable = parents.filter_map(|(number, parent)| {
+            let fits = parent.serves(aim.scheme) && !tried.contains(number);
+            let rank = health[number].rank(now).filter(|_| fits)?;
+            let place = match self.settings.choice {
+                ParentChoice::Order => number as u64,
+                ParentChoice::Rendezvous => u64::MAX - weight(parent, aim.key),
+            };
+            Some((rank, place, number))
+        });
+        usable.min().map(|(_, _, number)| number)
+    }
+
+    /// Notes a failure. Returns true if the parent was not down before, and is now.
+    pub(crate) fn fails(&self, number: usize, fault: ParentFault, now: Instant) -> bool {
+        let ParentStates { health, random } = &mut *self.states();
+        health[number].fails(fault, now, random)
+    }
+
+    /// Notes an answer.
+    pub(crate) fn works(&self, number: usize) {
+        self.states().health[number].works();
+    }
+
+    /// Returns the parents that accepted no connection, or refused the credentials, at the last
+    /// attempt.
+    pub fn down(&self) -> Vec<&Parent> {
+        let states = self.states();
+        let numbered = self.settings.parents.iter().zip(&states.health);
+        numbered.filter(|(_, health)| health.is_down()).map(|(parent, _)| parent).collect()
+    }
+
+    fn states(&self) -> MutexGuard<'_, ParentStates> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Parents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.settings.fmt(f)
+    }
+}
+
+/// Returns the weight of a parent for a key. The parent with the largest weight receives the
+/// request. All proxies with the same parents compute the same weights.
+fn weight(parent: &Parent, key: &[u8]) -> u64 {
+    xxh3_64_with_seed(key, xxh3_64_with_seed(parent.authority().as_bytes(), 0))
+}
+
+/// Returns true if the host of a URL means this machine (RFC 6761 §6.3, RFC 6890).
+fn is_loopback(host: &str) -> bool {
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let address = match inner {
+        Some(inner) => inner.parse::<Ipv6Addr>().map(IpAddr::from),
+        None => host.parse::<IpAddr>(),
+    };
+    match address {
+        Ok(address) => {
+            let address = address.to_canonical();
+            address.is_loopback() || address.is_unspecified()
+        }
+        Err(_) => {
+            let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;

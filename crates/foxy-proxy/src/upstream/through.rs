@@ -1,0 +1,271 @@
+//! Reaches origins through parent proxies. It chooses a parent for each request, and another parent
+//! if the first fails before anything of the request was sent.
+
+use crate::core::counters::{Counter, Counters};
+use crate::upstream::address::destination::{ChosenBy, DestinationRefusal};
+use crate::upstream::dial::{Dialer, Origin};
+use crate::upstream::error::{ConnectError, ParentFailure};
+use crate::upstream::parents::connect::{TunnelAnswer, ask_for_tunnel};
+use crate::upstream::parents::health::ParentFault;
+use crate::upstream::parents::parent::{Parent, ParentCredentials};
+use crate::upstream::parents::{Aim, Chosen, ExpectedWay, Parents, TriedParents};
+use crate::upstream::route::{By, Route};
+use crate::upstream::sending::OutgoingRequest;
+use crate::upstream::settings::UpstreamSettings;
+use bytes::Bytes;
+use foxy_base::clock;
+use foxy_http::{Headers, Limits, Scheme};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// The attempts of one request to reach its origin.
+pub(crate) struct ParentAttempts {
+    origin: Origin,
+    /// The target in origin form. For a tunnel, it is empty.
+    target: Bytes,
+    is_tunnel: bool,
+    tried: TriedParents,
+    /// The reason for which the last parent failed.
+    failure: ParentFailure,
+    /// True until a route is chosen, and again after the route's parent has failed.
+    pub(crate) needs_route: bool,
+}
+
+impl ParentAttempts {
+    /// Creates the attempts for a request of this target.
+    pub(crate) fn for_request(origin: &Origin, target: &Bytes) -> Self {
+        Self { target: target.clone(), is_tunnel: false, ..Self::for_tunnel(origin) }
+    }
+
+    /// Creates the attempts for a client's CONNECT.
+    pub(crate) fn for_tunnel(origin: &Origin) -> Self {
+        Self {
+            origin: origin.clone(),
+            target: Bytes::new(),
+            is_tunnel: true,
+            tried: TriedParents::default(),
+            failure: ParentFailure::Unreachable,
+            needs_route: true,
+        }
+    }
+
+    /// Returns the scheme for which the parent must be meant. A tunnel most often carries TLS.
+    fn scheme(&self) -> Scheme {
+        if self.is_tunnel { Scheme::Https } else { self.origin.scheme }
+    }
+
+    fn aim<'a>(&'a self, key: &'a [u8]) -> Aim<'a> {
+        let Origin { host, port, .. } = &self.origin;
+        Aim { scheme: self.scheme(), host, port: *port, key }
+    }
+
+    /// Returns the text for rendezvous hashing. A parent can cache only requests that it reads.
+    fn key(&self) -> Vec<u8> {
+        match self.scheme() {
+            Scheme::Http => absolute_target(&self.origin, &self.target),
+            Scheme::Https => authority(&self.origin).into_bytes(),
+        }
+    }
+}
+
+/// The parents of a worker's requests.
+pub(crate) struct ParentRoutes {
+    parents: Arc<Parents>,
+    counters: Arc<Counters>,
+    /// Time limit for a parent's answer to a CONNECT.
+    timeout: Duration,
+    limits: Limits,
+}
+
+impl ParentRoutes {
+    /// Returns `None` if the operator has set no parents.
+    pub(crate) fn new(settings: &UpstreamSettings, counters: &Arc<Counters>) -> Option<Self> {
+        Some(Self {
+            parents: Arc::clone(settings.parents.as_ref()?),
+            counters: Arc::clone(counters),
+            timeout: settings.connect_timeout,
+            limits: settings.limits,
+        })
+    }
+
+    /// Returns true if no parent may receive the request.
+    pub(crate) fn are_bypassed(&self, attempts: &ParentAttempts) -> bool {
+        self.parents.are_bypassed(attempts.aim(&[]))
+    }
+
+    /// Returns the way of a request. Counts the choice.
+    ///
+    /// # Errors
+    /// [`ConnectError::Forbidden`] if no parent may receive the destination. Otherwise the reason
+    /// for which no parent works.
+    pub(crate) fn choose_route(
+        &self,
+        dialer: &Dialer,
+        attempts: &mut ParentAttempts,
+    ) -> Result<Route, ConnectError> {
+        let key = attempts.key();
+        let aim = attempts.aim(&key);
+        if !self.parents.are_bypassed(aim) {
+            dialer.check_unresolved(&attempts.origin)?;
+        }
+        let (by, counter) = match self.parents.choose(aim, attempts.tried, clock::monotonic()) {
+            Chosen::Direct => (By::Direct, Counter::ParentBypasses),
+            Chosen::Fallback => (By::Direct, Counter::ParentFallbacks),
+            Chosen::Nothing => {
+                self.counters.add(Counter::ParentRefusals, 1);
+                return Err(attempts.failure.into());
+            }
+            Chosen::Parent(number) => {
+                let first = attempts.tried.is_empty();
+                let counter =
+                    if first { Counter::ParentRequests } else { Counter::ParentFailovers };
+                let absolute = aim.scheme == Scheme::Http;
+                (if absolute { By::Parent(number) } else { By::Tunnel(number) }, counter)
+            }
+        };
+        self.counters.add(counter, 1);
+        attempts.needs_route = false;
+        let origin = match by {
+            By::Parent(number) => origin_of(self.parents.parent(number)),
+            By::Direct | By::Tunnel(_) => attempts.origin.clone(),
+        };
+        Ok(Route { origin, by })
+    }
+
+    /// Notes that the parent of a route has failed before anything of the request was sent. Returns
+    /// the error if another parent would not help.
+    pub(crate) fn try_another(
+        &self,
+        attempts: &mut ParentAttempts,
+        by: By,
+        error: ConnectError,
+    ) -> Result<(), ConnectError> {
+        match (by.parent(), error) {
+            (Some(number), ConnectError::Parent(failure)) if failure.permits_another() => {
+                attempts.tried.add(number);
+                attempts.failure = failure;
+                attempts.needs_route = true;
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Opens a TCP connection to a parent.
+    pub(crate) async fn dial_parent(
+        &self,
+        dialer: &Dialer,
+        number: usize,
+    ) -> Result<TcpStream, ConnectError> {
+        let dialled = dialer.dial_tcp(&origin_of(self.parents.parent(number)), None).await;
+        dialled.map(|(stream, _)| stream).map_err(|error| match error {
+            ConnectError::OutOfResources => error,
+            ConnectError::Forbidden(DestinationRefusal::OwnAddress) => ParentFailure::Loop.into(),
+            _ => self.fails(number, ParentFailure::Unreachable),
+        })
+    }
+
+    /// Opens a tunnel to `origin` through a parent. `via` is the Via field of a client's CONNECT
+    /// with this proxy. Returns the bytes that arrived after the parent's answer.
+    pub(crate) async fn open_tunnel(
+        &self,
+        dialer: &Dialer,
+        number: usize,
+        origin: &Origin,
+        via: Option<&Headers>,
+    ) -> Result<(TcpStream, Bytes), ConnectError> {
+        let mut stream = self.dial_parent(dialer, number).await?;
+        let authority = authority(origin);
+        let mut headers = via.cloned().unwrap_or_default();
+        if via.is_none() {
+            headers.append("Via", self.parents.via());
+        }
+        headers.append("Host", &authority);
+        authorize(&mut headers, self.parents.parent(number));
+        let asked = ask_for_tunnel(&mut stream, &authority, &headers, self.limits);
+        let failure = match timeout(self.timeout, asked).await {
+            Err(_) => {
+                self.is_silent(number);
+                ParentFailure::TimedOut
+            }
+            Ok(answer) => {
+                match answer {
+                    TunnelAnswer::Broken => {
+                        self.is_silent(number);
+                    }
+                    TunnelAnswer::Status(407) => {}
+                    TunnelAnswer::Open(_) | TunnelAnswer::Status(_) => self.works(number),
+                }
+                match answer.opened() {
+                    Ok(rest) => return Ok((stream, rest)),
+                    Err(failure) => failure,
+                }
+            }
+        };
+        Err(self.fails(number, failure))
+    }
+
+    /// Notes a failure of a parent, and returns it.
+    pub(crate) fn fails(&self, number: usize, failure: ParentFailure) -> ConnectError {
+        let is_down = matches!(failure, ParentFailure::Unreachable | ParentFailure::Credentials);
+        if is_down && self.parents.fails(number, ParentFault::Down, clock::monotonic()) {
+            self.counters.add(Counter::ParentsDown, 1);
+        }
+        failure.into()
+    }
+
+    /// Notes that a parent accepted a connection and gave no answer.
+    pub(crate) fn is_silent(&self, number: usize) {
+        self.parents.fails(number, ParentFault::Silent, clock::monotonic());
+    }
+
+    /// Notes that a parent answered.
+    pub(crate) fn works(&self, number: usize) {
+        self.parents.works(number);
+    }
+
+    /// Adapts a request to its route: the form of its target, and the credentials.
+    pub(crate) fn adapt(&self, request: &mut OutgoingRequest, attempts: &ParentAttempts, by: By) {
+        request.headers.remove("proxy-authorization");
+        request.target = attempts.target.clone();
+        if let By::Parent(number) = by {
+            request.target = absolute_target(&attempts.origin, &attempts.target).into();
+            authorize(&mut request.headers, self.parents.parent(number));
+        }
+    }
+}
+
+/// Returns the way that a request with this target would use now. Changes nothing.
+pub(crate) fn expected_way(parents: &Parents, origin: &Origin, target: &Bytes) -> ExpectedWay {
+    let attempts = ParentAttempts::for_request(origin, target);
+    parents.expected(attempts.aim(&attempts.key()), clock::monotonic())
+}
+
+/// Returns the parent as a server to connect to. The operator chose it.
+fn origin_of(parent: &Parent) -> Origin {
+    Origin::new(Scheme::Http, parent.host(), parent.port(), ChosenBy::Operator)
+}
+
+fn authorize(headers: &mut Headers, parent: &Parent) {
+    if let Some(value) = parent.credentials().map(ParentCredentials::value) {
+        headers.set("Proxy-Authorization", value);
+    }
+}
+
+/// Returns the host and port of an origin, as in a CONNECT.
+fn authority(origin: &Origin) -> String {
+    let Origin { host, port, .. } = origin;
+    let is_bare = host.contains(':') && !host.starts_with('[');
+    if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Returns the target of a request to a parent, in absolute form (RFC 9112 §3.2.2, §3.2.4).
+fn absolute_target(origin: &Origin, target: &[u8]) -> Vec<u8> {
+    let authority = authority(origin);
+    let usual = format!(":{}", origin.scheme.default_port());
+    let authority = authority.strip_suffix(&usual).unwrap_or(&authority);
+    let path = if target == b"*" { b"" } else { target };
+    [origin.scheme.as_str().as_bytes(), b"://", authority.as_bytes(), path].concat()
+}
