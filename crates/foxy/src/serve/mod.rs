@@ -6,6 +6,7 @@ mod activation;
 pub mod admin;
 pub mod listeners;
 mod opening;
+mod parents;
 mod process;
 mod proxy_settings;
 pub mod purge;
@@ -102,6 +103,7 @@ async fn operate(
         proxy: &running.addresses,
         admin: &admin_addresses,
         stores: &stores,
+        parents: &running.parents,
     };
     let status = Rc::new(status(&running, &loaded.settings).map_err(failed)?);
     for socket in admin {

@@ -6,6 +6,7 @@ use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::access_log::{self, OpenLog};
 use crate::serve::admin::access::read_token;
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
+use crate::serve::parents;
 use crate::serve::process;
 use crate::serve::proxy_settings::proxy_settings;
 use crate::serve::purge::journal::{self, BesideStore, Lists};
@@ -30,7 +31,7 @@ use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::server::purger::Purger;
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::UpstreamSettings;
+use foxy_proxy::upstream::{Parents, UpstreamSettings};
 use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub struct RunningProxy {
     pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
     pub(super) refused: Arc<RefusedDestinations>,
+    /// A line about each parent proxy.
+    pub parents: Vec<String>,
 }
 
 impl RunningProxy {
@@ -141,6 +144,8 @@ pub fn open(
         None => tls::open_interception(settings, clock::wall())?,
         given => given,
     };
+    let own = [&listeners.listen[..], &listeners.listen_tls, &extra.own].concat();
+    let (parent_settings, parent_lines) = parents::open(settings, &own)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
     let stores = stores::open(settings, &extra.locked, &mut random)?;
@@ -156,7 +161,8 @@ pub fn open(
         stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
     room.report_shortage(settings.limits.connections);
-    let upstream = UpstreamSettings { idle_total: room.idle, ..base.upstream.clone() };
+    let parents = Parents::new(parent_settings, &base.via_name, random.next_u64()).map(Arc::new);
+    let upstream = UpstreamSettings { idle_total: room.idle, parents, ..base.upstream.clone() };
     let ProxyListeners { listen, listen_tls, shared, shown } = listeners;
     let plain = listen.len();
     let proxy_settings = ProxySettings {
@@ -199,6 +205,7 @@ pub fn open(
         clock,
         log,
         refused,
+        parents: parent_lines,
     };
     Ok(running)
 }

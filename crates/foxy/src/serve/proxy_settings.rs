@@ -20,7 +20,17 @@ pub fn proxy_settings(
     own: Vec<SocketAddr>,
     seed: u64,
 ) -> ProxySettings {
-    let Settings { network, access, disk, memory, timeouts, limits, operation, rules } = settings;
+    let Settings {
+        network,
+        access,
+        parents: _,
+        disk,
+        memory,
+        timeouts,
+        limits,
+        operation,
+        rules,
+    } = settings;
     let default = ProxySettings::default();
     ProxySettings {
         proxy_protocol_from: network.proxy_protocol_from.clone(),
@@ -91,6 +101,7 @@ fn upstream_settings(settings: &Settings) -> UpstreamSettings {
             _ => OriginHttp2::Auto,
         },
         limits: message_limits(settings),
+        parents: default.parents,
         tls: default.tls,
         lookups: default.lookups,
         lookups_per_client: default.lookups_per_client,

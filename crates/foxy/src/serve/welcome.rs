@@ -28,6 +28,8 @@ pub struct Welcome<'a> {
     pub proxy: &'a [(ListenAddress, bool)],
     pub admin: &'a [ListenAddress],
     pub stores: &'a [OpenStore],
+    /// A line about each parent proxy.
+    pub parents: &'a [String],
 }
 
 impl Welcome<'_> {
@@ -40,6 +42,9 @@ impl Welcome<'_> {
         for (address, is_tls) in self.proxy {
             let scheme = if *is_tls { "https" } else { "http" };
             row("proxy", format!("{} ({})", url(scheme, address), self.role()));
+        }
+        for parent in self.parents {
+            row("parent", parent.clone());
         }
         for address in self.admin {
             let admin = url("http", address);
@@ -179,6 +184,7 @@ mod tests {
             proxy: &[("127.0.0.1:4000".parse().expect("an address"), false)],
             admin: &loaded.settings.network.admin,
             stores: &[store],
+            parents: &["http://***@p.test:3128 (https_proxy)".into()],
         };
         opened.message()
     }
@@ -189,6 +195,7 @@ mod tests {
         for part in [
             "proxy       http://127.0.0.1:4000 (forward proxy to public addresses)",
             "admin       http://127.0.0.1:3129/metrics, http://127.0.0.1:3129/healthz",
+            "parent      http://***@p.test:3128 (https_proxy)",
             "store       /s (1 GiB, stream-packetizer, io_uring)",
             "memory      64 MiB for responses",
             "access log  standard output (squid)",

@@ -47,9 +47,18 @@ impl LinePlace {
             line: content[..start].matches('\n').count() + 1,
             column: content[line_start..start].chars().count() + 1,
             width: content[start..end.min(line_end)].chars().count().max(1),
-            text: content[line_start..line_end].trim_end().to_owned(),
+            text: without_credentials(content[line_start..line_end].trim_end()),
         }
     }
+}
+
+/// Replaces the characters from the first quote to the last `@` with `*`, because they may contain a
+/// password in a URL.
+fn without_credentials(line: &str) -> String {
+    let Some((before, after)) = line.rsplit_once('@') else { return line.to_owned() };
+    let start = before.find(['"', '\'']).map_or(0, |at| at + 1);
+    let hidden = "*".repeat(before[start..].chars().count());
+    format!("{}{hidden}@{after}", &before[..start])
 }
 
 fn floor_boundary(content: &str, at: usize) -> usize {
@@ -109,6 +118,13 @@ impl fmt::Display for Complaints {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_complaint_shows_no_credentials() {
+        let content = r#"parent = ["http://u:s3c'ret@a", "http://b"]"#;
+        let place = LinePlace::new(Path::new("foxy.toml"), content, 0..1);
+        assert_eq!(place.text, r#"parent = ["****************@a", "http://b"]"#);
+    }
 
     #[test]
     fn a_complaint_points_at_its_place() {

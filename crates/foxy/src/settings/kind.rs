@@ -7,7 +7,7 @@ use super::store_choice::StoreChoice;
 use super::values::{OriginUrl, Output};
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::upstream::Cidr;
+use foxy_proxy::upstream::{Cidr, NoProxy, Parent};
 use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, SCHEMES, SchemeName};
 use std::fmt;
@@ -93,6 +93,8 @@ pub enum Kind {
     Files(Slot<Vec<PathBuf>>),
     NameServers(Slot<Vec<SocketAddr>>),
     Origin(Slot<OriginUrl>),
+    Parents(Slot<Vec<Parent>>),
+    NoProxies(Slot<Vec<NoProxy>>),
 }
 
 /// Describes how users write values of a kind.
@@ -160,6 +162,8 @@ impl Kind {
             Self::Files(_) => list("FILE", "/etc/foxy/a.pem"),
             Self::NameServers(_) => list("ADDRESS[:PORT]", "192.0.2.53"),
             Self::Origin(_) => one("URL", "http://127.0.0.1:8080"),
+            Self::Parents(_) => list("URL|off", "http://proxy.example:3128"),
+            Self::NoProxies(_) => list("HOST", "example.org"),
         }
     }
 

@@ -7,7 +7,7 @@ use super::store_choice::{self, StoreChoice};
 use super::values::{OriginUrl, Output, exact};
 use foxy_base::ByteSize;
 use foxy_cli::units::{parse_duration, show_duration};
-use foxy_proxy::upstream::Scheme;
+use foxy_proxy::upstream::{MAX_PARENTS, Parent, Scheme};
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -49,6 +49,8 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         Kind::Ports(slot) => *slot(written) = Some(each(texts, port)?),
         Kind::NameServers(slot) => *slot(written) = Some(each(texts, name_server)?),
         Kind::Origin(slot) => *slot(written) = Some(origin(one(texts)?)?),
+        Kind::Parents(slot) => *slot(written) = Some(parents(texts)?),
+        Kind::NoProxies(slot) => *slot(written) = Some(each(texts, parsed)?),
     }
     Ok(())
 }
@@ -134,6 +136,15 @@ fn port(text: &str) -> Result<u16, String> {
     }
 }
 
+/// Parses the URLs of parent proxies. The errors never repeat a URL, which may hold a password.
+fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
+    match texts {
+        [text] if *text == "off" => Ok(Vec::new()),
+        _ if texts.len() > MAX_PARENTS => Err(format!("takes at most {MAX_PARENTS} values")),
+        _ => each(texts, parsed),
+    }
+}
+
 fn origin(text: &str) -> Result<OriginUrl, String> {
     let refuse = |what: &str| format!("{text:?} {what}; write a URL such as http://127.0.0.1:8080");
     let (scheme, rest) = text
@@ -182,6 +193,8 @@ pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Hosts(slot) => list(slot(written).as_ref()?, quoted),
         Kind::Files(slot) => list(slot(written).as_ref()?, |path| quoted(&path.display())),
         Kind::Origin(slot) => quoted(slot(written).as_ref()?),
+        Kind::Parents(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::NoProxies(slot) => list(slot(written).as_ref()?, quoted),
     })
 }
 

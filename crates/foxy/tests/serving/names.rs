@@ -20,13 +20,13 @@ fn question(labels: [&str; 2]) -> Vec<u8> {
 }
 
 /// A running `foxy origin` with a name server, and its output. Drop ends it.
-struct Named {
+pub struct Named {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Named {
-    fn start(more: &[&str]) -> Self {
+    pub fn start(more: &[&str]) -> Self {
         let mut command = command(
             &[&["origin", "--listen", "127.0.0.1:0", "--dns", "127.0.0.1:0"], more].concat(),
         );
@@ -37,6 +37,14 @@ impl Named {
 
     fn line(&mut self) -> String {
         self.lines.next().expect("a line").expect("text")
+    }
+
+    /// Returns the port of the origin and the address of the name server. Works once.
+    pub fn places(&mut self) -> (String, String) {
+        let [origin, names] = [self.line(), self.line()];
+        let port = origin.split_once("127.0.0.1:").and_then(|(_, rest)| rest.split_once('/'));
+        let server = names.rsplit(' ').next().expect("an address");
+        (port.expect("a port").0.to_owned(), server.to_owned())
     }
 
     /// Interrupts the command. Returns its last line of output.
@@ -101,16 +109,10 @@ fn refusing() -> SocketAddr {
 #[test]
 fn a_proxy_asks_its_configured_name_servers_and_one_that_refuses_stops_no_other() {
     let mut named = Named::start(&[]);
-    let [origin, names] = [named.line(), named.line()];
-    let server = names.rsplit(' ').next().expect("an address");
-    let port = origin
-        .split_once("127.0.0.1:")
-        .and_then(|(_, rest)| rest.split_once('/'))
-        .expect("a port")
-        .0;
+    let (port, server) = named.places();
     let folder = tempfile::tempdir().expect("a folder");
     let refusing = refusing().to_string();
-    let foxy = Foxy::start(folder.path(), &["--name-server", &refusing, "--name-server", server]);
+    let foxy = Foxy::start(folder.path(), &["--name-server", &refusing, "--name-server", &server]);
     for object in [1, 1, 2, 3, 4] {
         let answer = foxy.get(&format!("http://h7.origin.test:{port}/o/{object}/100/1"));
         assert_eq!(answer.status, 200, "{answer:?}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Prepares `foxy run` with a shell script as its command. The store is in `folder`.
-fn foxy_run(folder: &Path, more: &[&str], script: &str) -> Command {
+pub fn foxy_run(folder: &Path, more: &[&str], script: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", folder).env("TMPDIR", folder);
     command.args(["run", "--size", "64M", "--memory", "8M", "--allow-destination", "127.0.0.0/8"]);
@@ -17,14 +17,14 @@ fn foxy_run(folder: &Path, more: &[&str], script: &str) -> Command {
 }
 
 /// A running command that has printed its first line and waits for a line on standard input.
-struct Waiting {
+pub struct Waiting {
     child: Child,
-    said: String,
+    pub said: String,
     rest: BufReader<std::process::ChildStdout>,
 }
 
 impl Waiting {
-    fn start(mut command: Command) -> Self {
+    pub fn start(mut command: Command) -> Self {
         let mut child = command.spawn().expect("the binary runs");
         let mut rest = BufReader::new(child.stdout.take().expect("piped"));
         let mut said = String::new();
@@ -33,7 +33,7 @@ impl Waiting {
     }
 
     /// Closes standard input and waits for the end. Returns the exit code and standard error.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
         self.rest.read_to_string(&mut String::new()).expect("readable");
         let output = self.child.wait_with_output().expect("a child");

@@ -49,10 +49,6 @@ const BUNDLE: &[&str] = &[
 const PAST: &[&str] = &["no_proxy", "NO_PROXY"];
 const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 
-/// Inherited variables that may already name a proxy.
-pub const EARLIER: &[&str] =
-    &["https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "ALL_PROXY", "all_proxy"];
-
 #[derive(Clone, Copy)]
 pub struct ProxyAddress<'a> {
     pub host: &'a str,

@@ -34,6 +34,9 @@ const SETTINGS: &[&str] = &[
     "origin-ca",
     "allow-destination",
     "connect-ports",
+    "parent",
+    "parent-credentials-file",
+    "no-proxy",
     "access-log",
     "access-log-format",
 ];
@@ -50,7 +53,8 @@ pub fn command() -> Command {
              proxy and trusts foxy. Nothing else on this machine changes. foxy stores downloads \
              from public package registries in ~/.cache/foxy-run, and the next `foxy run` serves \
              them from this store. Commands that run at the same time use separate stores \
-             (foxy-run-2 and so on). foxy tunnels connections to all other hosts unread.\n\n\
+             (foxy-run-2 and so on). foxy tunnels connections to all other hosts unread. foxy \
+             itself uses the proxy that the environment names.\n\n\
              For the registries foxy terminates TLS, with a certificate authority that foxy makes \
              for each run. This authority can sign only for these hosts, and foxy never writes \
              its private key to disk. foxy verifies the certificates of the registries as always. \
@@ -97,16 +101,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let command: Vec<OsString> =
         matches.get_many("command").into_iter().flatten().cloned().collect();
     terminal::set_level(Level::Warning);
-    if let Some((name, value)) = environment::EARLIER
-        .iter()
-        .find_map(|name| Some((name, std::env::var_os(name).filter(|value| !value.is_empty())?)))
-    {
-        let text = format!(
-            "foxy: {name} names the proxy {}; foxy ignores it and connects directly",
-            value.display()
-        );
-        terminal::report(Level::Warning, &text);
-    }
     match matches.get_one::<String>("proxy") {
         Some(address) => run_with_proxy_at(address, matches, &command),
         None => own::run(matches, &Machine::look(), &command),

@@ -52,6 +52,9 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
             format!("foxy: stores downloads in {folder}, up to {size} (--size changes the limit)");
         terminal::report(Level::Warning, &text);
     }
+    for parent in &running.parents {
+        terminal::report(Level::Warning, &format!("foxy: uses the parent proxy {parent}"));
+    }
     let (address, gauges) = (running.address(), running.gauges());
     let host = address.ip().to_string();
     let result = in_environment(

@@ -101,6 +101,7 @@ mod cache;
 mod limits;
 mod network;
 mod operation;
+mod parents;
 
 use super::complaint::Source;
 use super::kind::Setting;
@@ -111,6 +112,7 @@ use std::collections::BTreeMap;
 chapters! {
     network: network::Network, WrittenNetwork;
     access: access::Access, WrittenAccess;
+    parents: parents::ParentProxies, WrittenParentProxies;
     disk: cache::DiskCache, WrittenDiskCache;
     memory: cache::Memory, WrittenMemory;
     timeouts: limits::Timeouts, WrittenTimeouts;

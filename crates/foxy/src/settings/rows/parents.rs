@@ -1,0 +1,40 @@
+//! Settings of the chapter "Parent proxies".
+
+use super::super::kind::{Kind, Preset, Setting};
+use foxy_proxy::upstream::{NoProxy, Parent};
+use std::path::PathBuf;
+
+settings! {
+    struct ParentProxies, written as WrittenParentProxies in parents, chapter "Parent proxies";
+
+    /// HTTP proxies through which foxy reaches origin servers. Without this setting foxy uses the
+    /// proxies that `http_proxy`, `https_proxy` and `all_proxy` name in the environment. `off`, or
+    /// an empty list, means no parent. User and password are percent-encoded. Write them into
+    /// `parent-credentials-file` instead: other users can read a command line.
+    parent: optional Vec<Parent> = "parent" flag "parent",
+        Parents, Nothing("foxy uses the proxies of the environment");
+
+    /// Order in which foxy tries the parent proxies.
+    parent_choice: given &'static str = "parent-choice" flag "parent-choice", choice(&[
+        ("order", "the first proxy of the list that works"),
+        ("rendezvous", "by a hash of the URL, so that each proxy caches another part of the URLs"),
+    ]), Fixed("order");
+
+    /// What foxy does with a request while no parent proxy works.
+    parent_fallback: given &'static str = "parent-fallback" flag "parent-fallback", choice(&[
+        ("refuse", "foxy answers 502"),
+        ("direct", "foxy connects to the origin server itself"),
+    ]), Fixed("refuse");
+
+    /// File with `USER:PASSWORD` for the parent proxies whose URLs contain no credentials. foxy
+    /// reads the file at start-up. foxy does not start if every user may read the file, or if other
+    /// users may change the file. `chmod 600` corrects the permissions.
+    parent_credentials_file: optional PathBuf = "parent-credentials-file"
+        flag "parent-credentials-file", File, Nothing("foxy sends only the credentials in URLs");
+
+    /// Hosts that foxy reaches without a parent proxy: a name with all names below it, an address,
+    /// a network, or `*`, each with an optional port. Addresses match only addresses in URLs. foxy
+    /// never sends `localhost` and loopback addresses to a parent proxy.
+    no_proxy: optional Vec<NoProxy> = "no-proxy" flag "no-proxy",
+        NoProxies, Nothing("foxy uses `no_proxy` of the environment, if foxy takes its parent proxies from there");
+}
