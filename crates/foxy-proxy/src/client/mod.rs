@@ -154,6 +154,14 @@ impl Sender<'_> {
         }
     }
 
+    /// Records the parent proxy that answered, for the access log.
+    pub(crate) fn answered_by(&self, parent: Option<usize>) {
+        match self {
+            Self::Http1(sender) => sender.progress.answered_by(parent),
+            Self::Http2(sender) => sender.answered_by(parent),
+        }
+    }
+
     /// Breaks the body off in a way that the client cannot mistake for the end of the body. For
     /// HTTP/2, does nothing, because the stream will be reset.
     pub(crate) fn break_off(&self) {

@@ -23,7 +23,7 @@ use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
 use foxy_rules::RequestControl;
 use foxy_store::{Key, KeyMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -35,6 +35,8 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
+    /// The number of the parent proxy that answers, if there is one.
+    pub(crate) parent: OnceLock<usize>,
     keeping: Mutex<Keeping>,
     kept: Notify,
     /// Limits the bytes between the fill and its slowest reader, and the bytes kept for late
@@ -53,7 +55,8 @@ impl Flight {
         memory_budget.open();
         let (state, keeping) = (Mutex::default(), Mutex::default());
         let (progress, room, kept) = (Notify::new(), Notify::new(), Notify::new());
-        Arc::new(Self { state, progress, room, epoch, keeping, kept, memory_budget })
+        let parent = OnceLock::new();
+        Arc::new(Self { state, progress, room, epoch, parent, keeping, kept, memory_budget })
     }
 
     fn state(&self) -> MutexGuard<'_, FlightState> {
@@ -204,6 +207,11 @@ impl Drop for Flight {
 }
 
 impl Reader {
+    /// Returns the number of the parent proxy that answers, if there is one.
+    pub(crate) fn parent(&self) -> Option<usize> {
+        self.flight.parent.get().copied()
+    }
+
     pub(crate) fn another(&self) -> Option<Self> {
         self.flight.join()
     }

@@ -207,6 +207,7 @@ async fn respond(
         }
     };
     worker.count_response(head.version);
+    sender.answered_by(exchange.parent());
     let rules = &worker.settings().rules;
     rules.edit_response(&wanted.key.text, &mut head, known_length(length));
     if length == BodyLength::Tunnel {

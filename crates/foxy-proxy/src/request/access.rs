@@ -33,6 +33,8 @@ pub struct AccessRecord<'a> {
     pub url: &'a [u8],
     /// The request's version.
     pub version: &'a str,
+    /// The host of the parent proxy that answered, if there is one.
+    pub parent: Option<&'a str>,
     /// The response's Content-Type.
     pub content_type: Option<&'a [u8]>,
     /// The request's Referer.

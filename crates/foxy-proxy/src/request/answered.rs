@@ -49,6 +49,8 @@ pub(crate) struct Opening<'a> {
 /// uses these numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
+    /// The number of the parent proxy that answered.
+    parent: Cell<Option<usize>>,
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
     sent: Cell<u64>,
@@ -56,9 +58,19 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn restart(&self) {
+        self.parent.set(None);
         self.opened.set(None);
         self.head.set(0);
         self.sent.set(0);
+    }
+
+    /// Notes the parent proxy that answered, if there is one.
+    pub(crate) fn answered_by(&self, parent: Option<usize>) {
+        self.parent.set(parent);
+    }
+
+    pub(crate) fn parent(&self) -> Option<usize> {
+        self.parent.get()
     }
 
     /// Notes that a head of `head` bytes will be sent now.

@@ -239,6 +239,14 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
+    /// Returns the parent proxies that accepted no connection, or refused the credentials, at the
+    /// last attempt. The texts are their URLs without credentials.
+    pub fn parents_down(&self) -> Vec<String> {
+        let parents = self.shared.settings.upstream.parents.as_ref();
+        let down = parents.into_iter().flat_map(|parents| parents.down());
+        down.map(ToString::to_string).collect()
+    }
+
     /// Returns the number of open client connections.
     pub fn connections(&self) -> usize {
         self.shared.places.taken()

@@ -148,6 +148,8 @@ impl<'a> RequestLog<'a> {
         };
         let line = LoggedRequest::of(&self.read, &self.worker.settings().mode);
         let LoggedRequest { method, url, site, version, referer, user_agent } = line;
+        let parents = self.worker.settings().upstream.parents.as_ref();
+        let parent = parents.zip(self.progress.parent());
         sink.record(&AccessRecord {
             end: clock::wall(),
             elapsed: clock::monotonic().since(self.started),
@@ -161,6 +163,7 @@ impl<'a> RequestLog<'a> {
             site,
             url,
             version,
+            parent: parent.map(|(parents, number)| parents.parent(number).host()),
             content_type: sent.media_type.as_bytes(),
             referer,
             user_agent,

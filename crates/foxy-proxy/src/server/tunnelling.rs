@@ -12,7 +12,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::intercepting;
 use crate::server::request_log::Ended;
-use crate::upstream::{Origin, Tunnel};
+use crate::upstream::{OpenTunnel, Origin, Tunnel};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, RequestHead, ResponseHead};
@@ -31,7 +31,7 @@ pub(crate) async fn tunnel(
         return ended;
     }
     let opened = worker.upstream.connect(&origin, asks, &via(worker, head)).await;
-    let (stream, rest) = match opened {
+    let OpenTunnel { stream, early, parent } = match opened {
         Ok(opened) => opened,
         Err(error) => {
             let reason = ErrorReason::Upstream(error.into());
@@ -54,11 +54,12 @@ pub(crate) async fn tunnel(
             return (Ended::Aborted(Aborted::Client), 0);
         }
     }
+    client.split(worker.settings().client_write).1.answered_by(parent);
     let outcome = forwarded(ForwardReason::Method, 200);
     let mut head =
         ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };
     head.headers.append("Cache-Status", outcome.to_string());
-    carry(worker, client, &head, stream, rest, sent(outcome, 200)).await
+    carry(worker, client, &head, stream, early, sent(outcome, 200)).await
 }
 
 /// Returns the Via field of a CONNECT to a parent proxy. With the earlier hops, each proxy of a

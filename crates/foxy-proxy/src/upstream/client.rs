@@ -39,6 +39,17 @@ pub struct UpstreamRequest {
     pub body: RequestBody,
 }
 
+/// A connection for a client's CONNECT.
+#[derive(Debug)]
+pub struct OpenTunnel {
+    /// The connection to the origin, or to the parent proxy.
+    pub stream: Transport,
+    /// The bytes of the tunnel that arrived already.
+    pub early: Bytes,
+    /// The number of the parent proxy that opened the tunnel.
+    pub parent: Option<usize>,
+}
+
 /// Counts of connections and requests to origins since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamCounts {
@@ -111,7 +122,7 @@ impl UpstreamClient {
     }
 
     /// Opens a connection for a CONNECT of `client`, whose Via field through a parent proxy is
-    /// `via`. Also returns the bytes that arrived on the connection already.
+    /// `via`.
     ///
     /// # Errors
     /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
@@ -121,7 +132,7 @@ impl UpstreamClient {
         origin: &Origin,
         client: ClientBlock,
         via: &Headers,
-    ) -> Result<(Transport, Bytes), ConnectError> {
+    ) -> Result<OpenTunnel, ConnectError> {
         let UpstreamCore { dialer, parents, .. } = &*self.shared;
         dialer.policy().check_connect_port(origin.port)?;
         if let Some(parents) = parents {
@@ -131,7 +142,10 @@ impl UpstreamClient {
             {
                 let opened = parents.open_tunnel(dialer, number, origin, Some(via)).await;
                 match self.shared.counted(opened) {
-                    Ok((stream, rest)) => return Ok((Transport::Plain(stream), rest)),
+                    Ok((stream, early)) => {
+                        let (stream, parent) = (Transport::Plain(stream), Some(number));
+                        return Ok(OpenTunnel { stream, early, parent });
+                    }
                     Err(error) => {
                         parents.try_another(&mut attempts, By::Tunnel(number), error)?;
                     }
@@ -139,7 +153,11 @@ impl UpstreamClient {
             }
         }
         let dialled = self.shared.counted(dialer.dial_tcp(origin, Some(client)).await);
-        dialled.map(|(stream, _)| (Transport::Plain(stream), Bytes::new()))
+        dialled.map(|(stream, _)| OpenTunnel {
+            stream: Transport::Plain(stream),
+            early: Bytes::new(),
+            parent: None,
+        })
     }
 
     /// Checks whether a CONNECT to this origin is allowed, by its port and the current addresses of

@@ -98,6 +98,11 @@ impl UpstreamExchange {
         Self { client: Some(client), ..self }
     }
 
+    /// Returns the number of the parent proxy on the way to the origin.
+    pub(crate) fn parent(&self) -> Option<usize> {
+        self.route.by.parent()
+    }
+
     /// Returns the next event before the body. The caller calls this method until it returns
     /// [`HeadEvent::Final`]. The caller may drop the future while it waits, and call the method
     /// again.

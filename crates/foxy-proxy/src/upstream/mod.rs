@@ -22,7 +22,7 @@ mod tunnel;
 pub use address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 pub use address::name_resolver::{NameResolver, ResolverUnusable};
 pub use address::resolve::{Addresses, Resolve};
-pub use client::{UpstreamClient, UpstreamCounts, UpstreamRequest};
+pub use client::{OpenTunnel, UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use dial::Origin;
 pub use error::{ConnectError, Http2Error, ParentFailure, ResolveError, TlsError, UpstreamError};
 pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};

@@ -132,6 +132,12 @@ impl ProxyStatus {
             let text = "foxy is stopping".into();
             troubles.push(Trouble { store: None, text, is_left_out: false });
         }
+        troubles.extend(self.proxy.parents_down().into_iter().map(|parent| {
+            let text = format!(
+                "parent proxy {parent}: it accepts no connection, or refuses the credentials"
+            );
+            Trouble { store: None, text, is_left_out: false }
+        }));
         let numbers = 0..self.stores.len();
         let stores = numbers.clone().filter_map(|n| Some(of_store(n, self.store_trouble(n, now)?)));
         troubles.extend(stores);

@@ -32,6 +32,9 @@ fn foxy_reaches_origins_through_a_foxy_that_the_environment_names() {
     inner.signal("TERM");
     let (_, said) = inner.wait();
     let logged = std::fs::read_to_string(log).expect("a log");
+    let hierarchies: Vec<_> =
+        logged.lines().filter_map(|line| line.split(' ').rev().nth(1)).collect();
+    assert_eq!(hierarchies, ["FIRSTUP_PARENT/127.0.0.1", "HIER_NONE/-", "HIER_NONE/-"], "{logged}");
     assert!(!said.contains(SECRET) && !logged.contains(SECRET), "{said}{logged}");
 }
 
@@ -72,4 +75,17 @@ fn foxy_check_never_shows_the_password_of_a_parent() {
         assert!(out.contains(expected) || err.contains(expected), "{out}{err}");
         assert!(!out.contains(SECRET) && !err.contains(SECRET), "{out}{err}");
     }
+}
+
+#[test]
+fn a_parent_that_accepts_no_connection_is_a_trouble() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dead = foxy_testkit::parent::dead_url();
+    let mut foxy = Foxy::start(folder.path(), &["--parent", &dead]);
+    assert_eq!(foxy.admin("/healthz").status, 200);
+    assert!(foxy.get("http://a.test/").cache_status().contains("parent-unreachable"));
+    let trouble = format!("parent proxy {dead}: it accepts no connection");
+    let health = foxy.admin("/healthz");
+    assert!(health.status == 503 && health.body.contains(&trouble), "{health:?}");
+    foxy.report_containing(&trouble);
 }

@@ -151,6 +151,10 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.open(status, outcome, 0);
     }
 
+    pub(crate) fn answered_by(&self, parent: Option<usize>) {
+        self.out.borrow().progress.answered_by(parent);
+    }
+
     pub(crate) fn begin(&mut self, opening: Opening<'_>) -> ConnectionFate {
         let mut head = head_of(opening.status, opening.headers);
         let own = head.headers_mut();

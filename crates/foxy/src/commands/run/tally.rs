@@ -103,6 +103,7 @@ mod tests {
                 cut: None,
                 url: b"",
                 version: "",
+                parent: None,
                 content_type: None,
                 referer: None,
                 user_agent: None,

@@ -60,9 +60,9 @@ fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     out.push(b' ');
     url(line, percent, out)?;
     out.extend_from_slice(b" - ");
-    out.extend_from_slice(line.outcome.hierarchy().as_bytes());
+    out.extend_from_slice(hierarchy(line).as_bytes());
     out.push(b'/');
-    percent(origin_host(line), out)?;
+    percent(next_host(line), out)?;
     out.push(b' ');
     let kind = line.content_type.unwrap_or(b"");
     percent(kind.split(|byte| matches!(byte, b';' | b' ' | b'\t')).next().unwrap_or(b""), out)?;
@@ -89,11 +89,22 @@ fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the host that received the request. Returns empty text if foxy did not forward the
-/// request.
-fn origin_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
+/// Returns Squid's hierarchy code.
+fn hierarchy(line: &AccessRecord<'_>) -> &'static str {
+    match line.outcome.hierarchy() {
+        "HIER_DIRECT" if line.parent.is_some() => "FIRSTUP_PARENT",
+        code => code,
+    }
+}
+
+/// Returns the host that received the request: the origin or a parent proxy. Returns empty text if
+/// foxy did not forward the request.
+fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
         return b"";
+    }
+    if let Some(parent) = line.parent {
+        return parent.as_bytes();
     }
     let authority = line.authority();
     match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
@@ -221,7 +232,7 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     url(line, |text, out| out.write_all(text), &mut whole)?;
     text("url", Some(&whole), out)?;
     text("version", Some(line.version.as_bytes()), out)?;
-    text("hierarchy", Some(line.outcome.hierarchy().as_bytes()), out)?;
+    text("hierarchy", Some(hierarchy(line).as_bytes()), out)?;
     text("content_type", line.content_type, out)?;
     text("referer", line.referer, out)?;
     text("user_agent", line.user_agent, out)?;

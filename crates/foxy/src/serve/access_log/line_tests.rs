@@ -27,6 +27,7 @@ fn sample() -> AccessRecord<'static> {
         site: None,
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
+        parent: None,
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
         user_agent: Some(b"curl/8"),
@@ -46,6 +47,12 @@ fn a_squid_line() {
         &sample(),
         "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
          HIER_DIRECT/example.com text/html",
+    );
+    check(
+        AccessFormat::Squid,
+        &AccessRecord { parent: Some("proxy.test"), ..sample() },
+        "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
+         FIRSTUP_PARENT/proxy.test text/html",
     );
     let hit = AccessRecord {
         outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5, permit: None },
@@ -205,7 +212,7 @@ fn the_origin_host_has_no_port() {
     ];
     for (url, expected) in cases {
         let line = AccessRecord { url, ..sample() };
-        assert_eq!(origin_host(&line), expected.as_bytes(), "{expected}");
+        assert_eq!(next_host(&line), expected.as_bytes(), "{expected}");
     }
 }
 

@@ -105,6 +105,7 @@ mod tests {
             site: None,
             url,
             version: "HTTP/1.1",
+            parent: None,
             content_type: None,
             referer: None,
             user_agent: None,
