@@ -58,9 +58,7 @@ pub(crate) async fn request(
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
     let (wanted, reason, update) = match planned {
-        Plan::Tunnel(origin) => {
-            return tunnel(worker, client, (head, options), (origin, asks)).await;
-        }
+        Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
             // After a refused CONNECT, the client may still send bytes for the tunnel. These bytes
             // are not requests, so the connection must close.

@@ -21,7 +21,8 @@ use std::rc::Rc;
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,
-    (head, options): (&RequestHead, AnswerOptions),
+    head: &RequestHead,
+    options: AnswerOptions,
     (origin, asks): (Origin, ClientBlock),
 ) -> (Ended, u64) {
     if let Client::Http1(connection) = client

@@ -15,7 +15,12 @@ mod large_bodies;
 mod operators;
 mod origin_tls;
 mod overlapping;
-mod parents;
+mod parents {
+    mod bench;
+    mod choice;
+    mod requests;
+    mod tunnels;
+}
 mod purging;
 mod ranges {
     mod multipart;

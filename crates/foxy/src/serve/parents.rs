@@ -33,7 +33,7 @@ pub fn open(
     settings: &Settings,
     own: &[SocketAddr],
 ) -> Result<(ParentSettings, Vec<String>), Failure> {
-    let chosen = choose(settings, own, |name| std::env::var(name).ok())?;
+    let chosen = choose(settings, own, |name| std::env::var_os(name)?.into_string().ok())?;
     for warning in &chosen.warnings {
         terminal::report(Level::Warning, &format!("foxy: {warning}"));
     }

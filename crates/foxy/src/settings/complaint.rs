@@ -52,8 +52,8 @@ impl LinePlace {
     }
 }
 
-/// Replaces the characters from the first quote to the last `@` with `*`, because they may contain a
-/// password in a URL.
+/// Replaces the characters from the first quote to the last `@` with `*`, because they may contain
+/// a password in a URL.
 fn without_credentials(line: &str) -> String {
     let Some((before, after)) = line.rsplit_once('@') else { return line.to_owned() };
     let start = before.find(['"', '\'']).map_or(0, |at| at + 1);

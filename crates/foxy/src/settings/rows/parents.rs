@@ -36,5 +36,5 @@ settings! {
     /// a network, or `*`, each with an optional port. Addresses match only addresses in URLs. foxy
     /// never sends `localhost` and loopback addresses to a parent proxy.
     no_proxy: optional Vec<NoProxy> = "no-proxy" flag "no-proxy",
-        NoProxies, Nothing("foxy uses `no_proxy` of the environment, if foxy takes its parent proxies from there");
+        NoProxies, Nothing("if the environment names the parent proxies, its `no_proxy` counts");
 }
