@@ -23,7 +23,7 @@ const BYPASSES: &[&str] = &["no_proxy", "NO_PROXY"];
 pub struct ChosenParents {
     parents: Vec<Parent>,
     no_proxy: Vec<NoProxy>,
-    pub lines: Vec<String>,
+    lines: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -33,13 +33,8 @@ pub fn open(
     settings: &Settings,
     own: &[SocketAddr],
 ) -> Result<(ParentSettings, Vec<String>), Failure> {
-    let chosen = choose(settings, own, |name| std::env::var_os(name)?.into_string().ok())?;
-    for warning in &chosen.warnings {
-        terminal::report(Level::Warning, &format!("foxy: {warning}"));
-    }
-    let ChosenParents { mut parents, no_proxy, lines, .. } = chosen;
-    if let Some(path) = &settings.parents.parent_credentials_file {
-        let credentials = read_credentials(path)?;
+    let ChosenParents { mut parents, no_proxy, lines, .. } = named(settings, own)?;
+    if let Some(credentials) = credentials(settings)? {
         parents = parents.into_iter().map(|it| it.with_credentials(&credentials)).collect();
     }
     let choice = match settings.parents.parent_choice {
@@ -51,6 +46,21 @@ pub fn open(
         _ => ParentFallback::Refuse,
     };
     Ok((ParentSettings { parents, choice, fallback, no_proxy }, lines))
+}
+
+/// Chooses the parents of the settings or of the environment, and prints warnings.
+pub fn named(settings: &Settings, own: &[SocketAddr]) -> Result<ChosenParents, Failure> {
+    let variable = |name: &str| std::env::var_os(name)?.into_string().ok();
+    let chosen = choose(settings, own, variable)?;
+    for warning in &chosen.warnings {
+        terminal::report(Level::Warning, &format!("foxy: {warning}"));
+    }
+    Ok(chosen)
+}
+
+/// Reads the file with the credentials, if the settings name a file.
+pub fn credentials(settings: &Settings) -> Result<Option<ParentCredentials>, Failure> {
+    settings.parents.parent_credentials_file.as_deref().map(read_credentials).transpose()
 }
 
 fn choose(
@@ -159,6 +169,8 @@ mod tests {
     use crate::settings;
     use foxy_cli::machine::Machine;
 
+    type Variables<'a> = &'a [(&'a str, &'a str)];
+
     fn settings(file: &str) -> Settings {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("foxy.toml");
@@ -167,7 +179,7 @@ mod tests {
         loaded.unwrap_or_else(|all| panic!("{all}")).settings
     }
 
-    fn chosen(file: &str, variables: &[(&str, &str)]) -> ChosenParents {
+    fn chosen(file: &str, variables: Variables<'_>) -> ChosenParents {
         let variable = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -178,7 +190,7 @@ mod tests {
 
     #[test]
     fn the_environment_names_parents_as_for_curl() {
-        let cases: [(&[(&str, &str)], &[&str]); 11] = [
+        let cases: [(Variables<'_>, &[&str]); 11] = [
             (&[], &[]),
             (&[("HTTP_PROXY", "http://p:1")], &[]),
             (

@@ -4,8 +4,9 @@
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
 use crate::serve::tls::{self, ReloadableTls};
-use crate::serve::{access_log, listeners, stores};
+use crate::serve::{access_log, listeners, parents, stores};
 use crate::settings::Settings;
+use crate::settings::listen_address::ListenAddress;
 use foxy_base::clock;
 use foxy_proxy::server::name_resolver;
 
@@ -43,6 +44,11 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     findings.extend(interception.map_err(|f| failed("intercept-ca", f)).err());
     let token = access.admin_token_file.as_deref().map(read_token).transpose();
     findings.extend(token.map_err(|f| failed("admin-token-file", f)).err());
+    let listen = network.listen.iter().chain(&network.listen_tls).chain(&network.admin);
+    let own: Vec<_> = listen.flat_map(ListenAddress::sockets).collect();
+    findings.extend(parents::named(settings, &own).map_err(|f| failed("parent", f)).err());
+    let credentials = parents::credentials(settings);
+    findings.extend(credentials.map_err(|f| failed("parent-credentials-file", f)).err());
     let resolver = name_resolver(network.name_servers.clone())();
     findings.extend(resolver.map_err(|message| error("name-servers", message)).err());
     findings.extend(stores::trial::try_out(settings));

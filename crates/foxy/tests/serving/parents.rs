@@ -68,6 +68,7 @@ fn foxy_check_never_shows_the_password_of_a_parent() {
         ("parent = \"http://user:s3cret@p.test:3128\"", 0, "parent = [\"http://***@p.test:3128\"]"),
         ("parent = \"ftp://user:s3cret@p.test:3128\"", 2, "over http:// only; write a URL such as"),
         ("parent = \"http://user:s3cret@p.test:3128", 2, "not valid TOML"),
+        ("parent-credentials-file = \"/nonexistent\"", 2, "the file cannot be read"),
     ] {
         std::fs::write(&path, line).expect("written");
         let (ended, out, err) = foxy(&["check", file]);
