@@ -103,9 +103,7 @@ impl Purger {
                 let explanation = self.look_up(&head, &key, steps).await;
                 self.with_way(explanation, &head, &origin)
             }
-            Plan::Refuse(reason) => {
-                settled(steps, Step::Refused(reason), Outcome::Refuse(reason))
-            }
+            Plan::Refuse(reason) => settled(steps, Step::Refused(reason), Outcome::Refuse(reason)),
             Plan::Forward(origin, _, reason) => {
                 let explanation = settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
                 self.with_way(explanation, &head, &origin)

@@ -20,17 +20,8 @@ pub fn proxy_settings(
     own: Vec<SocketAddr>,
     seed: u64,
 ) -> ProxySettings {
-    let Settings {
-        network,
-        access,
-        parents: _,
-        disk,
-        memory,
-        timeouts,
-        limits,
-        operation,
-        rules,
-    } = settings;
+    let Settings { network, access, parents: _, disk, memory, timeouts, limits, operation, rules } =
+        settings;
     let default = ProxySettings::default();
     ProxySettings {
         proxy_protocol_from: network.proxy_protocol_from.clone(),
