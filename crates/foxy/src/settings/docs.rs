@@ -75,7 +75,7 @@ pub fn markdown() -> String {
     text.push_str(RULES);
     for part in [RulePart::Condition, RulePart::Effect] {
         let heading = if part == RulePart::Condition { "`when` and `unless`" } else { "`then`" };
-        text.push_str(&format!("\n{heading} accept these keys:\n\n"));
+        text.push_str(&format!("\nKeys of {heading}:\n\n"));
         for RuleKey(_, key, example, doc) in KEYS.iter().filter(|key| key.0 == part) {
             text.push_str(&format!("- `{key} = {example}`: {doc}\n"));
         }
