@@ -38,7 +38,7 @@ impl AdminClient {
     /// Finds the admin server from the flags, or from the configuration if no flag is given.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
         let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
-        let loaded = settings::load(file, None, &Machine::look())
+        let loaded = settings::read(file, None, &Machine::look())
             .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
         let settings = loaded.settings;
         let given = matches.get_one::<ListenAddress>("admin");

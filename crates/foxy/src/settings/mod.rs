@@ -86,6 +86,18 @@ pub fn load(
     flags: Option<&clap::ArgMatches>,
     machine: &Machine,
 ) -> Result<Loaded, Complaints> {
+    let loaded = read(named, flags, machine)?;
+    resolve::judge(&loaded.settings, &loaded.written)?;
+    Ok(loaded)
+}
+
+/// Does the work of [`load`], but accepts settings that contradict each other. A command that talks
+/// to a running foxy does not know the flags of that foxy.
+pub fn read(
+    named: Option<&Path>,
+    flags: Option<&clap::ArgMatches>,
+    machine: &Machine,
+) -> Result<Loaded, Complaints> {
     let mut written = Written::default();
     let mut complaints = Vec::new();
     let mut gather = |result: Result<(), Complaints>| {
@@ -110,7 +122,7 @@ pub fn load(
         return Err(Complaints(complaints));
     }
     resolve::complete(&mut written, machine);
-    let settings = resolve::resolve(&written)?;
+    let settings = Settings::of(&written);
     Ok(Loaded { settings, file: file.map(Path::to_owned), warnings, written })
 }
 

@@ -63,20 +63,19 @@ pub fn new_store_size(free: ByteSize) -> ByteSize {
     ByteSize(mebibytes << 20)
 }
 
-/// Computes the final settings, or reports all contradictions. Each report names the place of one
-/// of the settings that contradict each other.
-pub fn resolve(written: &Written) -> Result<Settings, Complaints> {
-    let settings = Settings::of(written);
+/// Reports all contradictions. Each report names the place of one of the settings that contradict
+/// each other.
+pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
-    complaints.extend(overlapping_listeners(&settings, written));
-    complaints.extend(open_proxy(&settings, written));
-    complaints.extend(stores(&settings, written));
-    complaints.extend(client_tls(&settings, written));
-    complaints.extend(interception(&settings, written));
-    complaints.extend(too_large(&settings, written));
-    complaints.extend(unused_policy(&settings, written));
+    complaints.extend(overlapping_listeners(settings, written));
+    complaints.extend(open_proxy(settings, written));
+    complaints.extend(stores(settings, written));
+    complaints.extend(client_tls(settings, written));
+    complaints.extend(interception(settings, written));
+    complaints.extend(too_large(settings, written));
+    complaints.extend(unused_policy(settings, written));
     complaints.extend(super::rules::compile(&written.rules).err());
-    if complaints.is_empty() { Ok(settings) } else { Err(Complaints(complaints)) }
+    if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
 }
 
 fn complaint(written: &Written, key: &str, message: String) -> Complaint {

@@ -19,7 +19,8 @@ fn resolved(file: &str) -> Result<Settings, String> {
     crate::settings::file::read(Path::new("f"), file, &mut written)
         .map_err(|all| all.to_string())?;
     complete(&mut written, &machine());
-    resolve(&written).map_err(|all| all.to_string())
+    let settings = Settings::of(&written);
+    judge(&settings, &written).map(|()| settings).map_err(|all| all.to_string())
 }
 
 #[test]

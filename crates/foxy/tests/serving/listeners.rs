@@ -35,7 +35,11 @@ fn a_unix_socket_serves_but_does_not_purge_and_goes_with_foxy() {
     let near = TcpStream::connect(foxy.proxy).expect("foxy listens there");
     assert!(ask(near, "PURGE", &url).contains("detail=purged"));
     let mut health = Command::new(env!("CARGO_BIN_EXE_foxy"));
-    health.env_clear().args(["health", "--admin", &at_admin]).stdin(Stdio::null());
+    health
+        .env_clear()
+        .env("FOXY_LISTEN", ":3128")
+        .args(["health", "--admin", &at_admin])
+        .stdin(Stdio::null());
     let output = health.output().expect("the binary runs");
     assert!(String::from_utf8_lossy(&output.stdout).contains("\"ok\":true"), "{output:?}");
     let kill = Command::new("kill").arg(foxy.id().to_string()).status();
