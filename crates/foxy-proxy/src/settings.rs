@@ -1,5 +1,6 @@
 //! Limits and timeouts of the proxy. The `foxy` program sets them from its configuration.
 
+use crate::core::live::Live;
 use crate::core::rules::{Policies, RulesInForce};
 use crate::core::tls::ClientTls;
 use crate::core::token::Token;
@@ -40,14 +41,14 @@ pub struct ProxySettings {
     pub object_limit: u64,
     /// Time in seconds for which a negative answer is fresh if the answer itself gives no lifetime.
     /// 0 disables such caching.
-    pub negative_lifetime: u64,
+    pub negative_lifetime: Live<u64>,
     /// Addresses of the clients that may use the proxy. Every client may use it if the list is
     /// empty.
-    pub allow_client: Vec<Cidr>,
+    pub allow_client: Live<Vec<Cidr>>,
     /// The operator's rules.
     pub rules: RulesInForce,
     /// Addresses of clients that may purge without a token.
-    pub purge_from: Vec<Cidr>,
+    pub purge_from: Live<Vec<Cidr>>,
     /// The token with which any client may purge.
     pub purge_token: Option<Token>,
     /// Addresses and ports to which the proxy may connect.
@@ -97,7 +98,7 @@ pub struct ProxySettings {
 impl ProxySettings {
     /// Returns the caching policies that the operator has set.
     pub fn policies(&self) -> Policies {
-        Policies { negative_lifetime: self.negative_lifetime, rules: self.rules.clone() }
+        Policies { negative_lifetime: self.negative_lifetime.clone(), rules: self.rules.clone() }
     }
 }
 
@@ -116,10 +117,10 @@ impl Default for ProxySettings {
             memory: 64 << 20,
             memory_object_limit: 1 << 20,
             object_limit: 64 << 20,
-            negative_lifetime: 0,
-            allow_client: Vec::new(),
+            negative_lifetime: Live::default(),
+            allow_client: Live::default(),
             rules: RulesInForce::default(),
-            purge_from: Vec::new(),
+            purge_from: Live::default(),
             purge_token: None,
             destinations: DestinationPolicy::default(),
             upstream: UpstreamSettings::default(),

@@ -6,6 +6,7 @@ mod sieve;
 use crate::cache::storage::PART;
 use crate::cache::stored::{Stored, VaryList};
 use bytes::Bytes;
+use foxy_rules::Policy;
 use foxy_store::{Key, KeySet};
 use sieve::Sieve;
 use std::collections::VecDeque;
@@ -86,6 +87,17 @@ impl MemoryTier {
 
     pub fn remove(&self, key: Key) {
         self.shard(key).responses.remove(key);
+    }
+
+    /// Gives each response the policy that `policy_of` returns for the response.
+    pub fn reassess(&self, policy_of: impl Fn(&Stored) -> Policy) {
+        for shard in &self.shards {
+            lock(shard).responses.update(|cached| {
+                if let Cached::Response(stored) = cached {
+                    *stored = Arc::new(stored.with_policy(policy_of(stored)));
+                }
+            });
+        }
     }
 
     pub fn part(&self, key: Key) -> Option<Bytes> {

@@ -109,6 +109,16 @@ impl Stored {
         Self::written(key, head, wire, policy, times, length, body)
     }
 
+    /// Returns the response with the lifetime and directives that `policy` gives.
+    pub(crate) fn with_policy(&self, policy: Policy) -> Self {
+        let view = View(&self.head.headers);
+        let control = policy.control(&view);
+        let received = clock::civil(self.times.received);
+        let lifetime =
+            lifetime(self.head.status, &view, &control, &policy, received, &self.key).seconds();
+        Self { lifetime, control, ..self.clone() }
+    }
+
     /// Creates a stored response from `head` and `wire`, which is `head` as HTTP/1.1 text.
     pub(crate) fn written(
         key: Bytes,

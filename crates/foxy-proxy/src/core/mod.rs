@@ -4,6 +4,7 @@
 pub(crate) mod byte_budget;
 pub mod counters;
 pub(crate) mod frames;
+pub mod live;
 pub mod outcome;
 pub(crate) mod places;
 pub mod rules;

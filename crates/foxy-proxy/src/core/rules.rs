@@ -2,7 +2,8 @@
 //! rules.
 
 use crate::core::View;
-use arc_swap::{ArcSwap, Guard};
+use crate::core::live::Live;
+use arc_swap::Guard;
 use foxy_http::ResponseHead;
 use foxy_rules::operator::{FieldEdits, OperatorRules, SharedFacts};
 use foxy_rules::{Policy, Role};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The rules in force. Clones share the rules, so that [`Self::replace`] reaches all users.
 #[derive(Clone, Debug, Default)]
 pub struct RulesInForce {
-    shared: Arc<ArcSwap<CountedRules>>,
+    shared: Live<CountedRules>,
 }
 
 /// Rules, and the number of requests that each rule decided.
@@ -41,17 +42,17 @@ impl Deref for CountedRules {
 impl RulesInForce {
     /// Puts `rules` in force.
     pub fn new(rules: OperatorRules) -> Self {
-        Self { shared: Arc::new(ArcSwap::from_pointee(CountedRules::new(rules))) }
+        Self { shared: CountedRules::new(rules).into() }
     }
 
     /// Replaces the rules, and counts from 0 again. Requests in progress finish with the old rules.
     pub fn replace(&self, rules: OperatorRules) {
-        self.shared.store(Arc::new(CountedRules::new(rules)));
+        self.shared.replace(CountedRules::new(rules));
     }
 
     /// Returns the rules in force, for a short time.
     pub(crate) fn get(&self) -> Guard<Arc<CountedRules>> {
-        self.shared.load()
+        self.shared.get()
     }
 
     /// Counts a request for the rules at these positions.
@@ -107,7 +108,7 @@ pub(crate) fn apply(edits: &FieldEdits, headers: &mut foxy_http::Headers) {
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     /// Lifetime in seconds of negative answers that give no lifetime.
-    pub negative_lifetime: u64,
+    pub negative_lifetime: Live<u64>,
     /// The rules in force.
     pub rules: RulesInForce,
 }
@@ -116,7 +117,8 @@ impl Policies {
     /// Returns the policy for a response. `key` is its cache key, and `length` the length of the
     /// whole body in bytes, if known.
     pub fn of(&self, role: Role, key: &[u8], head: &ResponseHead, length: Option<u64>) -> Policy {
-        let base = Policy { role, negative_lifetime: self.negative_lifetime, ..Policy::default() };
+        let negative_lifetime = **self.negative_lifetime.get();
+        let base = Policy { role, negative_lifetime, ..Policy::default() };
         let rules = self.rules.get();
         if !rules.has_shared_rules() {
             return base;

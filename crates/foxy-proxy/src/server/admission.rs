@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// Returns the reason to refuse all requests of `client`. Returns `None` if the client may use the
 /// proxy. The mode of a Unix socket already decides who may connect.
 pub(crate) fn refusal(settings: &ProxySettings, client: SocketAddr) -> Option<ErrorReason> {
-    let allowed = &settings.allow_client;
+    let allowed = settings.allow_client.get();
     if allowed.is_empty() || listener::is_unix(client) {
         return None;
     }

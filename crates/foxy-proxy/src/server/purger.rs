@@ -13,10 +13,12 @@ use crate::request::answered::{Aborted, AnswerOptions, Answered};
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::listener;
-use crate::upstream::Scheme;
+use crate::settings::ProxySettings;
+use crate::upstream::{Cidr, Scheme};
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, RequestHead, ResponseHead};
+use foxy_rules::operator::OperatorRules;
 use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
@@ -35,10 +37,36 @@ pub struct Purger {
     pub(crate) counters: Arc<Counters>,
 }
 
+/// Values for the settings that can change while the proxy runs. [`ProxySettings`] describes them.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "`ProxySettings` has fields with the same names")]
+pub struct NewSettings {
+    pub rules: OperatorRules,
+    pub allow_client: Vec<Cidr>,
+    pub purge_from: Vec<Cidr>,
+    pub negative_lifetime: u64,
+}
+
 impl Purger {
-    /// Returns the operator's rules. A reload replaces them.
+    /// Returns the operator's rules.
     pub fn rules(&self) -> &RulesInForce {
         &self.shared.settings.rules
+    }
+
+    /// Replaces the settings that can change while the proxy runs. The new lifetimes also apply to
+    /// stored responses.
+    pub fn reload(&self, new: NewSettings) {
+        let ProxySettings { rules, allow_client, purge_from, negative_lifetime, mode, .. } =
+            &self.shared.settings;
+        allow_client.replace(new.allow_client);
+        purge_from.replace(new.purge_from);
+        negative_lifetime.replace(new.negative_lifetime);
+        rules.replace(new.rules);
+        let (policies, role) = (self.shared.settings.policies(), mode.role());
+        self.shared
+            .cache
+            .memory
+            .reassess(|stored| policies.of(role, &stored.key, &stored.head, Some(stored.length)));
     }
 
     /// Purges all `scopes`, and waits until the purge would survive a crash. Returns the number of
@@ -164,7 +192,7 @@ pub(crate) fn wants_explanation(worker: &Worker, head: &RequestHead, client: Soc
 fn may_purge(worker: &Worker, head: &RequestHead, client: SocketAddr) -> bool {
     let settings = worker.settings();
     let address = client.ip().to_canonical();
-    let is_listed = settings.purge_from.iter().any(|block| block.contains(address));
+    let is_listed = settings.purge_from.get().iter().any(|block| block.contains(address));
     (is_listed && !listener::is_unix(client))
         || settings.purge_token.as_ref().is_some_and(|token| token.is_in(&head.headers))
 }

@@ -10,7 +10,7 @@ const PURGE: &str = "PURGE http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n";
 fn proxy(balancers: &str) -> TestProxy {
     proxy_with(|settings: &mut ProxySettings| {
         settings.proxy_protocol_from = vec![balancers.parse().expect("a block")];
-        settings.purge_from = vec!["192.0.2.0/24".parse().expect("a block")];
+        settings.purge_from = vec!["192.0.2.0/24".parse().expect("a block")].into();
     })
 }
 

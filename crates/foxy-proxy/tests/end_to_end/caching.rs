@@ -277,7 +277,8 @@ fn an_answer_that_says_there_is_nothing_is_kept_as_long_as_the_operator_says() {
         Some("/none") => b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone".to_vec(),
         _ => b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\nfail".to_vec(),
     });
-    let (strict, kind) = (forward_proxy(), proxy_with(|settings| settings.negative_lifetime = 60));
+    let (strict, kind) =
+        (forward_proxy(), proxy_with(|settings| settings.negative_lifetime = 60.into()));
     for (proxy, path, expected) in [
         (&strict, "/none", "foxy; fwd=uri-miss; fwd-status=404; detail=no-freshness"),
         (&kind, "/none", "foxy; hit; ttl=60"),

@@ -88,8 +88,9 @@ fn variants_and_what_the_cache_is_not_asked_about_are_explained() {
 #[test]
 fn a_request_with_foxy_explain_is_answered_by_its_explanation_for_those_who_may() {
     let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=60\r\n", b"body"));
-    let near =
-        proxy_with(|settings| settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")]);
+    let near = proxy_with(|settings| {
+        settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")].into()
+    });
     let url = origin.url("/x");
     let answer = near.get(&url, "Foxy-Explain: 1\r\n");
     let text = String::from_utf8_lossy(&answer.body).into_owned();

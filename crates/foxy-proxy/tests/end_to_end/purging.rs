@@ -153,8 +153,9 @@ fn the_purge_method_is_for_those_who_may() {
     let token = proxy_with(|settings| settings.purge_token = Token::new("0123456789abcdef"));
     assert_eq!(purge(&token, "Proxy-Authorization: Bearer 0123456789abcdeX\r\n").0, 403);
     assert_eq!(purge(&token, "Proxy-Authorization: Bearer 0123456789abcdef\r\n").0, 200);
-    let near =
-        proxy_with(|settings| settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")]);
+    let near = proxy_with(|settings| {
+        settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")].into()
+    });
     get(&near, &url, "");
     assert_eq!(purge(&near, ""), (200, "foxy; detail=purged".to_owned()));
     assert!(get(&near, &url, "").0.starts_with("foxy; fwd=stale; fwd-status=304"));

@@ -9,6 +9,7 @@ pub mod fsck;
 pub mod health;
 pub mod manual;
 pub mod purge;
+pub mod reload;
 pub mod run;
 pub mod serve;
 pub mod store;
@@ -24,6 +25,7 @@ const PROXY: &[Entry] = &[
     Entry { command: run::command, run: run::run },
     Entry { command: check::command, run: check::run },
     Entry { command: purge::command, run: purge::run },
+    Entry { command: reload::command, run: reload::run },
     Entry { command: ca::command, run: ca::run },
     Entry { command: manual::completions_command, run: manual::print_completions },
     Entry { command: manual::man_command, run: manual::write_man },

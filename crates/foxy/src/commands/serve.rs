@@ -6,7 +6,7 @@ use crate::settings::{self, flags};
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use foxy_cli::machine::Machine;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn command() -> Command {
     let command = Command::new("serve")
@@ -38,5 +38,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     for warning in &loaded.warnings {
         terminal::report(Level::Warning, &format!("foxy: {warning}"));
     }
-    serve::run(&loaded)
+    let (file, flags) = (file.map(Path::to_owned), matches.clone());
+    let read_again = move || settings::load(file.as_deref(), Some(&flags), &Machine::look());
+    serve::run(loaded, Box::new(read_again))
 }

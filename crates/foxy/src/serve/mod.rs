@@ -10,6 +10,7 @@ mod parents;
 mod process;
 mod proxy_settings;
 pub mod purge;
+mod reload;
 mod socket_file;
 mod status;
 mod stores;
@@ -28,9 +29,11 @@ use crate::terminal::{self, Level};
 use access_log::refused_destinations::RefusedDestinations;
 use admin::Operated;
 use foxy_base::clock;
+use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::server::listener::{Acceptor, ListenSocket};
 use listeners::{Listeners, ProxyListeners, address_of};
 use opening::keep_doubts;
+use reload::{ReadAgain, Reloader};
 use sd_notify::NotifyState;
 use socket_file::SocketFile;
 use status::{ProxyStatus, Trouble, WatchedStore};
@@ -53,8 +56,9 @@ const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// other disks.
 const LISTS_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Serves until a signal arrives. If opening fails, returns the error before the first request.
-pub fn run(loaded: &Loaded) -> Result<(), Failure> {
+/// Serves until a signal arrives. If opening fails, returns the error before the first request. A
+/// reload calls `read_again`.
+pub fn run(loaded: Loaded, read_again: Box<ReadAgain>) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot serve: {error}"));
     signals::outlive_log_rotation().map_err(failed)?;
@@ -71,7 +75,7 @@ pub fn run(loaded: &Loaded) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| Failure::Failed(format!("cannot start the event loop: {error}")))?;
-    LocalSet::new().block_on(&runtime, operate(loaded, running, admin, files))
+    LocalSet::new().block_on(&runtime, operate((loaded, read_again), running, admin, files))
 }
 
 /// Refuses sockets of systemd that the settings would refuse as addresses.
@@ -88,7 +92,7 @@ fn judge_activated(settings: &Settings, proxy: &ProxyListeners) -> Result<(), Fa
 }
 
 async fn operate(
-    loaded: &Loaded,
+    (loaded, read_again): (Loaded, Box<ReadAgain>),
     running: RunningProxy,
     admin: Vec<ListenSocket>,
     files: Vec<SocketFile>,
@@ -105,14 +109,18 @@ async fn operate(
         stores: &stores,
         parents: &running.parents,
     };
-    let status = Rc::new(status(&running, &loaded.settings).map_err(failed)?);
+    let message = welcome.message();
+    let stop_after = loaded.settings.operation.stop_after;
+    let hosts = loaded.settings.network.admin_hosts.clone();
+    let reloader = Reloader::new(loaded, read_again, running.proxy.purger());
+    let status = Rc::new(status(&running, hosts, reloader).map_err(failed)?);
     for socket in admin {
         let acceptor = Acceptor::new(socket).map_err(failed)?;
         tokio::task::spawn_local(admin::run(acceptor, Rc::clone(&status) as Rc<dyn Operated>));
     }
     let refused = Arc::clone(&running.refused);
     let watching = tokio::task::spawn_local(report_troubles(Rc::clone(&status), refused));
-    terminal::report(Level::Info, &welcome.message());
+    terminal::report(Level::Info, &message);
     process::notify(&[NotifyState::Ready]);
     loop {
         match signals.next().await {
@@ -122,6 +130,7 @@ async fn operate(
                 process::notify_reloading();
                 reopen_log(&running, "SIGHUP");
                 reload_certificates(&running);
+                reload_settings(&status.reloader);
                 process::notify(&[NotifyState::Ready]);
             }
         }
@@ -130,7 +139,7 @@ async fn operate(
     drop(files);
     watching.abort();
     status.is_stopping.set(true);
-    stop(running, &mut signals, &status, loaded.settings.operation.stop_after).await;
+    stop(running, &mut signals, &status, stop_after).await;
     Ok(())
 }
 
@@ -152,7 +161,19 @@ fn reload_certificates(running: &RunningProxy) {
     }
 }
 
-fn status(running: &RunningProxy, settings: &Settings) -> std::io::Result<ProxyStatus> {
+fn reload_settings(reloader: &Reloader) {
+    let (level, text) = match reloader.reload() {
+        Ok(changes) => (Level::Info, reload::report(&changes)),
+        Err(why) => (Level::Warning, why.to_string()),
+    };
+    terminal::report(level, &format!("foxy: {text} (SIGHUP)"));
+}
+
+fn status(
+    running: &RunningProxy,
+    hosts: Vec<HostPattern>,
+    reloader: Reloader,
+) -> std::io::Result<ProxyStatus> {
     let watched = |store: &RunningStore| {
         WatchedStore::new(store.facts.folder.display().to_string(), store.shard.handle())
     };
@@ -161,7 +182,8 @@ fn status(running: &RunningProxy, settings: &Settings) -> std::io::Result<ProxyS
         proxy: running.proxy.gauges(),
         purger: running.proxy.purger(),
         token: running.token.clone(),
-        hosts: settings.network.admin_hosts.clone(),
+        hosts,
+        reloader,
         stores: running.stores.iter().map(watched).collect(),
         set: running.set.clone(),
         files: FileWatch::start(files)?,

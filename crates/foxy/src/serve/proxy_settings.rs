@@ -7,6 +7,7 @@ use foxy_device::release_freed_memory;
 use foxy_http::Limits;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
+use foxy_proxy::server::purger::NewSettings;
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
 use foxy_rules::operator::{OperatorRule, OperatorRules};
@@ -34,14 +35,14 @@ pub fn proxy_settings(
         },
         workers: network.workers,
         rules: RulesInForce::new(compiled(rules)),
-        allow_client: access.allow_client.clone(),
-        purge_from: access.purge_from.clone(),
+        allow_client: access.allow_client.clone().into(),
+        purge_from: access.purge_from.clone().into(),
         destinations: DestinationPolicy {
             allowed: access.allow_destination.clone(),
             connect_ports: access.connect_ports.clone(),
             own,
         },
-        negative_lifetime: disk.negative_lifetime.as_secs(),
+        negative_lifetime: disk.negative_lifetime.as_secs().into(),
         memory: memory.size.0,
         memory_object_limit: memory.object_limit.0,
         client_handshake: timeouts.tls_handshake,
@@ -67,6 +68,16 @@ pub fn proxy_settings(
         object_limit: default.object_limit,
         descriptors_for_connections: default.descriptors_for_connections,
         drain_limit: default.drain_limit,
+    }
+}
+
+/// Returns the settings that can change while foxy runs.
+pub fn new_settings(settings: &Settings) -> NewSettings {
+    NewSettings {
+        rules: compiled(&settings.rules),
+        allow_client: settings.access.allow_client.clone(),
+        purge_from: settings.access.purge_from.clone(),
+        negative_lifetime: settings.disk.negative_lifetime.as_secs(),
     }
 }
 

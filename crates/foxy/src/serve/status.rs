@@ -7,6 +7,7 @@ use crate::serve::admin::requests::{ExplainRequest, PurgeRequest};
 use crate::serve::admin::{LocalFuture, Operated};
 use crate::serve::process;
 use crate::serve::purge::journal::Lists;
+use crate::serve::reload::{self, NotReloaded, Reloader};
 use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
 use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
 use crate::serve::stores::set::StoreSet;
@@ -20,6 +21,7 @@ use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::server::Gauges;
 use foxy_proxy::server::purger::Purger;
 use foxy_store::{StoreHandle, StoreStatus};
+use serde_json::Value;
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -71,6 +73,7 @@ fn failures(store: &StoreHandle) -> u64 {
 pub struct ProxyStatus {
     pub proxy: Gauges,
     pub purger: Purger,
+    pub reloader: Reloader,
     pub token: Option<Token>,
     /// Host names that the admin server accepts.
     pub hosts: Vec<HostPattern>,
@@ -204,6 +207,10 @@ impl Operated for ProxyStatus {
 
     fn rules(&self) -> &RulesInForce {
         self.purger.rules()
+    }
+
+    fn reload(&self) -> Result<Value, NotReloaded> {
+        self.reloader.reload().map(|changes| reload::as_json(&changes))
     }
 
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {

@@ -63,6 +63,14 @@ impl Loaded {
         self.written.sources.get(key)
     }
 
+    /// Returns the name of each rule, and its text in TOML without the name.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, String)> {
+        self.written.rules.iter().map(|written| {
+            let lines: Vec<String> = written.lines(&["when", "unless", "then"]).collect();
+            (written.rule.name.as_str(), lines.join(", "))
+        })
+    }
+
     /// Returns the keys of all settings with their values in TOML. A setting without a value has
     /// `None`.
     pub fn values(&mut self) -> Vec<(&'static str, Option<String>)> {

@@ -15,6 +15,7 @@ mod own_machine;
 mod parents;
 mod purge;
 mod readme;
+mod reload;
 mod run;
 mod serve;
 mod signals;

@@ -52,6 +52,11 @@ impl<Value: Clone> Sieve<Value> {
         slot.value.clone()
     }
 
+    /// Calls `change` for each value. The weight of a value must not change.
+    pub(super) fn update(&mut self, change: impl FnMut(&mut Value)) {
+        self.slots.iter_mut().filter_map(|slot| slot.value.as_mut()).for_each(change);
+    }
+
     pub(super) fn insert(&mut self, key: Key, value: Value, weight: u64) {
         let slot = Slot {
             key,

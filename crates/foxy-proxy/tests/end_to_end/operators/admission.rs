@@ -13,8 +13,8 @@ const REFUSED_CLIENT: [u8; 4] = [127, 0, 0, 3];
 
 fn proxy() -> TestProxy {
     proxy_with(|settings| {
-        settings.allow_client = vec!["127.0.0.2".parse().expect("a block")];
-        settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")];
+        settings.allow_client = vec!["127.0.0.2".parse().expect("a block")].into();
+        settings.purge_from = vec!["127.0.0.0/8".parse().expect("a block")].into();
         settings.purge_token = Token::new(TOKEN);
     })
 }
@@ -65,7 +65,7 @@ fn the_client_that_a_balancer_names_is_judged() {
     let (origin, proxy) = (
         origin(),
         proxy_with(|settings| {
-            settings.allow_client = vec!["192.0.2.0/24".parse().expect("a block")];
+            settings.allow_client = vec!["192.0.2.0/24".parse().expect("a block")].into();
             settings.proxy_protocol_from = vec!["127.0.0.0/8".parse().expect("a block")];
         }),
     );

@@ -5,6 +5,7 @@ pub mod access;
 pub mod metrics;
 pub mod requests;
 
+use crate::serve::reload::NotReloaded;
 use access::Claims;
 use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::rules::RulesInForce;
@@ -13,6 +14,7 @@ use foxy_proxy::explain::Explanation;
 use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::server::listener::Acceptor;
 use requests::{ExplainRequest, PurgeRequest};
+use serde_json::Value;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -34,7 +36,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, \
                      otherwise 503\n\
                      /purge    POST: purge stored responses; see docs/operation.md\n\
-                     /explain  ?url=URL the stored responses, and how foxy would answer a GET\n";
+                     /explain  ?url=URL the stored responses, and how foxy would answer a GET\n\
+                     /reload   POST: read the configuration again\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -51,6 +54,8 @@ pub trait Operated {
     fn hosts(&self) -> &[HostPattern];
     fn token(&self) -> Option<&Token>;
     fn rules(&self) -> &RulesInForce;
+    /// Reads the configuration again, and applies it. Returns the changes.
+    fn reload(&self) -> Result<Value, NotReloaded>;
     /// Purges stored responses. Returns the number of the newest purge.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
@@ -174,6 +179,7 @@ async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
             "purges are sent with POST\n",
             with_body,
         ),
+        ("POST", "/reload") => reload(request, operated),
         ("GET", "/explain") => explain(request, operated).await,
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
         ("GET" | "HEAD", "/metrics") => {
@@ -210,6 +216,17 @@ async fn purge(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
             response("200 OK", JSON, "", &format!("{body}\n"), true)
         }
         Err(reason) => refusal("503 Service Unavailable", &format!("{reason} ({})", reason.name())),
+    }
+}
+
+fn reload(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+    if let Err(refused) = authorize(request, operated) {
+        return refused;
+    }
+    match operated.reload() {
+        Ok(changes) => response("200 OK", JSON, "", &format!("{changes}\n"), true),
+        Err(why @ NotReloaded::Unusable(_)) => refusal("400 Bad Request", &why.to_string()),
+        Err(why @ NotReloaded::NeedsRestart(_)) => refusal("409 Conflict", &why.to_string()),
     }
 }
 

@@ -35,6 +35,10 @@ impl Operated for Fixed {
         &self.rules
     }
 
+    fn reload(&self) -> Result<Value, NotReloaded> {
+        Ok(Value::Null)
+    }
+
     fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
         Box::pin(std::future::ready(self.purge))
     }

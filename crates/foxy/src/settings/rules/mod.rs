@@ -26,6 +26,13 @@ pub struct WrittenRule {
     pub source: Source,
 }
 
+impl WrittenRule {
+    /// Returns these keys of the rule with their values in TOML, if the rule has them.
+    pub fn lines(&self, keys: &[&str]) -> impl Iterator<Item = String> {
+        keys.iter().filter_map(|key| self.text.get(*key).map(|value| format!("{key} = {value}")))
+    }
+}
+
 /// Reads a `[[rule]]` table. `number` is its place in the file, counted from 1.
 pub fn read(
     value: &Spanned<DeValue<'_>>,
@@ -54,8 +61,7 @@ pub fn compile(written: &[WrittenRule]) -> Result<OperatorRules, Complaint> {
 /// Returns the rules as they stand in a configuration file.
 pub fn show(written: &[WrittenRule]) -> String {
     let tables = written.iter().map(|written| {
-        let lines = written.text.iter().map(|(key, value)| format!("{key} = {value}"));
-        let lines: Vec<String> = lines.collect();
+        let lines: Vec<String> = written.lines(&["name", "when", "unless", "then"]).collect();
         format!("\n[[rule]] # {}\n{}", written.source, lines.join("\n"))
     });
     tables.collect::<Vec<_>>().join("\n")

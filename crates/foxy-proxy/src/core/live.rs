@@ -1,0 +1,32 @@
+//! Settings that a reload replaces while the proxy runs.
+
+use arc_swap::{ArcSwap, Guard};
+use std::sync::Arc;
+
+/// A value that a reload can replace. Clones share the value.
+#[derive(Debug, Default)]
+pub struct Live<T>(Arc<ArcSwap<T>>);
+
+impl<T> Live<T> {
+    /// Returns the value, for a short time.
+    pub fn get(&self) -> Guard<Arc<T>> {
+        self.0.load()
+    }
+
+    /// Replaces the value.
+    pub fn replace(&self, value: T) {
+        self.0.store(Arc::new(value));
+    }
+}
+
+impl<T> Clone for Live<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> From<T> for Live<T> {
+    fn from(value: T) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(value)))
+    }
+}

@@ -1,0 +1,35 @@
+//! `foxy reload`: makes a running foxy read its configuration again.
+
+use super::admin_client::{self, AdminClient};
+use crate::failure::Failure;
+use crate::terminal;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::Value;
+
+pub fn command() -> Command {
+    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
+    let command = Command::new("reload")
+        .about("Make a running foxy read its configuration again")
+        .long_about(
+            "Make a running foxy read its configuration again. foxy first checks the whole \
+             configuration. Then it applies all changes and prints them. foxy changes nothing if \
+             the configuration has a mistake or a change needs a restart. Rules, allow-client, \
+             purge-from and negative-lifetime can change while foxy runs. SIGHUP does the same, and \
+             also reads certificates and opens logs again.",
+        )
+        .arg(json.help("Print one JSON object instead of text"));
+    admin_client::add_to(command)
+}
+
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let answer = AdminClient::new(matches)?.ask("POST", "/reload", "")?;
+    if matches.get_flag("json") {
+        terminal::print(answer.trim_end());
+        return Ok(());
+    }
+    let said: Value = serde_json::from_str(&answer).map_err(|error| {
+        Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
+    })?;
+    terminal::print(said["report"].as_str().unwrap_or_default());
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Reloads the configuration of a running foxy. A reload first reads and checks the whole
+//! configuration. Then foxy applies all changes, or none if a change needs a restart.
+
+use crate::serve::proxy_settings::new_settings;
+use crate::settings::Loaded;
+use crate::settings::complaint::Complaints;
+use foxy_proxy::server::purger::Purger;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::fmt;
+
+/// Keys of the settings that can change while foxy runs. The rules can change too.
+const LIVE: [&str; 3] = ["allow-client", "negative-lifetime", "purge-from"];
+
+/// Reads the configuration again, from the same places as at the start.
+pub type ReadAgain = dyn Fn() -> Result<Loaded, Complaints>;
+
+/// A setting or rule whose value is new.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingChange {
+    /// Key of the setting, or `rule NAME`.
+    pub name: String,
+    /// Old value in TOML. `None` if there was no value.
+    pub old: Option<String>,
+    /// New value in TOML. `None` if there is no value now.
+    pub new: Option<String>,
+    /// Whether the change needs a restart.
+    pub needs_restart: bool,
+}
+
+impl fmt::Display for SettingChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".into());
+        write!(f, "{}: {} → {}", self.name, shown(&self.old), shown(&self.new))
+    }
+}
+
+/// The reason why a reload changed nothing.
+#[derive(Debug)]
+pub enum NotReloaded {
+    /// The configuration has mistakes.
+    Unusable(Complaints),
+    /// These changes need a restart.
+    NeedsRestart(Vec<SettingChange>),
+}
+
+impl fmt::Display for NotReloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(complaints) => {
+                write!(f, "the configuration has mistakes, and foxy changed nothing:\n{complaints}")
+            }
+            Self::NeedsRestart(changes) => {
+                f.write_str("these changes need a restart, and foxy changed nothing:")?;
+                changes.iter().try_for_each(|change| write!(f, "\n  {change}"))
+            }
+        }
+    }
+}
+
+/// Reloads the configuration of one running foxy.
+pub struct Reloader {
+    read_again: Box<ReadAgain>,
+    current: RefCell<Loaded>,
+    purger: Purger,
+}
+
+impl Reloader {
+    /// `current` is the configuration in force.
+    pub fn new(current: Loaded, read_again: Box<ReadAgain>, purger: Purger) -> Self {
+        Self { read_again, current: RefCell::new(current), purger }
+    }
+
+    /// Reads the configuration again and applies it. Returns the changes.
+    pub fn reload(&self) -> Result<Vec<SettingChange>, NotReloaded> {
+        let mut new = (self.read_again)().map_err(NotReloaded::Unusable)?;
+        let changes = changes(&mut self.current.borrow_mut(), &mut new);
+        if changes.iter().any(|change| change.needs_restart) {
+            let needing = changes.into_iter().filter(|change| change.needs_restart).collect();
+            return Err(NotReloaded::NeedsRestart(needing));
+        }
+        if !changes.is_empty() {
+            self.purger.reload(new_settings(&new.settings));
+            *self.current.borrow_mut() = new;
+        }
+        Ok(changes)
+    }
+}
+
+/// Describes the changes and their reach for the operator.
+pub fn report(changes: &[SettingChange]) -> String {
+    if changes.is_empty() {
+        return "the configuration has not changed".into();
+    }
+    let plural = if changes.len() == 1 { "" } else { "s" };
+    let mut text =
+        format!("applied {} change{plural}; connections and stored responses stay", changes.len());
+    for change in changes {
+        text.push_str(&format!("\n  {change}"));
+    }
+    text
+}
+
+/// Returns the changes as JSON for the admin server.
+pub fn as_json(changes: &[SettingChange]) -> Value {
+    let change = |change: &SettingChange| {
+        json!({
+            "name": change.name,
+            "old": change.old,
+            "new": change.new,
+        })
+    };
+    json!({
+        "changes": changes.iter().map(change).collect::<Vec<_>>(),
+        "report": report(changes),
+    })
+}
+
+fn changes(old: &mut Loaded, new: &mut Loaded) -> Vec<SettingChange> {
+    let rules = |loaded: &Loaded| -> Vec<(String, String)> {
+        loaded.rules().map(|(name, text)| (format!("rule {name}"), text)).collect()
+    };
+    let (old_rules, new_rules) = (rules(old), rules(new));
+    let mut changes = differing(&old_rules, &new_rules, |_| true);
+    if old_rules != new_rules && changes.is_empty() {
+        let names = |rules: &[(String, String)]| {
+            Some(rules.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))
+        };
+        let (old, new) = (names(&old_rules), names(&new_rules));
+        let name = "order of rules".to_owned();
+        changes.push(SettingChange { name, old, new, needs_restart: false });
+    }
+    let valued = |loaded: &mut Loaded| -> Vec<(String, String)> {
+        let values = loaded.values().into_iter();
+        values.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    };
+    let (old_values, new_values) = (valued(old), valued(new));
+    changes.extend(differing(&old_values, &new_values, |key| LIVE.contains(&key)));
+    changes
+}
+
+/// Returns the entries of which the two lists have different values.
+fn differing(
+    old: &[(String, String)],
+    new: &[(String, String)],
+    is_live: impl Fn(&str) -> bool,
+) -> Vec<SettingChange> {
+    fn value(list: &[(String, String)], name: &str) -> Option<String> {
+        list.iter().find(|(listed, _)| listed == name).map(|(_, value)| value.clone())
+    }
+    let gone = old.iter().filter(|(name, _)| value(new, name).is_none());
+    new.iter()
+        .chain(gone)
+        .map(|(name, _)| SettingChange {
+            name: name.clone(),
+            old: value(old, name),
+            new: value(new, name),
+            needs_restart: !is_live(name),
+        })
+        .filter(|change| change.old != change.new)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::load;
+    use foxy_cli::machine::Machine;
+
+    fn loaded(content: &str) -> Loaded {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("foxy.toml");
+        std::fs::write(&path, content).expect("written");
+        load(Some(&path), None, &Machine::default()).unwrap_or_else(|all| panic!("{all}"))
+    }
+
+    fn shown(old: &str, new: &str) -> Vec<String> {
+        let changes = changes(&mut loaded(old), &mut loaded(new));
+        let mark = |change: &SettingChange| if change.needs_restart { "restart: " } else { "" };
+        changes.iter().map(|change| format!("{}{change}", mark(change))).collect()
+    }
+
+    #[test]
+    fn each_changed_setting_is_listed_with_both_values() {
+        assert_eq!(shown("workers = 2", "workers = 2"), [""; 0]);
+        assert_eq!(
+            shown("allow-client = \"10.0.0.0/8\"", "workers = 3"),
+            ["allow-client: [\"10.0.0.0/8\"] → []", "restart: workers: 1 → 3"]
+        );
+    }
+
+    #[test]
+    fn rules_are_compared_by_name_and_order() {
+        let rule = |name: &str, store: bool| {
+            format!("[[rule]]\nname = \"{name}\"\nthen = {{ store = {store} }}\n")
+        };
+        let (a, b) = (rule("a", true), rule("b", false));
+        assert_eq!(
+            shown(&a, &[rule("a", false), b.clone()].concat()),
+            [
+                "rule a: then = { store = true } → then = { store = false }",
+                "rule b: none → then = { store = false }"
+            ]
+        );
+        let reordered = shown(&[a.clone(), b.clone()].concat(), &[b, a].concat());
+        assert_eq!(reordered, ["order of rules: rule a, rule b → rule b, rule a"]);
+    }
+}
