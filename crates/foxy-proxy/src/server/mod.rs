@@ -31,6 +31,7 @@ use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve};
 use crate::worker::Shared;
+use foxy_base::clock;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -239,11 +240,11 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Returns the parent proxies that accepted no connection, or refused the credentials, at the
-    /// last attempt. The texts are their URLs without credentials.
+    /// Returns the parent proxies that accepted no connection, or refused the credentials, at a
+    /// recent attempt. The texts are their URLs without credentials.
     pub fn parents_down(&self) -> Vec<String> {
         let parents = self.shared.settings.upstream.parents.as_ref();
-        let down = parents.into_iter().flat_map(|parents| parents.down());
+        let down = parents.into_iter().flat_map(|parents| parents.down(clock::monotonic()));
         down.map(ToString::to_string).collect()
     }
 

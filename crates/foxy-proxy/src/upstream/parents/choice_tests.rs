@@ -32,7 +32,7 @@ fn the_first_parent_that_works_is_chosen() {
     }
     assert_eq!(parents.choose(aim("x.test"), tried, now), Chosen::Nothing);
     assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Nothing);
-    assert_eq!(parents.down().len(), 3);
+    assert_eq!(parents.down(now).len(), 3);
     parents.works(1);
     assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(1));
     let later = now + Duration::from_secs(1);

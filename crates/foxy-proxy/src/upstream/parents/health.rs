@@ -11,6 +11,9 @@ const MAX_DOUBLINGS: u32 = 5;
 /// Largest extra part of a rest, which is random. So several proxies do not return at once.
 const JITTER: f64 = 0.25;
 
+/// Time after a rest for which a parent still counts as down if no request tries it again.
+const MEMORY: Duration = Duration::from_secs(60);
+
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParentFault {
@@ -79,8 +82,9 @@ impl ParentHealth {
         *self = Self::default();
     }
 
-    pub(crate) fn is_down(&self) -> bool {
-        self.fault == Some(ParentFault::Down)
+    /// Returns true if the parent was down at the last attempt, and this attempt was not long ago.
+    pub(crate) fn is_down(&self, now: Instant) -> bool {
+        self.fault == Some(ParentFault::Down) && now < self.rests_until + MEMORY
     }
 }
 
@@ -124,6 +128,14 @@ mod tests {
         health.try_now(at(1000));
         assert_eq!(health.rank(at(1000)), Some(ParentRank::Tried));
         assert_eq!(health.rank(at(1500)), Some(ParentRank::Works), "the trial gave no result");
+    }
+
+    #[test]
+    fn without_requests_a_parent_is_not_down_for_ever() {
+        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
+        health.fails(ParentFault::Down, at(0), &mut random);
+        assert!(health.is_down(at(60_000)));
+        assert!(!health.is_down(at(61_000)));
     }
 
     #[test]

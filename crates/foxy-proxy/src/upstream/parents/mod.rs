@@ -210,12 +210,12 @@ impl Parents {
         self.states().health[number].works();
     }
 
-    /// Returns the parents that accepted no connection, or refused the credentials, at the last
+    /// Returns the parents that accepted no connection, or refused the credentials, at a recent
     /// attempt.
-    pub fn down(&self) -> Vec<&Parent> {
+    pub fn down(&self, now: Instant) -> Vec<&Parent> {
         let states = self.states();
         let numbered = self.settings.parents.iter().zip(&states.health);
-        numbered.filter(|(_, health)| health.is_down()).map(|(parent, _)| parent).collect()
+        numbered.filter(|(_, health)| health.is_down(now)).map(|(parent, _)| parent).collect()
     }
 
     fn states(&self) -> MutexGuard<'_, ParentStates> {
