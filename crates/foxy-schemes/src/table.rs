@@ -216,9 +216,13 @@ impl SchemeRow {
         }
     }
 
-    /// Returns whether the scheme waits for several reads and sorts them.
-    pub fn batches_reads(&self) -> bool {
-        matches!(&self.kind, Kind::Slotted(plan) if plan.batches_reads())
+    /// Returns the number of reads that the scheme waits for and sorts. Other schemes start each
+    /// read at once.
+    pub const fn read_batch(&self) -> usize {
+        match &self.kind {
+            Kind::Slotted(plan) => plan.read_batch(),
+            _ => 1,
+        }
     }
 
     /// Returns whether the scheme collects writes in a buffer for each origin server.

@@ -5,7 +5,7 @@ use super::aging::Aged;
 use super::counts::RequestKind;
 use super::engine::Step;
 use super::profile::{AccessTimes, MetadataMode};
-use crate::io::{FileId, IoDone, IoError, IoId, IoOp, IoOutput};
+use crate::io::{FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
 use crate::memory::FileNumber;
 use std::collections::VecDeque;
 
@@ -30,6 +30,27 @@ impl Mechanical {
             IoOp::MakeDir { path } => self.make_directory(id, path),
             IoOp::List { path } => self.list(id, path),
         }
+    }
+
+    /// Returns the number of the disk that an operation uses. Operations on unknown files and
+    /// folders use disk 0.
+    #[must_use]
+    pub fn disk_of(&self, op: &IoOp) -> usize {
+        let of_file = |number: FileNumber| self.files.get(&number).map(|file| file.volume);
+        let of_directory = |path: &StorePath| {
+            self.directories.find(path).map(|found| self.directories.get(found).volume)
+        };
+        let found = match op {
+            IoOp::Close { file } => self.inner.number(*file).ok().and_then(of_file),
+            IoOp::Open { path, .. } | IoOp::Create { path, .. } | IoOp::Remove { path } => {
+                let known = self.inner.find(path).ok().and_then(of_file);
+                known.or_else(|| of_directory(&path.parent()))
+            }
+            IoOp::MakeDir { path } => of_directory(&path.parent()),
+            IoOp::List { path } | IoOp::OpenBlockDevice { path, .. } => of_directory(path),
+            _ => op.open_file().and_then(|file| self.inner.number(file).ok()).and_then(of_file),
+        };
+        found.unwrap_or(0)
     }
 
     pub(super) fn finish(&mut self, done: IoDone) {

@@ -59,9 +59,12 @@ impl Plan {
         matches!(self.layout, LayoutKind::Cyclic | LayoutKind::Ring)
     }
 
-    /// Whether the store waits for several reads and sorts them.
-    pub const fn batches_reads(&self) -> bool {
-        matches!(self.reads, ReadOrder::Batched { .. })
+    /// Returns the number of reads that the store waits for and sorts.
+    pub const fn read_batch(&self) -> usize {
+        match self.reads {
+            ReadOrder::Eager => 1,
+            ReadOrder::Batched { count, .. } => count,
+        }
     }
 
     /// Whether the store collects writes in a buffer for each origin server.

@@ -43,7 +43,8 @@ with its last size.
 
 With --scheme the command sends the trace through a memory cache (LRU) and a disk cache \
 (--policy). The production code of each scheme then performs the reads, writes and deletes of \
-the disk cache, one operation at a time, on an empty store. The store is in memory (counts \
+the disk cache on an empty store. aufs and diskd have up to 32 operations in flight, schemes \
+that batch reads up to 32 reads, and all others one operation. The store is in memory (counts \
 only), on a model of the paper's disk in virtual time, or in a folder of a real disk. Model, \
 store and limits are the same as in `foxy figure`, except for the mapping of ufs \
 (--ufs-mapping). If a store loses or refuses more than a twentieth of its work, the run has \

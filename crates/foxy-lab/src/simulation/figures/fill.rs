@@ -31,12 +31,12 @@ impl Trend {
     }
 }
 
-const SCHEMES: [(&str, usize, Trend); 5] = [
-    ("ufs", 1, Trend::Falls),
-    ("aufs", 16, Trend::Falls),
-    ("coss", 1, Trend::Flat),
-    ("stream-packetizer", 1, Trend::Flat),
-    ("webcosm", 1, Trend::Flat),
+const SCHEMES: [(&str, Trend); 5] = [
+    ("ufs", Trend::Falls),
+    ("aufs", Trend::Falls),
+    ("coss", Trend::Flat),
+    ("stream-packetizer", Trend::Flat),
+    ("webcosm", Trend::Flat),
 ];
 
 /// The two windows that the figure compares, in fills of the cache. `EARLY` lies before the first
@@ -47,9 +47,8 @@ const LATE: Range<f64> = 1.5..2.0;
 pub fn over_the_fill(lab: &Lab) -> Figure {
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     let (mix, eviction) = (Mix { repeats: 0.0, ..Mix::PAPER }, Eviction::ByItself);
-    for (scheme, writes_at_once, trend) in SCHEMES {
-        let results =
-            lab.over_seeds(Trial { writes_at_once, mix, eviction, ..Trial::of(scheme, 1) });
+    for (scheme, trend) in SCHEMES {
+        let results = lab.over_seeds(Trial { mix, eviction, ..Trial::of(scheme, 1) });
         let within = |window: Range<f64>| -> Vec<f64> {
             results.iter().map(|result| rate(result, &window)).collect()
         };

@@ -75,7 +75,7 @@ pub const FIGURES: &[FigureEntry] = &[
     entry("001-r44", "LAZY-READS as reads become more", throughput::gain_over_reads),
     entry("001-recovery", "opening after a stop and after a crash", recovery::recovery),
     entry("000-fill", "throughput over the fill", fill::over_the_fill),
-    entry("000-d6", "one, two and three disks under aufs", spindles::table_d6),
+    entry("000-d6", "schemes and disks of tables D-1 and D-6", spindles::table_d6),
 ];
 
 const fn entry(name: &'static str, title: &'static str, make: fn(&Lab) -> Figure) -> FigureEntry {

@@ -1,19 +1,17 @@
-//! Table D-6 of seed 000 on the modelled disk. It measures aufs on one to three disks (R85) and
-//! coss on one disk (R87). It also compares three machines with one disk each and one machine with
-//! three disks (R88).
+//! Tables D-1 and D-6 of seed 000 on the modelled disk. They measure aufs on one to three disks
+//! (R85), ufs and diskd on three (R80), and coss on one disk (R87). They also compare three
+//! machines with one disk each and one machine with three disks (R88).
 
 use super::Figure;
 use super::lab::Lab;
 use super::picture::{Picture, Series, Style};
 use super::throughput::{RATE, rates, ratios};
 use super::trial::{Mix, Trial};
+use foxy_device::mechanical::{AccessTimes, MetadataMode};
 use foxy_report::figure::{FigureRow, Place, judge_order, within};
 use foxy_report::statistics::mean;
 
 const NAME: &str = "000-d6";
-/// The number of aufs threads for each disk.
-const THREADS: usize = 16;
-
 /// The quoted rates in table D-1: without a disk, with one to three disks under aufs, and with one
 /// disk under coss.
 const NO_DISK: f64 = 332.1;
@@ -27,16 +25,27 @@ const NO_TIME: &str = "the model has no network, and counts processor time only 
                        searches, so without a disk nothing takes time; network and processor \
                        limited the 2003 machine";
 
-/// Returns the trial of aufs on several disks of one machine. The model assigns directories to
-/// disks in turn, as Squid assigns objects.
-fn aufs(disks: usize) -> Trial {
-    Trial { spindles: disks, writes_at_once: THREADS * disks, mix: MIX, ..Trial::of("aufs", 1) }
+/// The quoted rates in table D-1, with three disks.
+const UFS: f64 = 54.9;
+const DISKD_NOATIME: f64 = 149.4;
+const AUFS_NOATIME: f64 = 168.5;
+
+/// Returns the trial of a scheme on several disks of one machine with Linux' ext2, which writes
+/// names and inodes later. The model assigns directories to disks in turn, as Squid assigns
+/// objects.
+fn ext2(scheme: &'static str, disks: usize) -> Trial {
+    let metadata = MetadataMode::Asynchronous;
+    Trial { spindles: disks, metadata, mix: MIX, ..Trial::of(scheme, 1) }
+}
+
+fn noatime(scheme: &'static str) -> Trial {
+    Trial { access_times: AccessTimes::Unchanged, ..ext2(scheme, AUFS.len()) }
 }
 
 pub fn table_d6(lab: &Lab) -> Figure {
     let (coss, left_out) = coss(lab);
     let of: Vec<Vec<f64>> =
-        (1..=AUFS.len()).map(|disks| rates(&lab.over_seeds(aufs(disks)))).collect();
+        (1..=AUFS.len()).map(|disks| rates(&lab.over_seeds(ext2("aufs", disks)))).collect();
     let row = |name: &str, unit: &str, values: &[f64]| FigureRow::of(NAME, name, unit, values);
     let unit = "quoted in transactions/s of PolyMix, ours in gets of the synthetic trace";
     let mut rows = vec![without_disk("aufs, disks: 0", RATE, NO_DISK)];
@@ -49,7 +58,19 @@ pub fn table_d6(lab: &Lab) -> Figure {
             .against(COSS, within(COSS))
             .with_note(format!("quoted in table D-1; {unit}{left_out}")),
     );
+    let [ufs, diskd_noatime, aufs_noatime] =
+        [ext2("ufs", AUFS.len()), noatime("diskd"), noatime("aufs")]
+            .map(|trial| rates(&lab.over_seeds(trial)));
+    for (name, values, quoted) in [
+        ("ufs, disks: 3", &ufs, UFS),
+        ("diskd noatime, disks: 3", &diskd_noatime, DISKD_NOATIME),
+        ("aufs noatime, disks: 3", &aufs_noatime, AUFS_NOATIME),
+    ] {
+        let row = row(name, RATE, values).against(quoted, within(quoted));
+        rows.push(row.with_note(format!("quoted in table D-1; {unit}")));
+    }
     judge_order(&mut rows);
+    rows.extend(workers([&ufs, &of[2], &diskd_noatime, &aufs_noatime]));
     let why = "the model has no processor to wait for; the 2003 machine had";
     for (name, disks, quoted, band) in [
         ("two disks over one", 2, 1.29, 1.15..=1.45),
@@ -77,6 +98,28 @@ pub fn table_d6(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
+/// Returns the gains from threads and helper processes, with three disks.
+fn workers([ufs, aufs, diskd_noatime, aufs_noatime]: [&[f64]; 4]) -> Vec<FigureRow> {
+    let why = "ufs waits for each operation, diskd has a process for each disk, aufs 32 threads";
+    let row = |name: &str, upper: &[f64], lower: &[f64], quoted: f64| {
+        FigureRow::of(NAME, name, "times", &ratios(upper, lower))
+            .against(quoted, within(quoted))
+            .gain()
+            .with_note(why)
+    };
+    vec![
+        row("three disks: aufs over ufs", aufs, ufs, 110.0 / UFS),
+        row("three disks: aufs noatime over ufs", aufs_noatime, ufs, AUFS_NOATIME / UFS),
+        row("three disks: aufs noatime over atime", aufs_noatime, aufs, AUFS_NOATIME / 110.0),
+        row(
+            "three disks, noatime: diskd over aufs",
+            diskd_noatime,
+            aufs_noatime,
+            DISKD_NOATIME / AUFS_NOATIME,
+        ),
+    ]
+}
+
 fn without_disk(name: &str, unit: &str, quoted: f64) -> FigureRow {
     FigureRow::impossible(NAME, name, unit, Some(quoted), NO_TIME).from_place(Place::Simulated)
 }
@@ -97,7 +140,7 @@ fn coss(lab: &Lab) -> (Vec<f64>, String) {
 /// times the rate of one of them.
 fn three_machines(lab: &Lab, one_of_three: &[f64]) -> FigureRow {
     let third = Mix { gets: MIX.gets / 3.0, disk: MIX.disk / 3.0, memory: MIX.memory / 3.0, ..MIX };
-    let each = rates(&lab.over_seeds(Trial { mix: third, ..aufs(1) }));
+    let each = rates(&lab.over_seeds(Trial { mix: third, ..ext2("aufs", 1) }));
     let together: Vec<f64> = each.iter().map(|rate| 3.0 * rate).collect();
     let gain = ratios(&together, one_of_three);
     FigureRow::of(NAME, "three machines with a disk each over one with three", "times", &gain)

@@ -1,12 +1,13 @@
 //! Runs one trial: a scheme carries out the paper's URL operations on the modelled disk in virtual
 //! time. A probe records progress, free space and head positions.
 
+use crate::simulation::storage::crew::{Crew, requests_at_once};
 use crate::simulation::storage::drive::{Drive, Outcome, StoreSetup, VirtualTime};
 use crate::simulation::storage::operation::{OperationKind, Operations};
 use crate::simulation::storage::outcome::Shortfall;
 use crate::simulation::storage::runs::{self, RunError, SimulationPlan};
 use foxy_base::Instant;
-use foxy_device::mechanical::{RequestKind, SECTOR};
+use foxy_device::mechanical::{AccessTimes, MetadataMode, RequestKind, SECTOR, SystemProfile};
 use foxy_device::{DiskProfile, Mechanical, MechanicalCounts};
 use foxy_schemes::{BufferChoice, SchemeSettings, UfsMapping};
 use foxy_store::Observer;
@@ -35,7 +36,8 @@ pub struct Trial {
     /// The rule by which `ufs` spreads its files over directories (R18).
     pub ufs_mapping: UfsMapping,
     pub spindles: usize,
-    pub writes_at_once: usize,
+    pub metadata: MetadataMode,
+    pub access_times: AccessTimes,
     pub eviction: Eviction,
     pub seed: u64,
 }
@@ -76,7 +78,8 @@ impl Trial {
             mix: Mix::PAPER,
             ufs_mapping: UfsMapping::RoundRobin,
             spindles: 1,
-            writes_at_once: 1,
+            metadata: MetadataMode::Synchronous,
+            access_times: AccessTimes::Updated,
             eviction: Eviction::AsTold,
             seed,
         }
@@ -86,7 +89,7 @@ impl Trial {
         let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
         let plan = SimulationPlan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
-        let setup = runs::setup(&plan, self.writes_at_once, operations)?;
+        let setup = runs::setup(&plan, requests_at_once(scheme), operations)?;
         let mut settings = SchemeSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
@@ -145,10 +148,14 @@ pub fn run(
     operations: &Operations,
     mut probe: TrialProbe,
 ) -> Result<TrialResult, RunError> {
-    let mut device = Mechanical::new(*profile, trial.spindles, trial.seed);
-    device.keep_records(if probe.follows_requests { 1 << 20 } else { 0 });
+    let Trial { metadata, access_times, .. } = *trial;
+    let system = SystemProfile { metadata, access_times, ..profile.system };
+    let profile = DiskProfile { system, ..*profile };
+    let mut disks = Mechanical::new(profile, trial.spindles, trial.seed);
+    disks.keep_records(if probe.follows_requests { 1 << 20 } else { 0 });
     let setup = trial.setup(operations)?;
-    runs::fits(&setup, profile)?;
+    let device = Crew::new(disks, setup.scheme);
+    runs::fits(&setup, &profile)?;
     let observer = Observer::default();
     let mut drive = Drive::start(setup, device, VirtualTime::default(), observer.clone())
         .map_err(RunError::Drive)?;
@@ -174,13 +181,13 @@ pub fn run(
     }
     sample(operations.gets as f64, asked, written, &mut drive);
     let (mut outcome, mut device) = drive.finish();
-    let end = device.settle(Instant::ZERO);
+    let end = device.disks().settle(Instant::ZERO);
     outcome.took = outcome.took.max(end.since(Instant::ZERO));
     let statistics = observer.statistics;
     Ok(TrialResult {
         gets: operations.gets,
         outcome,
-        disk: device.counts(),
+        disk: device.disks().counts(),
         creates: statistics.creates.get(),
         unlinks: statistics.unlinks.get(),
         url_bytes: operations.bytes(),
@@ -245,7 +252,7 @@ impl TrialProbe {
         &mut self,
         gets: f64,
         progress: ProgressSample,
-        drive: &mut Drive<Mechanical, VirtualTime>,
+        drive: &mut Drive<Crew, VirtualTime>,
     ) {
         self.observed.progress.push(progress);
         let runs = drive.engine().scheme().free_runs();
@@ -259,7 +266,7 @@ impl TrialProbe {
         if !self.follows_requests {
             return;
         }
-        let (records, _) = drive.engine().device().take_records();
+        let (records, _) = drive.engine().device().disks().take_records();
         let last = self.observed.distances.len() - 1;
         for record in records.iter().filter(|record| record.kind == RequestKind::Read) {
             if let Some(end) = self.last_read {

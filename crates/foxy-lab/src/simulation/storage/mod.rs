@@ -1,6 +1,7 @@
 //! The storage simulator. It runs the URL operations of a trace on a storage scheme, with a
 //! mechanical disk in virtual time or with a real device.
 
+pub mod crew;
 pub mod drive;
 pub mod fit;
 pub mod operation;

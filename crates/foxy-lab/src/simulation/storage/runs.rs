@@ -1,6 +1,7 @@
 //! Runs a storage scheme with URL operations on an empty store. The store is in memory, on a
 //! modelled disk in virtual time, or on a real device that the caller opened.
 
+use super::crew::{Crew, requests_at_once};
 use super::drive::{Drive, DriveError, Outcome, RealTime, StoreSetup, TimeSource, VirtualTime};
 use super::operation::{Operation, OperationKind, Operations};
 use super::outcome::Shortfall;
@@ -126,13 +127,14 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
     }
 }
 
+/// Runs the operations on an empty store, with as many in flight as the scheme allows its proxy.
 pub fn run(
     plan: &SimulationPlan,
     operations: &Operations,
     place: Place,
     watch: &Watch,
 ) -> Result<RunResult, RunError> {
-    run_at_once(plan, 1, operations, place, watch)
+    run_at_once(plan, requests_at_once(plan.scheme), operations, place, watch)
 }
 
 /// Runs the operations as [`run`] does, with up to `at_once` URL-reads and `at_once` URL-writes in
@@ -160,12 +162,12 @@ pub fn run_at_once(
         }
         Place::Model(profile) => {
             fits(&setup, &profile)?;
-            let device = Mechanical::new(*profile, 1, plan.seed);
+            let device = Crew::new(Mechanical::new(*profile, 1, plan.seed), plan.scheme);
             let (mut result, mut device) =
                 drive(setup, list, device, VirtualTime::default(), watch)?.finish();
-            let end = device.settle(Instant::ZERO).since(Instant::ZERO);
+            let end = device.disks().settle(Instant::ZERO).since(Instant::ZERO);
             result.took = Some(result.outcome.took.max(end));
-            result.read_modify_writes = Some(device.counts().read_modify_writes);
+            result.read_modify_writes = Some(device.disks().counts().read_modify_writes);
             result
         }
         Place::Real(device) => drive(setup, list, device, RealTime, watch)?.close(),
@@ -221,8 +223,7 @@ pub(crate) fn setup(
     if settings.store.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.store.size));
     }
-    let gathers = plan.scheme.row().batches_reads();
-    let reads_at_once = if gathers { at_once.max(32) } else { at_once };
+    let reads_at_once = at_once.max(plan.scheme.row().read_batch());
     Ok(StoreSetup { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
 }
 

@@ -1,0 +1,60 @@
+//! Tests that the workers of a scheme decide how well it uses the modelled disks.
+
+use super::*;
+use crate::simulation::storage::drive::{Drive, VirtualTime};
+use crate::simulation::storage::operation::{Operation, OperationKind, Operations};
+use crate::simulation::storage::runs::{self, SimulationPlan};
+use foxy_base::Random;
+use foxy_device::DiskProfile;
+use foxy_schemes::UfsMapping;
+use foxy_store::Observer;
+
+/// Writes of new URLs, each followed by a read of an older URL. The set of URLs does not fit the
+/// caches of the model.
+fn operations() -> Operations {
+    let mut random = Random::new(5);
+    let mut list = Vec::new();
+    for url in 0..1500u32 {
+        let operation = |kind, url: u32| {
+            let size = 500 + u64::from(url) * 7919 % 20_000;
+            Operation { kind, url, site: url % 40, size }
+        };
+        list.push(operation(OperationKind::Write, url));
+        if url >= 600 {
+            let old = random.below(u64::from(url) - 300);
+            list.push(operation(OperationKind::Read, u32::try_from(old).expect("small")));
+        }
+    }
+    Operations { list, gets: 2400, memory_hits: 0, disk: 100 << 20 }
+}
+
+/// Returns the seconds that a scheme needs on `disks` disks.
+fn seconds(scheme: &str, disks: usize) -> f64 {
+    let (scheme, operations) = (scheme.parse().expect("a scheme"), operations());
+    let ufs_mapping = UfsMapping::RoundRobin;
+    let plan = SimulationPlan { scheme, utilization: 0.75, prefetch: 0, ufs_mapping, seed: 1 };
+    let setup = runs::setup(&plan, requests_at_once(scheme), &operations).expect("fits");
+    let device = Crew::new(Mechanical::new(DiskProfile::st15150w(), disks, 1), scheme);
+    let mut drive =
+        Drive::start(setup, device, VirtualTime::default(), Observer::default()).expect("opens");
+    for &operation in &operations.list {
+        drive.operation(operation).expect("progress");
+    }
+    let (outcome, _) = drive.finish();
+    assert_eq!((outcome.lost, outcome.refused), (0, 0), "{scheme}");
+    outcome.took.as_secs_f64()
+}
+
+#[test]
+fn threads_let_the_elevator_choose_and_a_helper_works_while_the_proxy_goes_on() {
+    let [ufs, diskd, aufs] = ["ufs", "diskd", "aufs"].map(|scheme| seconds(scheme, 1));
+    assert!(ufs > diskd, "the proxy waits: {ufs} s against {diskd} s");
+    assert!(diskd > aufs * 1.2, "one at a time: {diskd} s against {aufs} s");
+}
+
+#[test]
+fn each_disk_has_a_helper_and_a_scheme_that_waits_uses_one_disk_at_a_time() {
+    let [ufs, diskd, aufs] = ["ufs", "diskd", "aufs"].map(|scheme| seconds(scheme, 3));
+    assert!(ufs > diskd * 2.0, "{ufs} s against {diskd} s");
+    assert!(diskd > aufs, "{diskd} s against {aufs} s");
+}
