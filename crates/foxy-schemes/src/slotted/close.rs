@@ -36,7 +36,7 @@ impl Slotted {
         match self.phase {
             SlottedPhase::Serving => {
                 self.flush_all(now, out);
-                self.release_reads(out);
+                self.release_reads(usize::MAX, out);
                 self.phase = SlottedPhase::Closing { ticket, step: Closing::Draining };
                 self.progress_close(now, out);
             }

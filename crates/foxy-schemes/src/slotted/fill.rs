@@ -5,6 +5,7 @@ use super::entries::{EntryId, NewEntry, Pieces, SlotEntry};
 use super::files::Access;
 use super::gather::Batch;
 use super::layout::{FileKind, Piece, Placement};
+use super::plan::ReadOrder;
 use super::work::Job;
 use super::{RecordStart, Slotted, Unplaced};
 use foxy_base::Instant;
@@ -20,6 +21,10 @@ enum Room {
     Later,
     Never,
 }
+
+/// Limit of the bytes of writes in flight in schemes that batch reads. Solaris has the same limit
+/// for a file (`ufs_HW`).
+const WRITE_WINDOW: usize = 384 << 10;
 
 impl Slotted {
     pub(super) fn put(
@@ -196,6 +201,24 @@ impl Slotted {
     }
 
     pub(super) fn write_batch(&mut self, batch: Batch, out: &mut Outbox) {
+        self.held.push_back(batch);
+        self.write_held(out);
+    }
+
+    /// Starts the waiting writes. A scheme that batches reads starts no write during a batch, and
+    /// limits the writes in flight. Otherwise the elevator of a disk would serve the consecutive
+    /// writes first, and the reads would wait for seconds.
+    pub(super) fn write_held(&mut self, out: &mut Outbox) {
+        let limits = matches!(self.plan.reads, ReadOrder::Batched { .. });
+        while !(limits && (self.hits.is_reading() || self.writing >= WRITE_WINDOW))
+            && let Some(batch) = self.held.pop_front()
+        {
+            self.start_write(batch, out);
+        }
+    }
+
+    fn start_write(&mut self, batch: Batch, out: &mut Outbox) {
+        self.writing += batch.bytes.len();
         let Batch { file, first, bytes, records } = batch;
         let offset = u64::from(first) * SLOT as u64;
         let job = Job::Write { file, bytes: bytes.len(), records };
@@ -212,6 +235,7 @@ impl Slotted {
         out: &mut Outbox,
     ) {
         self.waiting -= bytes;
+        self.writing -= bytes;
         for id in records {
             let entry = self.entries.get_mut(id);
             entry.writes -= 1;

@@ -13,7 +13,7 @@ use foxy_store::contract::{AbsentReason, Answer, Key, Outbox, Record, Ticket};
 use foxy_store::layout::SLOT;
 use foxy_store::record;
 use smallvec::SmallVec;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Identifies a record at the time of a get.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,7 @@ pub struct WantedHit {
 struct PendingGet {
     ticket: Ticket,
     wanted: WantedHit,
+    asked: Instant,
 }
 
 #[derive(Debug)]
@@ -43,8 +44,8 @@ struct Reading {
 #[derive(Debug)]
 pub struct Hits {
     order: ReadOrder,
-    waiting: Vec<PendingGet>,
-    since: Instant,
+    /// Gets that wait for a batch, in the order of their arrival.
+    waiting: VecDeque<PendingGet>,
     reading: HashMap<u64, Reading>,
     /// Records that a read in flight prefetches. The value is the number of the read.
     coming: HashMap<EntryId, u64>,
@@ -54,11 +55,17 @@ pub struct Hits {
 }
 
 impl Hits {
-    pub fn new(order: ReadOrder) -> Self {
+    /// `most` limits the number of reads that can wait.
+    pub fn new(order: ReadOrder, most: usize) -> Self {
+        let order = match order {
+            ReadOrder::Eager => ReadOrder::Eager,
+            ReadOrder::Batched { count, patience } => {
+                ReadOrder::Batched { count: count.min(most), patience }
+            }
+        };
         Self {
             order,
-            waiting: Vec::new(),
-            since: Instant::ZERO,
+            waiting: VecDeque::new(),
             reading: HashMap::new(),
             coming: HashMap::new(),
             also: 0,
@@ -86,14 +93,26 @@ impl Hits {
         true
     }
 
-    /// Returns the time at which the waiting reads must start, even if the batch is not full.
+    pub fn is_reading(&self) -> bool {
+        !self.reading.is_empty()
+    }
+
+    /// Returns the time at which the waiting reads must start, even if the batch is not full. A
+    /// batch in flight finishes first.
     pub fn deadline(&self) -> Option<Instant> {
-        match self.order {
-            ReadOrder::Batched { patience, .. } if !self.waiting.is_empty() => {
-                Some(self.since + patience)
+        match (self.order, self.waiting.front()) {
+            (ReadOrder::Batched { patience, .. }, Some(first)) if self.reading.is_empty() => {
+                Some(first.asked + patience)
             }
             _ => None,
         }
+    }
+
+    /// Returns whether a batch must start now.
+    fn is_batch_due(&self, now: Instant) -> bool {
+        let ReadOrder::Batched { count, .. } = self.order else { return false };
+        let is_full = self.reading.is_empty() && self.waiting.len() >= count;
+        is_full || self.deadline().is_some_and(|deadline| deadline <= now)
     }
 }
 
@@ -116,31 +135,35 @@ impl Slotted {
             return out.reply(ticket, Answer::Absent(AbsentReason::Busy));
         }
         let wanted = WantedHit { key, sequence: self.entries.get(id).sequence, entry: id };
-        let get = PendingGet { ticket, wanted };
+        let get = PendingGet { ticket, wanted, asked: now };
         if self.hits.join(get) {
             return;
         }
         match self.plan.reads {
             ReadOrder::Eager => self.read(get, out),
-            ReadOrder::Batched { count, .. } => {
-                if self.hits.waiting.is_empty() {
-                    self.hits.since = now;
-                }
-                self.hits.waiting.push(get);
-                if self.hits.waiting.len() >= count.min(self.settings.store.waiting_reads) {
-                    self.release_reads(out);
-                }
+            ReadOrder::Batched { .. } => {
+                self.hits.waiting.push_back(get);
+                self.start_due_batch(now, out);
             }
         }
     }
 
-    /// Starts the waiting reads in the order of their places on disk.
-    pub(super) fn release_reads(&mut self, out: &mut Outbox) {
-        let mut waiting = std::mem::take(&mut self.hits.waiting);
-        waiting.sort_by_key(|get| {
+    /// Starts a batch of reads if the batch is full or has waited long enough.
+    pub(super) fn start_due_batch(&mut self, now: Instant, out: &mut Outbox) {
+        if self.hits.is_batch_due(now) {
+            let ReadOrder::Batched { count, .. } = self.hits.order else { return };
+            self.release_reads(count, out);
+        }
+    }
+
+    /// Starts up to `count` waiting reads in the order of their places on disk.
+    pub(super) fn release_reads(&mut self, count: usize, out: &mut Outbox) {
+        let count = count.min(self.hits.waiting.len());
+        let mut batch: Vec<PendingGet> = self.hits.waiting.drain(..count).collect();
+        batch.sort_by_key(|get| {
             self.entries.get(get.wanted.entry).pieces.first().map(|piece| (piece.file, piece.first))
         });
-        for get in waiting {
+        for get in batch {
             self.read(get, out);
         }
     }
@@ -152,7 +175,7 @@ impl Slotted {
     }
 
     fn read(&mut self, get: PendingGet, out: &mut Outbox) {
-        let PendingGet { ticket, wanted } = get;
+        let PendingGet { ticket, wanted, .. } = get;
         if !self.still_there(&wanted) {
             return out.reply(ticket, Answer::Absent(AbsentReason::NotIndexed));
         }
@@ -247,7 +270,7 @@ impl Slotted {
     /// Answers a get. Returns no record that was replaced, removed or evicted during the read.
     fn answer_read(
         &mut self,
-        PendingGet { ticket, wanted }: PendingGet,
+        PendingGet { ticket, wanted, .. }: PendingGet,
         record: Result<Record, AbsentReason>,
         now: Instant,
         out: &mut Outbox,

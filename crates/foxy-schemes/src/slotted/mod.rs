@@ -42,14 +42,14 @@ use foxy_store::observe::Observer;
 use foxy_store::record::Secret;
 use foxy_store::status::{OpenStoreError, StoreStatus, Unable};
 use foxy_store::superblock::Superblock;
-use gather::Gather;
+use gather::{Batch, Gather};
 use hits::Hits;
 use layout::{Layout, Ring};
 use locality::Locality;
 use open::Opening;
 use plan::WriteOrder;
 use prefetch::Prefetch;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use work::Job;
 
 /// The control file. It contains the superblocks and the index of a closed store.
@@ -107,6 +107,10 @@ pub(crate) struct Slotted {
     /// Starts of records. Prefetching and layouts that clear pieces need them.
     starts: BTreeSet<RecordStart>,
     gather: Gather,
+    /// Writes that wait for a batch of reads or for earlier writes.
+    held: VecDeque<Batch>,
+    /// Number of bytes of writes in flight.
+    writing: usize,
     locality: Option<Locality>,
     hits: Hits,
     prefetch: Prefetch,
@@ -165,8 +169,10 @@ impl Slotted {
             layout: plan.layout.make(slots, settings.buddy_threshold),
             starts: BTreeSet::new(),
             gather: Gather::new(granule),
+            held: VecDeque::new(),
+            writing: 0,
             locality,
-            hits: Hits::new(plan.reads),
+            hits: Hits::new(plan.reads, settings.store.waiting_reads),
             prefetch: Prefetch::new(if plan.writes == WriteOrder::Sites {
                 settings.prefetch
             } else {
@@ -266,6 +272,8 @@ impl Scheme for Slotted {
         }
         if !matches!(self.phase, SlottedPhase::Closed | SlottedPhase::Unusable(_)) {
             self.dispatch(job, done, now, out);
+            self.write_held(out);
+            self.start_due_batch(now, out);
             self.progress_close(now, out);
             self.show();
         }
@@ -285,9 +293,8 @@ impl Scheme for Slotted {
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox) {
         if matches!(self.phase, SlottedPhase::Serving) {
             self.flush_old(now, out);
-            if self.hits.deadline().is_some_and(|deadline| deadline <= now) {
-                self.release_reads(out);
-            }
+            self.write_held(out);
+            self.start_due_batch(now, out);
         }
         self.show();
     }

@@ -199,7 +199,11 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
             }
             if kind != OperationKind::Delete {
                 let took = self.pace.now().since(asked).as_micros();
-                self.outcome.latencies.push(u32::try_from(took).unwrap_or(u32::MAX));
+                let took = u32::try_from(took).unwrap_or(u32::MAX);
+                self.outcome.latencies.push(took);
+                if kind == OperationKind::Read {
+                    self.outcome.read_latencies.push(took);
+                }
             }
         }
     }
@@ -250,6 +254,7 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         self.outcome.took = self.elapsed();
         self.outcome.disk_full = self.engine.observer().statistics.no_room.get() > 0;
         self.outcome.latencies.sort_unstable();
+        self.outcome.read_latencies.sort_unstable();
         self.outcome.clone()
     }
 }

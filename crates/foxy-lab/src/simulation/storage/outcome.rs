@@ -17,13 +17,25 @@ pub struct Outcome {
     pub disk_full: bool,
     /// The latency of each URL-read and URL-write in microseconds, sorted.
     pub latencies: Vec<u32>,
+    /// The latency of each URL-read in microseconds, sorted.
+    pub read_latencies: Vec<u32>,
 }
 
 impl Outcome {
     /// Returns the latency in microseconds within which `share` of the operations ended.
     pub fn latency(&self, share: f64) -> u32 {
-        let place = (share * self.latencies.len() as f64).ceil() as usize;
-        self.latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
+        within(&self.latencies, share)
+    }
+
+    /// Returns the seconds within which `share` of the URL-reads ended.
+    pub fn read_seconds(&self, share: f64) -> f64 {
+        f64::from(within(&self.read_latencies, share)) / 1e6
+    }
+
+    /// Returns the mean latency of URL-reads in seconds. Returns NaN without reads.
+    pub fn mean_read_seconds(&self) -> f64 {
+        let sum: f64 = self.read_latencies.iter().copied().map(f64::from).sum();
+        sum / self.read_latencies.len() as f64 / 1e6
     }
 
     pub fn shortfall(&self) -> Option<Shortfall> {
@@ -32,6 +44,11 @@ impl Outcome {
             Shortfall { lost, reads: found + lost, refused, operations, first_refusal, disk_full };
         (lost + refused > 0 || disk_full).then_some(shortfall)
     }
+}
+
+fn within(latencies: &[u32], share: f64) -> u32 {
+    let place = (share * latencies.len() as f64).ceil() as usize;
+    latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
 }
 
 /// The share of the reads, or of all operations, that a scheme may skip. A smaller share comes from

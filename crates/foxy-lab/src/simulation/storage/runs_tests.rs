@@ -94,6 +94,30 @@ fn a_small_store_on_the_model_finds_all_records_despite_a_backlog() {
     }
 }
 
+/// Writes are always waiting, and the elevator of the disk would serve them before the reads.
+#[test]
+fn lazy_reads_delays_a_read_by_a_fraction_of_a_second() {
+    let operation = |kind, url: u32| {
+        let size = 1000 + u64::from(url) * 7919 % 20_000;
+        Operation { kind, url, site: url % 40, size }
+    };
+    let list = (0..6000).flat_map(|url| {
+        let old = (url > 2000 && url % 16 == 0).then_some(url / 2);
+        let read = old.map(|old| operation(OperationKind::Read, old));
+        read.into_iter().chain([operation(OperationKind::Write, url)])
+    });
+    let list = list.collect();
+    let operations = Operations { list, gets: 6000, memory_hits: 0, disk: 100 << 20 };
+    for scheme in ["lazy-reads", "lazy-reads-loc"] {
+        let place = Place::Model(Box::new(DiskProfile::st15150w()));
+        let result = run(&plan(scheme), &operations, place, &Watch::default()).expect("runs");
+        let outcome = result.outcome;
+        assert!(outcome.found > 200 && outcome.lost == 0, "{scheme}: {}", outcome.found);
+        assert!(outcome.mean_read_seconds() < 0.5, "{scheme}: {}", outcome.mean_read_seconds());
+        assert!(outcome.read_seconds(1.0) < 1.0, "{scheme}: {}", outcome.read_seconds(1.0));
+    }
+}
+
 #[test]
 fn a_store_that_does_not_fit_the_modelled_disk_is_refused_before_the_run() {
     let profile = DiskProfile { cylinders: 32, ..DiskProfile::st15150w() };
