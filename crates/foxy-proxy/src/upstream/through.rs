@@ -269,3 +269,47 @@ fn absolute_target(origin: &Origin, target: &[u8]) -> Vec<u8> {
     let path = if target == b"*" { b"" } else { target };
     [origin.scheme.as_str().as_bytes(), b"://", authority.as_bytes(), path].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::parents::ParentSettings;
+    use crate::upstream::sending::{RequestBody, Stage};
+    use foxy_http::Method;
+    use tokio::time::Instant;
+
+    #[test]
+    fn a_request_that_changes_its_way_leaves_the_credentials_behind() {
+        let parents = ["http://user:word@a.test:1", "http://b.test:1"];
+        let parents = parents.map(|url| url.parse().expect("a parent")).to_vec();
+        let parents = ParentSettings { parents, ..ParentSettings::default() };
+        let parents = Parents::new(parents, "foxy", 7).map(Arc::new);
+        let settings = UpstreamSettings { parents, ..UpstreamSettings::default() };
+        let routes = ParentRoutes::new(&settings, &Arc::default()).expect("it has parents");
+        let origin = Origin::new(Scheme::Http, "x.test", 8080, ChosenBy::Client);
+        let attempts = ParentAttempts::for_request(&origin, &Bytes::from_static(b"/p?q"));
+        let mut request = OutgoingRequest {
+            method: Method::Get,
+            target: Bytes::from_static(b"/p?q"),
+            headers: Headers::new(),
+            body: RequestBody::none(),
+            upgrade: false,
+            waits_for_continue: false,
+            taken: false,
+            stage: Stage::Head,
+            active: Instant::now(),
+        };
+        let absolute = "http://x.test:8080/p?q";
+        for (by, target, credentials) in [
+            (By::Parent(0), absolute, Some(&b"Basic dXNlcjp3b3Jk"[..])),
+            (By::Parent(1), absolute, None),
+            (By::Parent(0), absolute, Some(b"Basic dXNlcjp3b3Jk")),
+            (By::Direct, "/p?q", None),
+            (By::Tunnel(0), "/p?q", None),
+        ] {
+            routes.adapt(&mut request, &attempts, by);
+            assert_eq!(request.target, target, "{by:?}");
+            assert_eq!(request.headers.get("proxy-authorization"), credentials, "{by:?}");
+        }
+    }
+}
