@@ -17,7 +17,7 @@ struct Tool {
     otherwise: &'static str,
 }
 
-const TOOLS: [Tool; 3] = [
+const TOOLS: [Tool; 4] = [
     Tool {
         name: "Node.js, for the suite of caching checks,",
         is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
@@ -41,6 +41,12 @@ const TOOLS: [Tool; 3] = [
         is_here: || succeeds("faketime", &["+1 day", "true"]),
         install: || from_the_system(&["faketime"]),
         otherwise: "install faketime",
+    },
+    Tool {
+        name: "lintian, for the checks of the Debian package,",
+        is_here: || succeeds("lintian", &["--version"]),
+        install: || from_the_system(&["lintian"]),
+        otherwise: "install lintian",
     },
 ];
 

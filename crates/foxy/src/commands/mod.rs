@@ -63,6 +63,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 pub fn command_line() -> Command {
     Command::new("foxy")
         .version(VERSION)
+        .propagate_version(true)
         .about("A caching web proxy with a disk cache made for web objects")
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -1,7 +1,7 @@
 //! Computes the final settings from the settings that the user wrote. Adds defaults, and reports
 //! settings that contradict each other. [`Machine`] provides facts about the machine.
 
-use super::complaint::{Complaint, Complaints};
+use super::complaint::{Complaint, Complaints, Source};
 use super::exposure;
 use super::kind::Preset;
 use super::listen_address::ListenAddress;
@@ -69,6 +69,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     complaints.extend(overlapping_listeners(settings, written));
     complaints.extend(open_proxy(settings, written));
+    complaints.extend(no_listener(settings, written));
     complaints.extend(stores(settings, written));
     complaints.extend(client_tls(settings, written));
     complaints.extend(interception(settings, written));
@@ -108,7 +109,17 @@ fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let (key, address) = listeners(settings)
         .into_iter()
         .find(|(key, address)| *key != "admin" && address.is_exposed())?;
-    exposure::refusal(settings, address).map(|message| complaint(written, key, message))
+    let mut complaint = complaint(written, key, exposure::refusal(settings, address)?);
+    if matches!(complaint.source, Some(Source::Environment(_))) {
+        complaint.message.push_str("\n  FOXY_ALLOW_CLIENT=192.168.0.0/16");
+    }
+    Some(complaint)
+}
+
+fn no_listener(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let is_deaf = settings.network.listen.is_empty() && settings.network.listen_tls.is_empty();
+    let text = "foxy would listen nowhere; give an address in `listen` or `listen-tls`";
+    is_deaf.then(|| complaint(written, "listen", text.into()))
 }
 
 /// Returns the name of the setting that lists the stores.

@@ -12,6 +12,7 @@ mod command_line;
 mod listeners;
 mod names;
 mod own_machine;
+mod packages;
 mod parents;
 mod purge;
 mod readme;

@@ -1,0 +1,65 @@
+//! Tests the files of `packaging/`: Debian's and systemd's own checkers find no fault.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn packaging() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
+}
+
+/// Returns true if the program exists. Otherwise the test cannot run.
+fn is_here(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output();
+    let is_here = found.is_ok_and(|output| output.status.success());
+    if !is_here {
+        assert!(std::env::var_os("CI").is_none(), "{program} is missing");
+        let text = format!("\nNOT RUN: a test of packaging/: {program} is missing\n");
+        std::io::stderr().write_all(text.as_bytes()).expect("standard error is writable");
+    }
+    is_here
+}
+
+/// Runs a program that must succeed. Returns all of its output.
+fn output(command: &mut Command) -> String {
+    let output = command.output().expect("the program starts");
+    let text =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{command:?}: {text:?}");
+    text.concat()
+}
+
+#[test]
+fn lintian_finds_no_fault_in_the_debian_package() {
+    if !is_here("lintian") {
+        return;
+    }
+    let built =
+        output(Command::new(packaging().join("debian/build")).arg(env!("CARGO_BIN_EXE_foxy")));
+    let package = built.lines().find(|line| line.starts_with("target/")).expect("a path");
+    let package = packaging().join("..").join(package);
+    let tags =
+        output(Command::new("lintian").args(["--allow-root", "--fail-on=warning"]).arg(&package));
+    assert!(!tags.contains("foxy: "), "{tags}");
+}
+
+#[test]
+fn systemd_finds_no_fault_in_the_units_and_the_service_has_few_rights() {
+    if !is_here("systemd-analyze") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for unit in ["foxy.service", "foxy.socket"] {
+        let text = std::fs::read_to_string(packaging().join("systemd").join(unit)).expect("there");
+        let installed = text
+            .replace("/usr/bin/foxy", env!("CARGO_BIN_EXE_foxy"))
+            .replace("Documentation=man:foxy(1)\n", "");
+        assert_ne!(installed, text);
+        std::fs::write(folder.path().join(unit), installed).expect("written");
+    }
+    let analyze = |arguments: &[&str]| {
+        output(Command::new("systemd-analyze").args(arguments).current_dir(folder.path()))
+    };
+    assert_eq!(analyze(&["verify", "./foxy.service", "./foxy.socket"]), "");
+    analyze(&["security", "--offline=true", "--threshold=20", "./foxy.service"]);
+}
