@@ -7,8 +7,10 @@ use crate::bench::proxy_with;
 use crate::explaining::explain;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::upstream::{ParentChoice, ParentFallback};
+use foxy_testkit::http::ok;
 use foxy_testkit::origin::listen;
 use foxy_testkit::parent::{TestParent, dead_url};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn the_next_parent_answers_if_the_first_accepts_no_connection() {
@@ -126,4 +128,22 @@ fn rendezvous_hashing_gives_each_url_one_parent() {
     }
     let again = [one.take_requests().len(), other.take_requests().len()];
     assert!(again == [3, 0] || again == [0, 3], "{again:?}");
+}
+
+#[test]
+fn a_stored_response_may_stand_in_for_a_parent_that_fails() {
+    let refuses = AtomicBool::new(false);
+    let parent = TestParent::start(move |_| {
+        if refuses.swap(true, Ordering::SeqCst) {
+            return REFUSES_CREDENTIALS.into();
+        }
+        ok("Cache-Control: max-age=0, stale-if-error=60\r\nETag: \"a\"\r\n", b"old")
+    });
+    let proxy = behind(&[parent.url("")]);
+    for _ in 0..2 {
+        let answer = proxy.get("http://a.test/", "");
+        assert_eq!((answer.status, &answer.body[..]), (200, &b"old"[..]), "{}", answer.head);
+    }
+    assert_eq!(parent.take_requests().len(), 2);
+    assert_eq!(proxy.count(Counter::StaleAnswers), 1);
 }
