@@ -162,6 +162,14 @@ impl Sender<'_> {
         }
     }
 
+    /// Notes the names of the operator's rules that decided about the request, for the access log.
+    pub(crate) fn decided_by(&self, rules: Option<String>) {
+        match self {
+            Self::Http1(sender) => sender.progress.decided_by(rules),
+            Self::Http2(sender) => sender.decided_by(rules),
+        }
+    }
+
     /// Breaks the body off in a way that the client cannot mistake for the end of the body. For
     /// HTTP/2, does nothing, because the stream will be reset.
     pub(crate) fn break_off(&self) {

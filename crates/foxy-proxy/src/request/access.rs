@@ -35,6 +35,8 @@ pub struct AccessRecord<'a> {
     pub version: &'a str,
     /// The host of the parent proxy that answered, if there is one.
     pub parent: Option<&'a str>,
+    /// Names of the operator's rules that decided about the request, separated by commas.
+    pub rules: Option<&'a str>,
     /// The response's Content-Type.
     pub content_type: Option<&'a [u8]>,
     /// The request's Referer.

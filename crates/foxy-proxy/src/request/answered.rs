@@ -4,7 +4,7 @@ use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
 use bytes::Bytes;
 use foxy_http::{Headers, Version};
-use std::cell::Cell;
+use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -51,6 +51,8 @@ pub(crate) struct Opening<'a> {
 pub(crate) struct Progress {
     /// The number of the parent proxy that answered.
     parent: Cell<Option<usize>>,
+    /// Names of the operator's rules that decided about the request.
+    rules: RefCell<Option<String>>,
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
     sent: Cell<u64>,
@@ -59,6 +61,7 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn restart(&self) {
         self.parent.set(None);
+        self.rules.take();
         self.opened.set(None);
         self.head.set(0);
         self.sent.set(0);
@@ -71,6 +74,15 @@ impl Progress {
 
     pub(crate) fn parent(&self) -> Option<usize> {
         self.parent.get()
+    }
+
+    /// Notes the names of the rules that decided about the request.
+    pub(crate) fn decided_by(&self, rules: Option<String>) {
+        self.rules.replace(rules);
+    }
+
+    pub(crate) fn rules(&self) -> Ref<'_, Option<String>> {
+        self.rules.borrow()
     }
 
     /// Notes that a head of `head` bytes will be sent now.

@@ -53,7 +53,7 @@ pub(crate) async fn request(
         let ended = drained(&mut receiver, settings, result).await;
         return (ended, sender.sent());
     }
-    let (planned, text) = planned(settings, (head, body), over, peer, refusal);
+    let (planned, text) = planned(settings, &sender, (head, body), over, peer, refusal);
     let head = &*head;
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
@@ -110,6 +110,7 @@ pub(crate) async fn request(
 /// for a refusal, if a rule has a text.
 fn planned(
     settings: &ProxySettings,
+    sender: &Sender<'_>,
     (head, body): (&mut RequestHead, BodyLength),
     over: Scheme,
     peer: SocketAddr,
@@ -120,6 +121,9 @@ fn planned(
         None => steer(&settings.rules, head, over, peer.ip()),
     };
     settings.rules.count(&steering.decided);
+    if steering.names.is_some() {
+        sender.decided_by(steering.names);
+    }
     let plan = || plan(head, body, over, &settings.mode, &settings.via_name);
     let planned = refusal.or(steering.refusal).map_or_else(plan, Plan::Refuse);
     let planned = if steering.bypasses { planned.past_the_cache(head) } else { planned };

@@ -150,6 +150,7 @@ impl<'a> RequestLog<'a> {
         let LoggedRequest { method, url, site, version, referer, user_agent } = line;
         let parents = self.worker.settings().upstream.parents.as_ref();
         let parent = parents.zip(self.progress.parent());
+        let rules = self.progress.rules();
         sink.record(&AccessRecord {
             end: clock::wall(),
             elapsed: clock::monotonic().since(self.started),
@@ -164,6 +165,7 @@ impl<'a> RequestLog<'a> {
             url,
             version,
             parent: parent.map(|(parents, number)| parents.parent(number).host()),
+            rules: rules.as_deref(),
             content_type: sent.media_type.as_bytes(),
             referer,
             user_agent,

@@ -20,6 +20,8 @@ pub(crate) struct Steering {
     pub(crate) bypasses: bool,
     /// Positions of the rules that decided.
     pub(crate) decided: Vec<usize>,
+    /// Names of the rules that decided.
+    pub(crate) names: Option<String>,
 }
 
 /// Applies the rules to a request, and changes its head. `over` is the scheme of the connection on
@@ -52,8 +54,11 @@ pub(crate) fn steer(
     if let Some(edits) = decision.request_fields() {
         apply(edits, &mut head.headers);
     }
-    let (bypasses, decided) = (decision.bypasses(), decision.positions().collect());
-    Steering { refusal, message, bypasses, decided }
+    let decided: Vec<usize> = decision.positions().collect();
+    let names: Vec<&str> =
+        decided.iter().map(|&position| rules.rules()[position].name.as_str()).collect();
+    let names = (!names.is_empty()).then(|| names.join(", "));
+    Steering { refusal, message, bypasses: decision.bypasses(), decided, names }
 }
 
 /// Tries each rule against a request, for an explanation.

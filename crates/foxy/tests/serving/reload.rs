@@ -14,6 +14,7 @@ struct Scene {
     foxy: Foxy,
     origin: Origin,
     file: PathBuf,
+    log: PathBuf,
     _folder: tempfile::TempDir,
 }
 
@@ -22,9 +23,13 @@ impl Scene {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("foxy.toml");
         std::fs::write(&file, "").expect("written");
-        let flags = ["--config", file.to_str().expect("UTF-8")];
+        let log = folder.path().join("access.log");
+        let path = |path: &PathBuf| path.to_str().expect("UTF-8").to_owned();
+        let (config, access_log) = (path(&file), path(&log));
+        let format = ["--access-log-format", "json"];
+        let flags = [&["--config", &*config, "--access-log", &*access_log][..], &format].concat();
         let foxy = Foxy::start(&folder.path().join("store"), &flags);
-        Self { foxy, origin: Origin::start(), file, _folder: folder }
+        Self { foxy, origin: Origin::start(), file, log, _folder: folder }
     }
 
     fn write(&self, content: &str) {
@@ -56,6 +61,10 @@ fn a_reload_prints_each_change_and_applies_it_at_once() {
     assert_eq!(refused.body, "foxy: closed today (denied-by-rule)\n");
     let metrics = scene.foxy.admin("/metrics").body;
     assert!(metrics.contains("foxy_rule_requests_total{rule=\"closed\"} 1\n"), "{metrics}");
+    foxy_testkit::wait::until("the log", || {
+        let log = std::fs::read_to_string(&scene.log).unwrap_or_default();
+        log.contains("\"rules\":\"closed\"").then_some(())
+    });
     scene.write("");
     scene.foxy.signal("HUP");
     foxy_testkit::wait::until("the reload", || (scene.status("closed") == 200).then_some(()));

@@ -155,6 +155,10 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.answered_by(parent);
     }
 
+    pub(crate) fn decided_by(&self, rules: Option<String>) {
+        self.out.borrow().progress.decided_by(rules);
+    }
+
     pub(crate) fn begin(&mut self, opening: Opening<'_>) -> ConnectionFate {
         let mut head = head_of(opening.status, opening.headers);
         let own = head.headers_mut();

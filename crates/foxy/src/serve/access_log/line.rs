@@ -237,6 +237,7 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     text("referer", line.referer, out)?;
     text("user_agent", line.user_agent, out)?;
     text("cache_status", Some(line.outcome.to_string().as_bytes()), out)?;
+    text("rules", line.rules.map(str::as_bytes), out)?;
     out.extend_from_slice(b"}\n");
     Ok(())
 }

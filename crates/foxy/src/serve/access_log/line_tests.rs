@@ -28,6 +28,7 @@ fn sample() -> AccessRecord<'static> {
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
         parent: None,
+        rules: Some("assets"),
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
         user_agent: Some(b"curl/8"),
@@ -98,7 +99,7 @@ fn a_json_line() {
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
          \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; \
-         stored\"}",
+         stored\",\"rules\":\"assets\"}",
     );
 }
 
