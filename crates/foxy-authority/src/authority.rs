@@ -88,7 +88,10 @@ impl fmt::Display for AuthorityError {
             Self::NoCertificate => "the file contains no readable certificate",
             Self::NoKey => "the file contains no readable private key",
             Self::WrongKey => "the key does not belong to the certificate",
-            Self::NoAuthority => "the certificate does not belong to an authority",
+            Self::NoAuthority => {
+                "the certificate may not sign other certificates: it lacks CA:TRUE, or its key \
+                 usage lacks keyCertSign"
+            }
             Self::Constraints => "the name constraints of the certificate cannot be read",
             Self::NotYetValid => "the certificate is not valid yet",
             Self::Expired => "the certificate has expired",

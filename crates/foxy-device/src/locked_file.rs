@@ -56,8 +56,8 @@ pub enum FileFault {
 
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const COST: &str = "the next start loses the content that foxy stores there now; restart \
-                            foxy";
+        const COST: &str = "restart foxy soon, because content that foxy stores there before the \
+                            restart is lost";
         match self {
             Self::Gone(kind) => {
                 let what = if *kind == FileKind::File { "file" } else { "link to the device" };

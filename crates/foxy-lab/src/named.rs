@@ -1,5 +1,5 @@
-//! A macro for enums that reports count. One table gives each variant, its name in records and its
-//! description.
+//! A macro for enums such as causes of errors. Reports show a count for each variant. One table
+//! gives each variant, its name in records and its description.
 
 /// Declares an enum with `ALL` and `name`. If the table has descriptions, the macro adds
 /// `description`.
@@ -13,7 +13,7 @@ macro_rules! named {
         pub enum $type { $($(#[$doc])* $variant,)+ }
 
         impl $type {
-            /// Every variant, in the order in which reports count them.
+            /// Every variant, in the order of reports.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// Returns the variant's name in tables and records.

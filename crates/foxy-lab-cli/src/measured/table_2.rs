@@ -189,8 +189,8 @@ mod tests {
             "the model has no value at this scale: nothing reached the disk"
         );
         let fewer = Some(FewerBuffers { there: 27, asked: 128 });
-        let expected = "the model at this scale: 12.3; 27 of 128 locality buffers, because they \
-                        may use a quarter of the store";
+        let expected = "the model at this scale: 12.3; 27 instead of 128 locality buffers, because \
+                        all buffers together may take at most a quarter of the store";
         assert_eq!(beside(&Ok(12.34), fewer), expected);
     }
 }

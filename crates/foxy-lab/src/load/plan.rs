@@ -1,5 +1,6 @@
-//! Plans for robots, the clients of a load run. A plan decides from running sums how many robots
-//! are active and when the run ends. One plan follows the phases of PolyMix-4.
+//! Plans for robots, the clients of a load run. A plan decides how many robots are active and when
+//! the run ends. It knows the elapsed time and the sums of the run so far, such as the number of
+//! started requests. One plan follows the phases of PolyMix-4.
 
 use crate::load::options::Stop;
 use crate::load::outcome::{Answered, ErrorCause, LoadReport, Unanswered};
@@ -13,7 +14,8 @@ use std::time::Duration;
 /// The state that a plan requires at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The share of the robots that are active, and the factors of the requests.
+    /// `load` is the share of the robots that are active. The other two factors multiply the shares
+    /// of repeated and of special requests.
     pub factors: Factors,
     /// The section of the run that counts new requests.
     pub section: usize,

@@ -39,13 +39,14 @@ pub(crate) struct CacheWrite {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritePlace {
-    /// Stored under the URL itself, for every request.
+    /// The entry is stored under the URL itself and applies to every request for the URL.
     Whole,
-    /// Stored under the URL's key for partial content, to answer range requests.
+    /// The response is stored under the URL's key for partial content. It answers range requests.
     Part,
-    /// Stored under the key of a variant. The current Vary list of the URL leads to this key.
+    /// The response is stored under the key of a variant. The current Vary list of the URL leads to
+    /// this key.
     Variant,
-    /// Stored under the key of a variant. A new Vary list is stored under the URL.
+    /// The response is stored under the key of a variant. A new Vary list is stored under the URL.
     NewList,
 }
 
@@ -58,11 +59,11 @@ impl CacheWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
     Fetched,
-    /// The response is the response that the look-up found. The origin has confirmed it, or it is
-    /// written under another key.
+    /// The look-up found this response in the cache. The origin has confirmed the response, or the
+    /// response is written under another key.
     Found,
-    /// The response is the response that the look-up found. Other writes may have happened between
-    /// the look-up and the start of the watch.
+    /// The look-up found this response in the cache. Other writes may have happened between the
+    /// look-up and the start of the watch.
     FoundEarlier,
 }
 

@@ -47,8 +47,8 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Number of remembered keys for each part for which memory has room. A part that is read again
-/// after more than this number of other parts counts as new.
+/// If memory has room for N parts, foxy remembers the keys of the last 4 N parts that were read. A
+/// part enters memory when it is read again while its key is remembered.
 const RECENT_PER_HELD: u64 = 4;
 
 /// Responses and parts may each use half of the memory, and more while the other half is free.

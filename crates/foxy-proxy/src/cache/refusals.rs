@@ -1,6 +1,6 @@
-//! Remembers for a short time why responses were not stored. Explanations show these reasons.
-//! Because of a remembered reason, the proxy does not try at once to slice the same object again. A
-//! newer refusal may overwrite the refusal of another URL.
+//! Remembers why recent responses were not stored. `foxy explain` shows these reasons. For some
+//! time after such a refusal, the proxy does not fetch slices of the same object. The table has a
+//! fixed size, so a newer refusal may overwrite the refusal of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;

@@ -3,7 +3,8 @@
 use crate::{Asked, conditions, rule};
 use foxy_rules::operator::{Effects, OperatorRules};
 
-/// Lines of conditions, then requests that meet them after `+` and other requests after `-`.
+/// A line without a mark holds conditions. A line with `+` below it holds a request that meets
+/// these conditions, and a line with `-` a request that does not. `#` starts a heading.
 const CASES: &str = "
 # hosts
 host=a.test

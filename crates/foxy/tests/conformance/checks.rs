@@ -53,7 +53,7 @@ pub fn share(checks: &Checks, kind: &str) -> String {
 }
 
 /// Returns the checks for which docs/conformance.md explains a failure, from table rows `| ids |
-/// kind | cuts | reason |`. A cut is a version of the suite.
+/// kind | versions | reason |`. A cut is a version of the suite.
 pub fn documented(cut: &str) -> BTreeSet<String> {
     rows(4)
         .filter(|columns| is_about(columns[2], cut))
@@ -62,7 +62,7 @@ pub fn documented(cut: &str) -> BTreeSet<String> {
 }
 
 /// Returns the checks that cannot run in virtual time, each with its reason. Reads the table rows
-/// `| ids | cuts | reason |` of docs/conformance.md.
+/// `| ids | versions | reason |` of docs/conformance.md.
 pub fn documented_unplayable(cut: &str) -> BTreeMap<String, String> {
     let of_cut = rows(3).filter(|columns| is_about(columns[1], cut));
     let reason = |columns: &[&str]| columns[2].trim_end_matches(" |").to_owned();

@@ -101,7 +101,7 @@ pub struct Body {
     pub always: bool,
 }
 
-/// Reason why the caching rules alone cannot run a check.
+/// Reason why a check of the suite cannot run against the caching rules alone, without sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unplayable {
     /// The check concerns 1xx responses.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("convert")
-        .about("Write a trace's GET requests as CSV or as a Squid access.log, with numbers for clients")
+        .about("Write a trace's GETs as CSV or as a Squid access.log; each client becomes a number")
         .arg(files::input())
         .arg(
             Arg::new("output")

@@ -86,7 +86,8 @@ impl fmt::Display for FewerBuffers {
         let Self { there, asked } = self;
         write!(
             f,
-            "{there} of {asked} locality buffers, because they may use a quarter of the store"
+            "{there} instead of {asked} locality buffers, because all buffers together may take at \
+             most a quarter of the store"
         )
     }
 }

@@ -205,7 +205,7 @@ impl KnownNames {
     }
 }
 
-/// Returns the time of the clock by which the resolver's answers expire.
+/// Returns the current time. The resolver states the expiry of its answers on the same clock.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

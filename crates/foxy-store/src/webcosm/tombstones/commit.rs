@@ -171,8 +171,9 @@ impl Tombstones {
         }
         self.is_crowded &= is_crowded;
         let superblock = cx.file.next_superblock();
-        // The move also discards the leaving segments. Otherwise a full log could not write
-        // summaries with tombstones, and the journal would stay full.
+        // The new half of the journal also records that the `leaving` segments are discarded. This
+        // frees their space. Otherwise a full log could not write summaries with tombstones, and
+        // the journal would stay full.
         let tails = writer.next_tails();
         let (mut steps, blocks) = self.compaction_steps(cx, writer, &superblock, &needed, tails);
         steps.extend(superblock_steps(&superblock));

@@ -173,7 +173,8 @@ impl PurgeKeeper for Keeper {
 #[derive(Clone, Default)]
 pub struct Lists {
     health: ListHealth,
-    /// Cannot be upgraded if there are no stores, or if the proxy accepts no more purges.
+    /// Sends tasks to the thread that writes the lists. The `Keeper` no longer exists if there are
+    /// no stores, or if the proxy accepts no more purges.
     keeper: Weak<Keeper>,
 }
 

@@ -70,7 +70,7 @@ pub struct ListedStore {
 }
 
 impl ListedStore {
-    /// Returns the list if this store continued while another store was out of use.
+    /// Returns the list if it records that another store was out of use.
     fn reduced(&self) -> Option<&Journal> {
         self.found.sound().filter(|journal| journal.series.place == self.place.reduced)
     }
@@ -101,9 +101,11 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     };
     let Series { era, set, .. } = first.series;
     if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
-        // A store that was out of use has an outdated list, which only the other lists can reveal.
-        // foxy takes at most half of the stores out of use together. So if more than half of the
-        // lists are present, at least one of them would reveal it.
+        // Every list found says that all stores were in use. The list of a store that was out of
+        // use says so too, because foxy did not write that list meanwhile. Only the lists of the
+        // other stores record the change. foxy takes at most half of the stores out of use at the
+        // same time. So if more than half of the lists are found, at least one of them belongs to a
+        // store that stayed in use. That list would record the change.
         let found = sound().count();
         let may_hold = |store: &ListedStore| store.may_hold && store.found.sound().is_some();
         if found <= stores.len() - found && stores.iter().any(may_hold) {

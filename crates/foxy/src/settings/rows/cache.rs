@@ -27,9 +27,9 @@ settings! {
 
     /// More stores, each written as a `cache_dir` line of a Squid configuration. Types are `ufs`,
     /// `aufs`, `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
-    /// megabytes. The first three types need the numbers of directories 16 and 256. Options are
-    /// `min-size` and `max-size` in bytes, and for `diskd` also `Q1` and `Q2`. foxy does not read
-    /// objects of Squid.
+    /// megabytes. For the first three types, `16 256` must follow the size: the numbers of
+    /// directories on both levels. Options are `min-size` and `max-size` in bytes, and for `diskd`
+    /// also `Q1` and `Q2`. foxy does not read objects that Squid stored.
     cache_dir: defaulted Vec<CacheDir> = "cache-dir" flag "cache-dir", CacheDirs, Fixed();
 
     /// Rule that chooses a store for a new object, among the stores that accept its size. A new
@@ -45,10 +45,11 @@ settings! {
         ("least-load", "the store with the fewest waiting requests, as least-load in Squid"),
     ]), Fixed("key");
 
-    /// Size of each store on disk. foxy does not start if the disk lacks this space for a new store. After a
-    /// change of size, a `webcosm` store keeps the objects that fit. It discards all objects if the
-    /// new size is below about half of its earlier size, or more than eight times smaller or larger
-    /// than its first size.
+    /// Size of each store on disk. foxy does not start if the disk lacks this space for a new
+    /// store. After a change of size, a `webcosm` store keeps the objects that fit. It discards all
+    /// objects if the new size is below about half of the size before the change. It also discards
+    /// all objects if the new size is more than eight times smaller or larger than the size with
+    /// which the store was created.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
 
