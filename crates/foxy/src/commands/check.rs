@@ -71,6 +71,7 @@ fn refuse(
         let object = json!({
             "ok": list.is_empty(),
             "file": file,
+            "rules": loaded.as_ref().map(|loaded| rules_as_json(loaded)),
             "settings": loaded.map(settings_as_json),
             "complaints": all,
         });
@@ -84,6 +85,10 @@ fn refuse(
         }
     }
     if list.is_empty() { Ok(()) } else { Err(Failure::Unusable(errors.to_string())) }
+}
+
+fn rules_as_json(loaded: &Loaded) -> Value {
+    loaded.rules().map(|(name, text)| json!({ "name": name, "text": text })).collect()
 }
 
 fn settings_as_json(loaded: &mut Loaded) -> Value {

@@ -47,7 +47,8 @@ fn everything_that_serve_would_refuse_is_told_with_its_place() {
          listen-tls = \"127.0.0.1:0\"\nadmin = \"off\"\nallow-client = \"192.0.2.0/24\"\n\
          store = \"{place}/file\"\nsize = \"64M\"\n\
          tls-certificate = \"{place}/a.pem\"\ntls-key = \"{place}/a.key\"\n\
-         admin-token-file = \"{place}/token\"\naccess-log = \"{place}/none/log\"\n"
+         admin-token-file = \"{place}/token\"\naccess-log = \"{place}/none/log\"\n\
+         [[rule]]\nname = \"no-video\"\nthen = {{ store = false }}\n"
     );
     let (code, settings, report) = check(folder.path(), &["--json"], &content);
     assert_eq!(code, Some(2), "{report}");
@@ -55,6 +56,8 @@ fn everything_that_serve_would_refuse_is_told_with_its_place() {
     assert_eq!((&result["ok"], &result["file"]), (&false.into(), &"-".into()));
     assert_eq!(result["settings"]["size"]["value"], "64 MiB");
     assert_eq!(result["settings"]["size"]["source"], "-:6:1");
+    assert_eq!(result["rules"][0]["name"], "no-video");
+    assert_eq!(result["rules"][0]["text"], "then = { store = false }");
     let complaints = result["complaints"].as_array().expect("a list");
     for (line, part) in [
         (1, "foxy leaves it alone"),
