@@ -119,6 +119,7 @@ impl Step {
             Self::Refused(ErrorReason::Loop) => "RFC 9110 §7.6.3",
             Self::Refused(_) => "docs/errors.md",
             Self::NotAsked(ForwardReason::Method) => "RFC 9110 §9.2.3",
+            Self::NotAsked(ForwardReason::Rule) => "docs/configuration.md",
             Self::NotAsked(_) => "RFC 9110 §13.1",
             Self::AnsweredHere => "RFC 9110 §7.6.2",
             Self::Key(_) => "RFC 9111 §2",
@@ -171,6 +172,9 @@ impl fmt::Display for Step {
             Self::Refused(reason) => f.write_str(reason.description()),
             Self::NotAsked(ForwardReason::Method) => {
                 f.write_str("no cache answers requests with this method")
+            }
+            Self::NotAsked(ForwardReason::Rule) => {
+                f.write_str("a rule of the operator sends the request past the cache")
             }
             Self::NotAsked(_) => {
                 f.write_str("because of its fields or body, only the origin can answer the request")

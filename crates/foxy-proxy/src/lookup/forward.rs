@@ -208,8 +208,6 @@ async fn respond(
     };
     worker.count_response(head.version);
     sender.answered_by(exchange.parent());
-    let rules = &worker.settings().rules;
-    rules.edit_response(&wanted.key.text, &mut head, known_length(length));
     if length == BodyLength::Tunnel {
         let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Aborted::Source) };
         return Ok(Forwarded::Switched(head, stream, rest));
@@ -217,6 +215,8 @@ async fn respond(
     if invalidates(wanted.head.method.as_str(), head.status) {
         invalidate(worker, &wanted.key, &head).await;
     }
+    let rules = &worker.settings().rules;
+    rules.edit_response(&wanted.key.text, &mut head, known_length(length));
     let times = Times::until_now(requested);
     if let Some(update) = &request.update {
         update.apply_head(worker, &wanted.head.headers, &head, times);

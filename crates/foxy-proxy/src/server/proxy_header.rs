@@ -3,6 +3,7 @@
 //! exactly the header and no byte after it. `accept` decides which peers may send such a header.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroU16;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// First bytes of a version 2 header.
@@ -49,7 +50,7 @@ fn version_1(line: &str) -> Option<ProxiedClient> {
             let address: IpAddr = source.parse().ok()?;
             let fits =
                 matches!((family, address), ("TCP4", IpAddr::V4(_)) | ("TCP6", IpAddr::V6(_)));
-            let port = port.parse().ok()?;
+            let port = port.parse::<NonZeroU16>().ok()?.get();
             fits.then_some(ProxiedClient::Known(SocketAddr::new(address, port)))
         }
         _ => None,
@@ -71,20 +72,22 @@ async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClien
         (0x21, 0x11) => {
             let (source, port) = (rest.get(..4)?, rest.get(8..10)?);
             let source = Ipv4Addr::from(<[u8; 4]>::try_from(source).ok()?);
-            Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port))))
+            Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port)?)))
         }
         (0x21, 0x21) => {
             let (source, port) = (rest.get(..16)?, rest.get(32..34)?);
             let source = Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?);
-            Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port))))
+            Some(ProxiedClient::Known(SocketAddr::new(source.into(), port_of(port)?)))
         }
         (0x21, _) => Some(ProxiedClient::Unknown),
         _ => None,
     }
 }
 
-fn port_of(bytes: &[u8]) -> u16 {
-    bytes.iter().fold(0, |port, &byte| port << 8 | u16::from(byte))
+/// Returns the port of a client. No client has port 0, which marks clients of Unix sockets.
+fn port_of(bytes: &[u8]) -> Option<u16> {
+    let port = bytes.iter().fold(0, |port, &byte| port << 8 | u16::from(byte));
+    NonZeroU16::new(port).map(NonZeroU16::get)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use crate::request::reason::ErrorReason;
 use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_base::clock;
-use foxy_http::{Authority, Method, RequestHead, Target, TargetForm};
-use foxy_rules::operator::{Access, RequestFacts, Rewrite, Tried};
+use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
+use foxy_rules::operator::{Access, OperatorRules, RequestFacts, Rewrite, Tried};
 use std::net::IpAddr;
 
 /// The effects of the rules on a request, apart from changes to its head.
@@ -48,10 +48,18 @@ pub(crate) fn steer(
         None if rules.is_allow_list() => (Some(ErrorReason::NotAllowedByRule), None),
         None => (None, None),
     };
+    let (mut refusal, mut message) = (refusal, message);
     if let Some(target) = decision.rewrite().and_then(|rewrite| rewritten(head, rewrite)) {
         head.target = target;
+        if refusal.is_none()
+            && let Some(Access::Deny { message: text }) =
+                access_after_rewrite(&rules, head, over, client)
+        {
+            (refusal, message) = (Some(ErrorReason::DeniedByRule), text);
+        }
     }
     if let Some(edits) = decision.request_fields() {
+        keep_own_connection_options(&mut head.headers);
         apply(edits, &mut head.headers);
     }
     let decided: Vec<usize> = decision.positions().collect();
@@ -59,6 +67,36 @@ pub(crate) fn steer(
         decided.iter().map(|&position| rules.rules()[position].name.as_str()).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
     Steering { refusal, message, bypasses: decision.bypasses(), decided, names }
+}
+
+/// Returns the decision on access to the rewritten path, so that no rewriting leads to a path that
+/// a rule denies.
+fn access_after_rewrite(
+    rules: &OperatorRules,
+    head: &RequestHead,
+    over: Scheme,
+    client: IpAddr,
+) -> Option<Access> {
+    let path = head.origin_form()?;
+    rules.decide(&facts(head, over, &path)?.from_client(client)).access().cloned()
+}
+
+/// Drops options of `Connection` that name other fields. Otherwise a client could remove a field
+/// that a rule sets.
+fn keep_own_connection_options(headers: &mut Headers) {
+    const OWN: [&[u8]; 4] = [b"close", b"keep-alive", b"te", b"upgrade"];
+    if !headers.contains("connection") {
+        return;
+    }
+    let own = headers
+        .tokens("connection")
+        .filter(|token| OWN.iter().any(|own| token.eq_ignore_ascii_case(own)));
+    let own: Vec<&[u8]> = own.collect();
+    let value = own.join(&b", "[..]);
+    headers.remove("connection");
+    if !value.is_empty() {
+        headers.append("Connection", value);
+    }
 }
 
 /// Tries each rule against a request, for an explanation.

@@ -3,6 +3,7 @@
 
 use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::host::HostCondition;
+use super::path::decoded;
 use super::pattern::Pattern;
 use crate::fields::Fields;
 use foxy_base::{CivilTime, WallTime};
@@ -135,9 +136,9 @@ impl Conditions {
         let has_parameter = |wanted: &NamedPattern| {
             let query = url.query.unwrap_or_default();
             query.split(|&byte| byte == b'&').any(|parameter| {
-                let mut parts = parameter.splitn(2, |&byte| byte == b'=');
-                parts.next() == Some(wanted.name.as_bytes())
-                    && wanted.accepts(parts.next().unwrap_or_default())
+                let mut parts = parameter.splitn(2, |&byte| byte == b'=').map(form_decoded);
+                parts.next().is_some_and(|name| name.trim_ascii() == wanted.name.as_bytes())
+                    && wanted.accepts(&parts.next().unwrap_or_default())
             })
         };
         holds(is_any(&self.query, has_parameter), Missed::Query)
@@ -161,6 +162,12 @@ impl Conditions {
     pub(super) fn is_about_client(&self) -> bool {
         !self.clients.is_empty() || !self.users.is_empty()
     }
+}
+
+/// Decodes a part of a query as forms encode it: `+` is a blank.
+fn form_decoded(text: &[u8]) -> Vec<u8> {
+    let blank = |&byte: &u8| if byte == b'+' { b' ' } else { byte };
+    decoded(&text.iter().map(blank).collect::<Vec<u8>>())
 }
 
 fn holds(condition: bool, missed: Missed) -> Result<(), Missed> {
@@ -264,8 +271,9 @@ impl FromStr for Hours {
     fn from_str(text: &str) -> Result<Self, String> {
         let minutes = |text: &str| {
             let (hour, minute) = text.trim().split_once(':')?;
-            let (hour, minute): (u64, u64) = (hour.parse().ok()?, minute.parse().ok()?);
-            (minute < 60 && hour * 60 + minute <= 24 * 60).then_some(hour * 60 + minute)
+            let (hour, minute): (u8, u8) = (hour.parse().ok()?, minute.parse().ok()?);
+            let minutes = u64::from(hour) * 60 + u64::from(minute);
+            (minute < 60 && minutes <= 24 * 60).then_some(minutes)
         };
         let range = text.split_once('-').and_then(|(from, to)| minutes(from).zip(minutes(to)));
         match range {
@@ -300,7 +308,15 @@ mod tests {
 
     #[test]
     fn texts_that_are_no_days_hours_or_ports_are_refused() {
-        for text in ["", "noon", "8-18", "25:00-26:00", "08:60-09:00", "08:00-08:00"] {
+        for text in [
+            "307445734561825861:00-1:00",
+            "",
+            "noon",
+            "8-18",
+            "25:00-26:00",
+            "08:60-09:00",
+            "08:00-08:00",
+        ] {
             assert!(text.parse::<Hours>().is_err(), "{text}");
         }
         for text in ["", "monday", "mon-", "1"] {

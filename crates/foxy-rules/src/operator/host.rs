@@ -34,10 +34,22 @@ fn is_below(host: &str, name: &str) -> bool {
     host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
 }
 
-/// Returns the host in lower case, without brackets and without the dot of the root.
+/// Returns the network without host bits. An IPv4-mapped IPv6 network becomes an IPv4 network, as
+/// addresses of clients do.
+pub fn canonical_network(network: IpNet) -> IpNet {
+    let network = network.trunc();
+    match (network.addr().to_canonical(), network.prefix_len().checked_sub(96)) {
+        (address @ IpAddr::V4(_), Some(length)) if network.addr().is_ipv6() => {
+            IpNet::new(address, length).unwrap_or(network)
+        }
+        _ => network,
+    }
+}
+
+/// Returns the host in lower case, without brackets and without dots at the end.
 pub(super) fn normal_host(host: &str) -> String {
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 impl FromStr for HostCondition {
@@ -53,9 +65,9 @@ impl FromStr for HostCondition {
         }
         if text.contains('/') {
             let network = text.parse::<IpNet>();
-            return network.map(|network| Self::Network(network.trunc())).map_err(|_| {
-                format!("`{text}` is no network; write an address and a length: 192.0.2.0/24")
-            });
+            return network.map(|network| Self::Network(canonical_network(network))).map_err(
+                |_| format!("`{text}` is no network; write an address and a length: 192.0.2.0/24"),
+            );
         }
         let name = normal_host(text.strip_prefix("*.").unwrap_or(text));
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -106,6 +118,7 @@ mod tests {
         assert!(matches("192.0.2.0/24", "192.0.2.7"));
         assert!(matches("2001:db8::/32", "[2001:db8::1]"));
         assert!(!matches("192.0.2.0/24", "a.test"));
+        assert!(matches("::ffff:192.0.2.0/120", "192.0.2.7"));
         assert!(matches("192.0.2.9", "192.0.2.9"));
         assert!(!matches("192.0.2.9", "192.0.2.8"));
     }

@@ -1,11 +1,12 @@
 //! Paths: the normal form that conditions compare, and the rewriting of a path.
 
-use regex::bytes::Regex;
+use super::pattern::Pattern;
+use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
-/// Returns a path in the form that conditions compare (RFC 3986 §6.2.2): percent-encoded unreserved
-/// characters and slashes are decoded, and dot segments and repeated slashes are removed. So no
-/// spelling of a path avoids a rule.
+/// Returns a path in the form that conditions compare: percent-encoded bytes are decoded once, and
+/// dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So no spelling of a path avoids
+/// a rule.
 pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     let is_plain =
         !path.contains(&b'%') && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
@@ -36,27 +37,44 @@ pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(normal)
 }
 
-/// Decodes percent-encoded unreserved characters (RFC 3986 §2.3) and slashes.
-fn decoded(path: &[u8]) -> Vec<u8> {
+/// Decodes percent-encoded bytes (RFC 3986 §2.1). Other text stays.
+pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut out = Vec::with_capacity(path.len());
-    let mut rest = path;
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
     while let [first, tail @ ..] = rest {
         let byte = match rest {
             [b'%', high, low, ..] => digit(*high).zip(digit(*low)).map(|(h, l)| h << 4 | l),
             _ => None,
         };
-        let is_decoded = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);
-        if let Some(byte) = byte.filter(is_decoded) {
-            out.push(byte);
-            rest = &rest[3..];
-        } else {
-            out.push(*first);
-            rest = tail;
-        }
+        out.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &rest[3..] } else { tail };
     }
     out
 }
+
+/// Reads a pattern for paths. Percent-encoded bytes of the pattern are decoded, as in paths.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn path_pattern(text: &str) -> Result<Pattern, String> {
+    if !text.starts_with(['/', '*', '?', '[', '{']) {
+        return Err(format!("`{text}` matches no path; begin with / or *"));
+    }
+    let decoded = decoded(text.as_bytes());
+    let plain = String::from_utf8(decoded).map_err(|_| {
+        format!("`{text}` is not UTF-8 after its percent-encoded bytes are decoded")
+    })?;
+    let has_new_wildcard = |mark: char| plain.matches(mark).count() != text.matches(mark).count();
+    if ['*', '?', '[', '{', '\\'].into_iter().any(has_new_wildcard) {
+        return Err(format!("`{text}` has a percent-encoded wildcard; write `\\*` for a star"));
+    }
+    plain.parse()
+}
+
+/// Largest compiled size of the expression of a rewriting. A larger expression could take seconds
+/// for one path.
+const MAX_REGEX_BYTES: usize = 1 << 16;
 
 /// A rewriting of paths: a regular expression for the whole path, and the new path.
 #[derive(Clone, Debug)]
@@ -72,8 +90,12 @@ impl Rewrite {
     /// # Errors
     /// A sentence that says what is wrong with `from` or `to`.
     pub fn new(from: &str, to: &str) -> Result<Self, String> {
-        let regex = Regex::new(&format!("^(?:{from})$"))
-            .map_err(|error| format!("`{from}` is no regular expression: {error}"))?;
+        let unusable = |error| format!("`{from}` is no usable regular expression: {error}");
+        // The expression alone must be sound, so that it cannot close the group around it.
+        Regex::new(from).map_err(unusable)?;
+        let whole = format!("^(?:{from})$");
+        let regex = RegexBuilder::new(&whole).size_limit(MAX_REGEX_BYTES).build();
+        let regex = regex.map_err(unusable)?;
         let is_path = to.starts_with('/') && to.bytes().all(|byte| byte.is_ascii_graphic());
         if !is_path || to.contains(['?', '#']) {
             return Err(format!("`{to}` is no path; begin with / and leave out ? and #"));
@@ -110,6 +132,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_decoded_like_a_path() {
+        let matches = |pattern: &str, path: &str| {
+            path_pattern(pattern).expect(pattern).matches(&normal_path(path.as_bytes()))
+        };
+        assert!(matches("/caf%C3%A9/*", "/caf%c3%a9/x"));
+        assert!(matches("/a b/*", "/a%20b/x"));
+        assert!(matches("/@admin/*", "/%40admin/x"));
+        for pattern in ["admin", "", "/%2A", "/%FF"] {
+            assert!(path_pattern(pattern).is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
     fn spellings_of_a_path_have_one_normal_form() {
         for path in ["/a/b", "/%61/b", "//a//b", "/a/./b", "/x/../a/b", "/a%2fb", "/../a/b"] {
             assert_eq!(normal(path), "/a/b", "{path}");
@@ -118,8 +153,8 @@ mod tests {
         assert_eq!(normal("/a/.."), "/");
         assert_eq!(normal("//"), "/");
         assert_eq!(normal("/.well-known/x"), "/.well-known/x");
-        assert_eq!(normal("/a%20b%zz%"), "/a%20b%zz%", "other bytes stay encoded");
-        assert_eq!(normal("/%2561"), "/%2561", "a path is decoded once");
+        assert_eq!(normal("/a%20b%zz%"), "/a b%zz%");
+        assert_eq!(normal("/%2561"), "/%61", "a path is decoded once");
     }
 
     #[test]
@@ -127,7 +162,9 @@ mod tests {
         let rewrite = Rewrite::new("/old/(.*)", "/new/$1").expect("sound");
         assert_eq!(rewrite.apply(b"/old/a?q=1").as_deref(), Some(&b"/new/a?q=1"[..]));
         assert_eq!(rewrite.apply(b"/older/a"), None);
-        assert!(Rewrite::new("(", "/a").is_err());
+        for from in ["(", "a)|(b", "/(a{1,250}){1,250}"] {
+            assert!(Rewrite::new(from, "/a").is_err(), "{from}");
+        }
         for to in ["a", "/a b", "/a?b", "/a\r\n"] {
             assert!(Rewrite::new("/", to).is_err(), "{to:?}");
         }

@@ -1,9 +1,11 @@
 //! Text patterns: `*` stands for any text, `?` for one character, `[a-z]` for a class, and `{a,b}`
 //! for alternatives. A pattern matches a whole text.
 
-use globset::{Candidate, Glob, GlobBuilder, GlobMatcher};
+use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 use std::fmt;
 use std::str::FromStr;
+
+const MAX_PATTERN_BYTES: usize = 1024;
 
 /// A pattern for texts such as paths and field values.
 #[derive(Clone, Debug)]
@@ -20,19 +22,20 @@ enum Shape {
     Beginning,
     /// `*`, then a literal text.
     End,
-    Other(GlobMatcher),
+    Other(GlobSet),
 }
 
 impl Shape {
-    fn of(glob: &Glob) -> Self {
+    fn of(glob: &Glob) -> Result<Self, globset::Error> {
         let text = glob.glob();
         let is_literal = |text: &str| !text.contains(['*', '?', '[', ']', '{', '}', '\\']);
-        match (text.strip_suffix('*'), text.strip_prefix('*')) {
+        Ok(match (text.strip_suffix('*'), text.strip_prefix('*')) {
             _ if is_literal(text) => Self::Literal,
             (Some(literal), _) if is_literal(literal) => Self::Beginning,
             (_, Some(literal)) if is_literal(literal) => Self::End,
-            _ => Self::Other(glob.compile_matcher()),
-        }
+            // A set compiles the pattern without a panic if the pattern is too large.
+            _ => Self::Other(GlobSet::builder().add(glob.clone()).build()?),
+        })
     }
 }
 
@@ -62,12 +65,15 @@ impl FromStr for Pattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let glob = GlobBuilder::new(text)
-            .literal_separator(false)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| format!("`{text}` is no pattern: {}", error.kind()))?;
-        Ok(Self { shape: Shape::of(&glob), glob })
+        if text.len() > MAX_PATTERN_BYTES {
+            return Err(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes; write several"));
+        }
+        let unusable =
+            |error: globset::Error| format!("`{text}` is no usable pattern: {}", error.kind());
+        let builder =
+            GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
+        let glob = builder.map_err(unusable)?;
+        Ok(Self { shape: Shape::of(&glob).map_err(unusable)?, glob })
     }
 }
 
@@ -88,6 +94,14 @@ impl Eq for Pattern {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_of_any_size_is_accepted_or_refused() {
+        for pattern in ["?".repeat(300_000), "*a".repeat(500), "{a,b}".repeat(200)] {
+            let _either = pattern.parse::<Pattern>();
+        }
+        assert!("a".repeat(1025).parse::<Pattern>().is_err());
+    }
 
     #[test]
     fn the_shapes_match_as_the_general_matcher_does() {

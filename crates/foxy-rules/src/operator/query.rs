@@ -33,7 +33,8 @@ impl QueryKey {
         key
     }
 
-    fn keeps(&self, parameter: &[u8]) -> bool {
+    /// Returns whether the key contains a parameter, written `NAME` or `NAME=VALUE`.
+    pub(super) fn keeps(&self, parameter: &[u8]) -> bool {
         let name = parameter.split(|&byte| byte == b'=').next().unwrap_or(parameter);
         let is_in = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
         !is_in(&self.ignore) && self.keep.as_deref().is_none_or(is_in)

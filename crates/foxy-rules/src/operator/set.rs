@@ -34,6 +34,9 @@ pub enum RuleError {
     DependsOnClient(Effect),
     /// The rule decides before the response arrives, but a condition is about the response.
     DependsOnResponse(Effect),
+    /// The rule concerns shared content and depends on this query parameter, but a rule leaves the
+    /// parameter out of the cache key.
+    ParameterNotInKey(String),
     /// The patterns of all rules together are too large.
     TooLarge,
 }
@@ -54,11 +57,20 @@ impl fmt::Display for RuleError {
                  method, header or time; remove these conditions",
                 effect.name()
             ),
+            Self::DependsOnResponse(Effect::ResponseFields) => f.write_str(
+                "`response-header` also applies to responses without a body, such as 304, so the \
+                 rule may not depend on `content-type`, `status` or `size`; remove these conditions",
+            ),
             Self::DependsOnResponse(effect) => write!(
                 f,
                 "`{}` applies before the response arrives, so the rule may not depend on \
                  `content-type`, `status` or `size`; remove these conditions",
                 effect.name()
+            ),
+            Self::ParameterNotInKey(name) => write!(
+                f,
+                "a rule leaves the query parameter `{name}` out of the cache key, so no rule on \
+                 shared content may depend on it; remove one of the two"
             ),
             Self::TooLarge => f.write_str("the path patterns of all rules are too large"),
         }
@@ -82,23 +94,40 @@ impl OperatorRule {
             if is_shared && is_about_request {
                 return Err(RuleError::DependsOnClient(effect));
             }
-            if is_about_response && (effect.is_of_request() || effect == Effect::Query) {
+            let is_early =
+                effect.is_of_request() || matches!(effect, Effect::Query | Effect::ResponseFields);
+            if is_about_response && is_early {
                 return Err(RuleError::DependsOnResponse(effect));
             }
         }
         if count == 0 { Err(RuleError::NoEffect) } else { Ok(()) }
     }
 
-    /// Returns whether the rule says which clients may use the proxy: it allows clients that it
-    /// names, or refuses all clients except those that it names.
-    pub fn admits_clients(&self) -> bool {
-        match self.then.access {
-            Some(Access::Allow) => self.when.is_about_client(),
-            Some(Access::Deny { .. }) => {
-                self.unless.as_ref().is_some_and(Conditions::is_about_client)
-            }
-            None => false,
+    fn conditions(&self) -> impl Iterator<Item = &Conditions> {
+        std::iter::once(&self.when).chain(&self.unless)
+    }
+
+    fn is_about_request(&self) -> bool {
+        self.conditions().any(Conditions::is_about_request)
+    }
+
+    /// Returns a query parameter on which an effect on shared content depends, although one of
+    /// `rules` leaves the parameter out of the cache key.
+    fn parameter_not_in_key<'r>(&'r self, rules: &[Self]) -> Option<&'r str> {
+        let is_shared = |effect: &Effect| {
+            let is_own = *effect == Effect::RequestFields && self.then.bypass == Some(true);
+            let shared = !effect.is_of_request() || *effect == Effect::RequestFields;
+            self.then.has(*effect) && shared && !is_own
+        };
+        if !Effect::ALL.iter().any(is_shared) {
+            return None;
         }
+        let names = self.conditions().flat_map(|when| &when.query).map(|wanted| &*wanted.name);
+        let mut names = names.into_iter();
+        names.find(|name| {
+            let mut keys = rules.iter().filter_map(|rule| rule.then.query.as_ref());
+            keys.any(|key| !key.keeps(name.as_bytes()))
+        })
     }
 
     fn check_request<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Result<(), Missed> {
@@ -123,6 +152,20 @@ impl OperatorRule {
     }
 }
 
+/// Returns whether the rules serve only clients or users that they name: every rule that allows
+/// requests names clients, or the first rule on access refuses all but named clients.
+pub fn serve_named_clients_alone(rules: &[OperatorRule]) -> bool {
+    let mut access = rules.iter().filter(|rule| rule.then.access.is_some());
+    let mut allows = access.clone().filter(|rule| rule.then.access == Some(Access::Allow));
+    let refuses_others = |rule: &OperatorRule| {
+        let names = rule.unless.as_ref().is_some_and(Conditions::is_about_client);
+        rule.then.access != Some(Access::Allow) && rule.when == Conditions::default() && names
+    };
+    let has_allows = allows.clone().next().is_some();
+    (has_allows && allows.all(|rule| rule.when.is_about_client()))
+        || access.next().is_some_and(refuses_others)
+}
+
 /// The rules that decide about a request, for each effect.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'r> {
@@ -135,9 +178,13 @@ const REQUEST_EFFECTS: [Effect; 4] =
     [Effect::Access, Effect::Bypass, Effect::Rewrite, Effect::RequestFields];
 
 impl<'r> Decision<'r> {
-    fn effects(self, effect: Effect) -> Option<&'r Effects> {
+    fn rule(self, effect: Effect) -> Option<&'r OperatorRule> {
         let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
-        self.decided[slot].map(|position| &self.rules[position as usize].then)
+        self.decided[slot].map(|position| &self.rules[position as usize])
+    }
+
+    fn effects(self, effect: Effect) -> Option<&'r Effects> {
+        self.rule(effect).map(|rule| &rule.then)
     }
 
     /// Returns the decision on access. `None` means that no rule decided.
@@ -145,9 +192,11 @@ impl<'r> Decision<'r> {
         self.effects(Effect::Access)?.access.as_ref()
     }
 
-    /// Returns whether the request bypasses the cache.
+    /// Returns whether the request bypasses the cache. A request whose fields depend on the client
+    /// always bypasses the cache, whatever earlier rules say.
     pub fn bypasses(self) -> bool {
         self.effects(Effect::Bypass).is_some_and(|then| then.bypass == Some(true))
+            || self.rule(Effect::RequestFields).is_some_and(OperatorRule::is_about_request)
     }
 
     /// Returns the rewriting of the path.
@@ -202,6 +251,9 @@ impl OperatorRules {
         let mut names = std::collections::HashSet::new();
         for (position, rule) in rules.iter().enumerate() {
             rule.check().map_err(|error| (position, error))?;
+            if let Some(name) = rule.parameter_not_in_key(&rules) {
+                return Err((position, RuleError::ParameterNotInKey(name.to_owned())));
+            }
             if !names.insert(rule.name.as_str()) {
                 return Err((position, RuleError::NameTaken));
             }

@@ -4,7 +4,9 @@ mod cases;
 mod reference;
 
 use foxy_base::WallTime;
-use foxy_rules::operator::{Conditions, Days, Effects, NamedPattern, OperatorRule, RequestFacts};
+use foxy_rules::operator::{
+    Conditions, Days, Effects, NamedPattern, OperatorRule, RequestFacts, path_pattern,
+};
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -21,7 +23,7 @@ fn conditions(text: &str) -> Conditions {
             "scheme" => when.schemes = all(values),
             "host" => when.hosts = all(values),
             "port" => when.ports = all(values),
-            "path" => when.paths = all(values),
+            "path" => when.paths = values.map(|path| path_pattern(path).expect(path)).collect(),
             "query" => when.query = values.map(|value| named(value, '=')).collect(),
             "header" => when.headers = values.map(|value| named(value, ':')).collect(),
             "days" => when.days = all(values).into_iter().reduce(Days::with),

@@ -39,6 +39,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         terminal::report(Level::Warning, &format!("foxy: {warning}"));
     }
     let (file, flags) = (file.map(Path::to_owned), matches.clone());
-    let read_again = move || settings::load(file.as_deref(), Some(&flags), &Machine::look());
+    let source = loaded.file.clone();
+    let read_again = move || {
+        settings::can_be_read_again(source.as_deref())?;
+        settings::load(file.as_deref(), Some(&flags), &Machine::look())
+    };
     serve::run(loaded, Box::new(read_again))
 }

@@ -2,8 +2,8 @@
 //! configuration. Then foxy applies all changes, or none if a change needs a restart.
 
 use crate::serve::proxy_settings::new_settings;
-use crate::settings::Loaded;
 use crate::settings::complaint::Complaints;
+use crate::settings::{Loaded, Settings};
 use foxy_proxy::server::purger::Purger;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -74,7 +74,15 @@ impl Reloader {
     /// Reads the configuration again and applies it. Returns the changes.
     pub fn reload(&self) -> Result<Vec<SettingChange>, NotReloaded> {
         let mut new = (self.read_again)().map_err(NotReloaded::Unusable)?;
-        let changes = changes(&mut self.current.borrow_mut(), &mut new);
+        let mut changes = changes(&mut self.current.borrow_mut(), &mut new);
+        if !differs_in_live_settings_alone(&self.current.borrow().settings, &new.settings)
+            && !changes.iter().any(|change| change.needs_restart)
+        {
+            let hidden = Some("***".to_owned());
+            let name = "a secret".to_owned();
+            let (old, new) = (hidden.clone(), hidden);
+            changes.push(SettingChange { name, old, new, needs_restart: true });
+        }
         if changes.iter().any(|change| change.needs_restart) {
             let needing = changes.into_iter().filter(|change| change.needs_restart).collect();
             return Err(NotReloaded::NeedsRestart(needing));
@@ -85,6 +93,16 @@ impl Reloader {
         }
         Ok(changes)
     }
+}
+
+/// Returns whether all other settings are equal. Secrets look equal in [`changes`].
+fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
+    let mut expected = old.clone();
+    expected.rules.clone_from(&new.rules);
+    expected.access.allow_client.clone_from(&new.access.allow_client);
+    expected.access.purge_from.clone_from(&new.access.purge_from);
+    expected.disk.negative_lifetime = new.disk.negative_lifetime;
+    expected == *new
 }
 
 /// Describes the changes and their reach for the operator.
@@ -185,7 +203,7 @@ mod tests {
         assert_eq!(shown("workers = 2", "workers = 2"), [""; 0]);
         assert_eq!(
             shown("allow-client = \"10.0.0.0/8\"", "workers = 3"),
-            ["allow-client: [\"10.0.0.0/8\"] → []", "restart: workers: 1 → 3"]
+            ["restart: workers: 0 → 3", "allow-client: [\"10.0.0.0/8\"] → []"]
         );
     }
 

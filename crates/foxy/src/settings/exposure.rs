@@ -2,14 +2,14 @@
 //! which clients may use it.
 
 use super::rows::Settings;
-use foxy_rules::operator::OperatorRule;
+use foxy_rules::operator::serve_named_clients_alone;
 use std::fmt::Display;
 
 /// Returns the reason to refuse a start with a listener at `address`, which other machines can
 /// reach. Returns `None` if the settings say which clients may use foxy. A reverse proxy needs no
 /// such setting, because it reaches only its own origin.
 pub fn refusal(settings: &Settings, address: impl Display) -> Option<String> {
-    let is_client_rule = settings.rules.iter().any(OperatorRule::admits_clients);
+    let is_client_rule = serve_named_clients_alone(&settings.rules);
     let says = is_client_rule || !settings.access.allow_client.is_empty();
     if settings.network.origin.is_some() || says {
         return None;

@@ -134,6 +134,20 @@ pub fn read(
     Ok(Loaded { settings, file: file.map(Path::to_owned), warnings, written })
 }
 
+/// Refuses to read a configuration again that came from the standard input or a pipe. The second
+/// reading would find nothing, and drop all rules.
+pub fn can_be_read_again(file: Option<&Path>) -> Result<(), Complaints> {
+    let Some(path) = file else { return Ok(()) };
+    if path.is_file() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is no regular file, so foxy cannot read the configuration again; use a file",
+        path.display()
+    );
+    Err(Complaints(vec![Complaint { message, source: None }]))
+}
+
 fn read_file(path: &Path) -> Result<String, Complaints> {
     let read = match path.to_str() {
         Some("-") => std::io::read_to_string(std::io::stdin()),

@@ -4,7 +4,8 @@ use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_rules::operator::{
-    Access, Conditions, Effects, FieldEdits, OperatorRule, OperatorRules, QueryKey, Rewrite,
+    Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, QueryKey,
+    Rewrite,
 };
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
@@ -179,4 +180,49 @@ fn new_rules_take_effect_at_once() {
     let scopes = Named::Url.scopes(&url).expect("a URL");
     runtime.block_on(purger.purge(&scopes, Strength::Hard)).expect("purged");
     assert!(proxy.get(&url, "").cache_status().contains("uri-miss"));
+}
+
+#[test]
+fn no_rewriting_leads_to_a_denied_path() {
+    let origin = TestOrigin::start(|_, _| ok("", b"secret"));
+    let rewrite = Some(Rewrite::new("/old/(.*)", "/$1").expect("sound"));
+    let deny = access(Access::Deny { message: None });
+    let proxy = proxy(vec![
+        ("private", path("/secret*"), deny),
+        ("old", path("/old/*"), Effects { rewrite, ..Effects::default() }),
+    ]);
+    assert_eq!(proxy.get(&origin.url("/old/secret"), "").status, 403);
+    assert_eq!(proxy.get(&origin.url("/old/x"), "").status, 200);
+}
+
+#[test]
+fn a_field_that_depends_on_the_client_never_changes_a_shared_answer() {
+    let origin = TestOrigin::start(|_, _| ok("Cache-Control: max-age=600\r\n", b"x"));
+    let header = vec![NamedPattern { name: "X-Evil".into(), value: None }];
+    let set = vec![("X-User".to_owned(), "admin".to_owned())];
+    let fields = Some(FieldEdits { set, ..FieldEdits::default() });
+    let bypass = |bypass| Effects { bypass: Some(bypass), ..Effects::default() };
+    let proxy = proxy(vec![
+        ("first", path("/x"), bypass(false)),
+        (
+            "fields",
+            Conditions { headers: header, ..Conditions::default() },
+            Effects { request_fields: fields, ..bypass(true) },
+        ),
+    ]);
+    let evil = proxy.get(&origin.url("/x"), "X-Evil: 1\r\n");
+    assert!(evil.cache_status().starts_with("foxy; fwd=bypass"), "{evil:?}");
+    assert!(proxy.get(&origin.url("/x"), "").cache_status().contains("uri-miss"));
+}
+
+#[test]
+fn no_client_removes_a_field_that_a_rule_sets() {
+    let origin = TestOrigin::start(|_, _| ok("", b"x"));
+    let set = vec![("X-Sec".to_owned(), "yes".to_owned())];
+    let request_fields = Some(FieldEdits { set, ..FieldEdits::default() });
+    let all = Effects { request_fields, ..Effects::default() };
+    let proxy = proxy(vec![("all", Conditions::default(), all)]);
+    proxy.get(&origin.url("/x"), "Connection: X-Sec, keep-alive\r\n");
+    let head = origin.heads.lock().expect("heads")[0].clone();
+    assert!(head.contains("X-Sec: yes\r\n"), "{head}");
 }

@@ -11,11 +11,12 @@ use foxy_rules::operator::{
     OperatorRules, Pattern, PortRange, QueryKey, Rewrite,
 };
 use serde::Deserialize;
-use serde::de::IntoDeserializer;
+use serde::de::{Error, IntoDeserializer};
 use toml::Spanned;
 use toml::de::DeValue;
 use values::{
-    ClientNetwork, Field, FieldName, FieldTable, Parameter, Parsed, SchemeText, Seconds, Values,
+    ClientNetwork, Field, FieldName, FieldTable, Parameter, Parsed, PathText, SchemeText, Seconds,
+    Values,
 };
 
 /// A rule, its text, and its place in the file.
@@ -39,6 +40,9 @@ pub fn read(
     number: usize,
 ) -> Result<(OperatorRule, toml::Table), toml::de::Error> {
     let rule = RuleTable::deserialize(value.clone().into_deserializer())?;
+    if rule.name.as_deref().is_some_and(|name| name.is_empty() || name.contains(char::is_control)) {
+        return Err(toml::de::Error::custom("`name` is one line of text"));
+    }
     let rule = OperatorRule {
         name: rule.name.unwrap_or_else(|| format!("rule-{number}")),
         when: rule.when.unwrap_or_default().into(),
@@ -84,13 +88,13 @@ struct ConditionTable {
     scheme: Values<SchemeText>,
     host: Values<HostCondition>,
     port: Values<PortRange>,
-    path: Values<Pattern>,
+    path: Values<PathText>,
     query: Values<Parameter>,
     header: Values<Field>,
     days: Values<Days>,
     hours: Option<Parsed<Hours>>,
     content_type: Values<Pattern>,
-    status: Vec<u16>,
+    status: Values<u16>,
     size_at_least: Option<Parsed<ByteSize>>,
     size_at_most: Option<Parsed<ByteSize>>,
 }
@@ -108,13 +112,13 @@ impl From<ConditionTable> for Conditions {
             schemes: table.scheme.0.into_iter().map(|scheme| scheme.0).collect(),
             hosts: table.host.0,
             ports: table.port.0,
-            paths: table.path.0,
+            paths: table.path.0.into_iter().map(|path| path.0).collect(),
             query: table.query.0.into_iter().map(|parameter| parameter.0).collect(),
             headers: table.header.0.into_iter().map(|field| field.0).collect(),
             days,
             hours: table.hours.map(|hours| hours.0),
             content_types: table.content_type.0,
-            statuses: table.status,
+            statuses: table.status.0,
             size,
         }
     }

@@ -5,6 +5,7 @@ use super::keys::{KEYS, RuleKey};
 use super::*;
 use crate::settings::file;
 use crate::settings::rows::Written;
+use foxy_rules::operator::serve_named_clients_alone;
 use std::path::Path;
 
 fn read_file(content: &str) -> Result<Written, String> {
@@ -61,6 +62,17 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
             "`access` applies before the response arrives",
         ),
         (
+            "[[rule]]\nwhen = { status = 200 }\nthen = { response-header-remove = [\"A\"] }",
+            "`response-header` also applies to responses without a body, such as 304",
+        ),
+        (
+            "[[rule]]\nwhen = { path = \"/a\" }\nthen = { query-keep = [\"id\"] }\n\
+             [[rule]]\nwhen = { query = \"preview\" }\nthen = { store = false }",
+            "foxy.toml:4:1: rule `rule-2`: a rule leaves the query parameter `preview` out",
+        ),
+        ("[[rule]]\nwhen = { path = \"secret\" }\nthen = { bypass = true }", "begin with / or *"),
+        ("[[rule]]\nname = \"a\\u001b\"\nthen = { bypass = true }", "`name` is one line of text"),
+        (
             "[[rule]]\nname = \"a\"\nthen = { store = false }\n\
              [[rule]]\nname = \"a\"\nthen = { store = true }",
             "foxy.toml:4:1: rule `a`: another rule has this name",
@@ -75,7 +87,7 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
 #[test]
 fn the_shown_rules_are_a_file_that_gives_the_same() {
     let content = "[[rule]]\nname = \"assets\"\nwhen = { host = [\"a.test\"], path = \"/x/*\" }\n\
-                   unless = { query = \"p\" }\nthen = { fresh-at-least = \"1h\", query-keep = [] }\n\
+                   unless = { scheme = \"https\" }\nthen = { fresh-at-least = \"1h\", query-keep = [] }\n\
                    [[rule]]\nthen = { rewrite = { from = \"/a\", to = \"/b\" } }\n";
     let first = read_file(content).expect("sound");
     let second = read_file(&show(&first.rules)).expect("sound");
@@ -84,4 +96,27 @@ fn the_shown_rules_are_a_file_that_gives_the_same() {
     };
     assert_eq!(rules(&first), rules(&second));
     assert_eq!(second.rules[1].rule.name, "rule-2");
+}
+
+#[test]
+fn only_rules_that_admit_named_clients_replace_allow_client() {
+    let serves = |content: &str| {
+        let rules: Vec<_> =
+            read_file(content).expect(content).rules.into_iter().map(|rule| rule.rule).collect();
+        serve_named_clients_alone(&rules)
+    };
+    let rule = |when: &str, unless: &str, access: &str| {
+        format!(
+            "[[rule]]\nwhen = {{ {when} }}\nunless = {{ {unless} }}\nthen = {{ access = \"{access}\" }}\n"
+        )
+    };
+    let (office, others) = ("client = \"10.9.0.0/16\"", "host = \"x.test\"");
+    let allow =
+        |when: &str| format!("[[rule]]\nwhen = {{ {when} }}\nthen = {{ access = \"allow\" }}\n");
+    let deny_others = rule("", office, "deny");
+    assert!(serves(&allow(office)) && serves(&deny_others));
+    assert!(!serves(&allow(others)) && !serves(&rule(others, office, "deny")));
+    assert!(!serves(&[allow(office), allow(others)].concat()));
+    assert!(!serves(&[allow(""), deny_others].concat()));
+    assert!(!serves("[[rule]]\nwhen = { client = \"10.9.0.7\" }\nthen = { access = \"deny\" }\n"));
 }

@@ -1,7 +1,7 @@
 //! Parses the values of rules. Each error says how to write the value.
 
 use foxy_cli::units::parse_duration;
-use foxy_rules::operator::NamedPattern;
+use foxy_rules::operator::{NamedPattern, Pattern, canonical_network, path_pattern};
 use ipnet::IpNet;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
@@ -76,8 +76,19 @@ impl FromStr for ClientNetwork {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let address = text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
-        let network = address.or_else(|_| text.parse::<IpNet>().map(|network| network.trunc()));
+        let network = address.or_else(|_| text.parse::<IpNet>().map(canonical_network));
         network.map(Self).map_err(|_| format!("`{text}` is no network; write 192.0.2.0/24"))
+    }
+}
+
+/// A pattern for paths.
+pub struct PathText(pub Pattern);
+
+impl FromStr for PathText {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        path_pattern(text).map(Self)
     }
 }
 
