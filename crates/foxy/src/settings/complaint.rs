@@ -54,11 +54,28 @@ impl LinePlace {
 
 /// Replaces the characters from the first quote to the last `@` with `*`, because they may contain
 /// a password in a URL.
-fn without_credentials(line: &str) -> String {
-    let Some((before, after)) = line.rsplit_once('@') else { return line.to_owned() };
+pub fn without_credentials(line: &str) -> String {
+    let Some((before, after)) = line.rsplit_once('@') else { return without_odd_authority(line) };
     let start = before.find(['"', '\'']).map_or(0, |at| at + 1);
     let hidden = "*".repeat(before[start..].chars().count());
     format!("{}{hidden}@{after}", &before[..start])
+}
+
+/// Replaces the authority of a URL with `*` if it is more than a host and a port. A misspelled
+/// authority may contain a password too.
+fn without_odd_authority(line: &str) -> String {
+    let Some((before, rest)) = line.split_once("://") else { return line.to_owned() };
+    let end = rest.find(['"', '\'', '/']).unwrap_or(rest.len());
+    let (authority, after) = rest.split_at(end);
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = match authority.split_once(':') {
+        None => true,
+        Some((host, port)) => host.starts_with('[') || is_port(port),
+    };
+    if is_plain {
+        return line.to_owned();
+    }
+    format!("{before}://{}{after}", "*".repeat(authority.chars().count()))
 }
 
 fn floor_boundary(content: &str, at: usize) -> usize {
@@ -124,6 +141,14 @@ mod tests {
         let content = r#"parent = ["http://u:s3c'ret@a", "http://b"]"#;
         let place = LinePlace::new(Path::new("foxy.toml"), content, 0..1);
         assert_eq!(place.text, r#"parent = ["****************@a", "http://b"]"#);
+        for (line, shown) in [
+            (r#"parent = "http://user:SECRET""#, r#"parent = "http://***********""#),
+            (r#"parent = "http://u:S%40a:1/""#, r#"parent = "http://*********/""#),
+            (r#"parent = "http://[::1]:3128""#, r#"parent = "http://[::1]:3128""#),
+            (r#"parent = "http://a.test:3128""#, r#"parent = "http://a.test:3128""#),
+        ] {
+            assert_eq!(without_credentials(line), shown);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Parses values of settings in flags and files, and prints them as TOML.
 
+use super::complaint::without_credentials;
 use super::kind::{Kind, Words};
 use super::rows::Written;
 use super::squid::CacheDir;
@@ -146,7 +147,9 @@ fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
 }
 
 fn origin(text: &str) -> Result<OriginUrl, String> {
-    let refuse = |what: &str| format!("{text:?} {what}; write a URL such as http://127.0.0.1:8080");
+    let shown = without_credentials(text);
+    let refuse =
+        |what: &str| format!("{shown:?} {what}; write a URL such as http://127.0.0.1:8080");
     let (scheme, rest) = text
         .split_once("://")
         .and_then(|(scheme, rest)| Some((Scheme::named(scheme.as_bytes())?, rest)))
@@ -223,6 +226,8 @@ mod tests {
         for (text, scheme, host, port) in cases {
             assert_eq!(origin(text), Ok(OriginUrl { scheme, host: host.into(), port }));
         }
+        let refusal = origin("http://user:SECRET@a").expect_err("credentials");
+        assert!(!refusal.contains("SECRET"), "{refusal}");
         for text in [
             "example.com",
             "ftp://a",
