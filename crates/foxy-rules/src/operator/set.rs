@@ -80,10 +80,9 @@ impl fmt::Display for RuleError {
 impl OperatorRule {
     /// Checks that the effects fit the conditions.
     pub fn check(&self) -> Result<(), RuleError> {
-        let conditions = || std::iter::once(&self.when).chain(&self.unless);
         let effects = Effect::ALL.iter().copied().filter(|effect| self.then.has(*effect));
-        let is_about_request = conditions().any(Conditions::is_about_request);
-        let is_about_response = conditions().any(Conditions::is_about_response);
+        let is_about_request = self.conditions().any(Conditions::is_about_request);
+        let is_about_response = self.conditions().any(Conditions::is_about_response);
         let mut count = 0;
         for effect in effects {
             count += 1;
@@ -107,23 +106,19 @@ impl OperatorRule {
         std::iter::once(&self.when).chain(&self.unless)
     }
 
-    fn is_about_request(&self) -> bool {
-        self.conditions().any(Conditions::is_about_request)
-    }
-
     /// Returns a query parameter on which an effect on shared content depends, although one of
     /// `rules` leaves the parameter out of the cache key.
     fn parameter_not_in_key<'r>(&'r self, rules: &[Self]) -> Option<&'r str> {
-        let is_shared = |effect: &Effect| {
-            let is_own = *effect == Effect::RequestFields && self.then.bypass == Some(true);
-            let shared = !effect.is_of_request() || *effect == Effect::RequestFields;
-            self.then.has(*effect) && shared && !is_own
+        let is_shared = |effect: &Effect| match effect {
+            Effect::RequestFields => self.then.bypass != Some(true),
+            // foxy evaluates this effect before a parameter leaves the key.
+            Effect::Query => false,
+            effect => !effect.is_of_request(),
         };
-        if !Effect::ALL.iter().any(is_shared) {
+        if !Effect::ALL.iter().any(|effect| self.then.has(*effect) && is_shared(effect)) {
             return None;
         }
-        let names = self.conditions().flat_map(|when| &when.query).map(|wanted| &*wanted.name);
-        let mut names = names.into_iter();
+        let mut names = self.conditions().flat_map(|when| &when.query).map(|wanted| &*wanted.name);
         names.find(|name| {
             let mut keys = rules.iter().filter_map(|rule| rule.then.query.as_ref());
             keys.any(|key| !key.keeps(name.as_bytes()))
@@ -178,13 +173,9 @@ const REQUEST_EFFECTS: [Effect; 4] =
     [Effect::Access, Effect::Bypass, Effect::Rewrite, Effect::RequestFields];
 
 impl<'r> Decision<'r> {
-    fn rule(self, effect: Effect) -> Option<&'r OperatorRule> {
-        let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
-        self.decided[slot].map(|position| &self.rules[position as usize])
-    }
-
     fn effects(self, effect: Effect) -> Option<&'r Effects> {
-        self.rule(effect).map(|rule| &rule.then)
+        let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
+        self.decided[slot].map(|position| &self.rules[position as usize].then)
     }
 
     /// Returns the decision on access. `None` means that no rule decided.
@@ -192,11 +183,11 @@ impl<'r> Decision<'r> {
         self.effects(Effect::Access)?.access.as_ref()
     }
 
-    /// Returns whether the request bypasses the cache. A request whose fields depend on the client
-    /// always bypasses the cache, whatever earlier rules say.
+    /// Returns whether the request bypasses the cache. If the rule that changes the fields of the
+    /// request says so, no earlier rule can prevent the bypass.
     pub fn bypasses(self) -> bool {
-        self.effects(Effect::Bypass).is_some_and(|then| then.bypass == Some(true))
-            || self.rule(Effect::RequestFields).is_some_and(OperatorRule::is_about_request)
+        let says = |effect| self.effects(effect).is_some_and(|then| then.bypass == Some(true));
+        says(Effect::Bypass) || says(Effect::RequestFields)
     }
 
     /// Returns the rewriting of the path.
@@ -375,7 +366,7 @@ impl OperatorRules {
     ) -> Vec<Tried> {
         let mut decided: Vec<Effect> = Vec::new();
         let tried = self.rules.iter().map(|rule| {
-            let mut conditions = std::iter::once(&rule.when).chain(&rule.unless);
+            let mut conditions = rule.conditions();
             let is_about_response = conditions.any(Conditions::is_about_response);
             let result = match response {
                 Some(response) if is_about_response => rule.check_shared(response),
