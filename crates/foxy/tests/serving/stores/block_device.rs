@@ -10,6 +10,7 @@ use foxy_device::{
     Blocking, BlockingDevice, DirectIo, FileId, IoBuffer, IoDone, IoError, IoId, IoOp, IoOutput,
     Root, StorePath, Threads, Uring,
 };
+use foxy_testkit::wait::until;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -36,6 +37,17 @@ fn written(foxy: &Foxy) -> f64 {
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a number")
 }
 
+/// Waits until the store has rebuilt its index. On a busy machine foxy serves before that.
+fn wait_for_index(foxy: &Foxy, origin: &Origin) {
+    let early = || foxy.metric::<u64>("foxy_store_misses_recovering_total");
+    let mut probes = 0..;
+    until("the index", || {
+        let before = early();
+        foxy.get(&origin.url(&format!("probe{}", probes.next()?)));
+        (early() == before).then_some(())
+    });
+}
+
 #[test]
 fn a_store_takes_all_of_a_device_and_its_objects_are_back_after_a_kill() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
@@ -52,6 +64,7 @@ fn a_store_takes_all_of_a_device_and_its_objects_are_back_after_a_kill() {
     foxy.kill();
     let foxy = Foxy::start_plain(folder.path(), &[]);
     assert!(foxy.welcome.contains("(64 MiB, webcosm, "), "{}", foxy.welcome);
+    wait_for_index(&foxy, &origin);
     let answers: Vec<_> = urls.iter().map(|url| foxy.get(url)).collect();
     for (number, answer) in answers.iter().enumerate() {
         assert!(answer.body.starts_with(&format!("the page /page{number}\n")), "{answer:?}");
