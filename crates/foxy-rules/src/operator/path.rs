@@ -1,6 +1,7 @@
 //! Paths: the normal form that conditions compare, and the rewriting of a path.
 
 use super::pattern::Pattern;
+use percent_encoding::percent_decode;
 use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
@@ -39,18 +40,7 @@ pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
 
 /// Decodes percent-encoded bytes (RFC 3986 §2.1). Other text stays.
 pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let [first, tail @ ..] = rest {
-        let byte = match rest {
-            [b'%', high, low, ..] => digit(*high).zip(digit(*low)).map(|(h, l)| h << 4 | l),
-            _ => None,
-        };
-        out.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &rest[3..] } else { tail };
-    }
-    out
+    percent_decode(text).collect()
 }
 
 /// Reads a pattern for paths. Percent-encoded bytes of the pattern are decoded, as in paths.

@@ -231,6 +231,7 @@ pub struct OperatorRules {
     has_request_rules: bool,
     has_shared_rules: bool,
     has_query_rules: bool,
+    is_allow_list: bool,
 }
 
 impl OperatorRules {
@@ -263,6 +264,7 @@ impl OperatorRules {
             of_shared: index(false)?,
             has_request_rules: rules.iter().any(|rule| has(rule, true)),
             has_shared_rules: rules.iter().any(|rule| has(rule, false)),
+            is_allow_list: rules.iter().any(|rule| rule.then.access == Some(Access::Allow)),
             has_query_rules: rules.iter().any(|rule| rule.then.query.is_some()),
             rules,
         })
@@ -285,8 +287,8 @@ impl OperatorRules {
 
     /// Returns whether a rule allows requests. Such a list refuses each request that no rule
     /// allows.
-    pub fn is_allow_list(&self) -> bool {
-        self.rules.iter().any(|rule| rule.then.access == Some(Access::Allow))
+    pub const fn is_allow_list(&self) -> bool {
+        self.is_allow_list
     }
 
     /// Decides about a request.

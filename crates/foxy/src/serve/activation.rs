@@ -9,7 +9,7 @@ use socket2::SockRef;
 /// The variable with the names of the sockets, separated by colons.
 pub const NAMES: &str = "LISTEN_FDNAMES";
 
-/// What a socket is for, by the name that `FileDescriptorName=` of the socket unit gives.
+/// The use of a socket. `FileDescriptorName=` of the socket unit names the use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Listen,

@@ -20,7 +20,7 @@ settings! {
         ("rendezvous", "by a hash of the URL, so that each proxy caches another part of the URLs"),
     ]), Fixed("order");
 
-    /// What foxy does with a request while no parent proxy works.
+    /// Answer to requests while no parent proxy works.
     parent_fallback: given &'static str = "parent-fallback" flag "parent-fallback", choice(&[
         ("refuse", "foxy answers 502"),
         ("direct", "foxy connects to the origin server itself"),
