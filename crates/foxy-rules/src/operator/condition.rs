@@ -106,7 +106,9 @@ impl Conditions {
             || facts.user.is_some_and(|user| self.users.iter().any(|p| p.matches(user.as_bytes())));
         holds(self.clients.is_empty() || is_client(), Missed::Client)?;
         holds(self.users.is_empty() || is_user(), Missed::User)?;
-        holds(is_any(&self.methods, |method| method == facts.method), Missed::Method)?;
+        // Some origins accept `delete` for DELETE, so no spelling avoids a rule.
+        let is_method = |method: &String| method.eq_ignore_ascii_case(facts.method);
+        holds(is_any(&self.methods, is_method), Missed::Method)?;
         let has_field = |wanted: &NamedPattern| {
             facts.fields.values(&wanted.name).any(|value| wanted.accepts(value))
         };
@@ -188,7 +190,7 @@ impl FromStr for PortRange {
     fn from_str(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
-            (Ok(first), Ok(last)) if first <= last => Ok(Self(first..=last)),
+            (Ok(first @ 1..), Ok(last)) if first <= last => Ok(Self(first..=last)),
             _ => Err(format!("`{text}` is no port; write 443 or 8000-8999")),
         }
     }

@@ -90,6 +90,13 @@ impl Rewrite {
         if !is_path || to.contains(['?', '#']) {
             return Err(format!("`{to}` is no path; begin with / and leave out ? and #"));
         }
+        let is_group = |name: &str| match name.parse::<usize>() {
+            Ok(number) => number < regex.captures_len(),
+            Err(_) => regex.capture_names().flatten().any(|group| group == name),
+        };
+        if let Some(name) = groups_of(to).find(|name| !is_group(name)) {
+            return Err(format!("`{from}` has no group `{name}`; write `${{1}}` before letters"));
+        }
         Ok(Self { from: regex, to: to.to_owned() })
     }
 
@@ -103,6 +110,30 @@ impl Rewrite {
         new.extend_from_slice(query);
         Some(new)
     }
+}
+
+/// Returns the names of the groups in `to`, as [`Rewrite::apply`] reads them: `$name` is as long as
+/// possible, and `$$` is a dollar sign.
+fn groups_of(to: &str) -> impl Iterator<Item = &str> {
+    let mut rest = to;
+    std::iter::from_fn(move || {
+        loop {
+            let (_, after) = rest.split_once('$')?;
+            if let Some(next) = after.strip_prefix('$') {
+                rest = next;
+                continue;
+            }
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let (name, next) = match after.strip_prefix('{') {
+                Some(braced) => braced.split_once('}')?,
+                None => after.split_at(after.find(|c| !is_name(c)).unwrap_or(after.len())),
+            };
+            rest = next;
+            if !name.is_empty() {
+                return Some(name);
+            }
+        }
+    })
 }
 
 impl PartialEq for Rewrite {
@@ -155,7 +186,8 @@ mod tests {
         for from in ["(", "a)|(b", "/(a{1,250}){1,250}"] {
             assert!(Rewrite::new(from, "/a").is_err(), "{from}");
         }
-        for to in ["a", "/a b", "/a?b", "/a\r\n"] {
+        assert!(Rewrite::new("/(?<n>.*)/(.*)", "/$n/${2}b/$$9").is_ok());
+        for to in ["a", "/a b", "/a?b", "/a\r\n", "/$1", "/$0b", "/${name}"] {
             assert!(Rewrite::new("/", to).is_err(), "{to:?}");
         }
     }

@@ -8,6 +8,7 @@ use super::path::Rewrite;
 use crate::fields::Fields;
 use crate::freshness::Policy;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A rule of the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,10 @@ pub enum RuleError {
     /// The rule concerns shared content and depends on this query parameter, but a rule leaves the
     /// parameter out of the cache key.
     ParameterNotInKey(String),
+    /// The shortest freshness lifetime is longer than the longest.
+    CrossedLifetimes,
+    /// The smallest size is larger than the largest.
+    CrossedSizes,
     /// The patterns of all rules together are too large.
     TooLarge,
 }
@@ -72,6 +77,13 @@ impl fmt::Display for RuleError {
                 "a rule leaves the query parameter `{name}` out of the cache key, so no rule on \
                  shared content may depend on it; remove one of the two"
             ),
+            Self::CrossedLifetimes => f.write_str(
+                "`fresh-at-least` is longer than `fresh-at-most`; exchange or remove one",
+            ),
+            Self::CrossedSizes => f.write_str(
+                "`size-at-least` is larger than `size-at-most`, so the rule never matches; \
+                 exchange the sizes",
+            ),
             Self::TooLarge => f.write_str("the path patterns of all rules are too large"),
         }
     }
@@ -99,7 +111,18 @@ impl OperatorRule {
                 return Err(RuleError::DependsOnResponse(effect));
             }
         }
-        if count == 0 { Err(RuleError::NoEffect) } else { Ok(()) }
+        if count == 0 {
+            return Err(RuleError::NoEffect);
+        }
+        let has_no_size =
+            |when: &Conditions| when.size.as_ref().is_some_and(RangeInclusive::is_empty);
+        if self.conditions().any(has_no_size) {
+            return Err(RuleError::CrossedSizes);
+        }
+        match (self.then.fresh_at_least, self.then.fresh_at_most) {
+            (Some(least), Some(most)) if least > most => Err(RuleError::CrossedLifetimes),
+            _ => Ok(()),
+        }
     }
 
     fn conditions(&self) -> impl Iterator<Item = &Conditions> {

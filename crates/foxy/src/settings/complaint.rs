@@ -34,17 +34,33 @@ pub struct LinePlace {
     text: String,
 }
 
-impl LinePlace {
-    /// Finds the line of the byte range `span` in `content`. If the range has several lines, only
-    /// its first line counts.
-    pub fn new(path: &Path, content: &str, span: Range<usize>) -> Self {
+/// A file and the places of its lines. A large file has thousands of settings with a place.
+#[derive(Debug)]
+pub struct FileLines<'a> {
+    path: &'a Path,
+    content: &'a str,
+    /// Where each line starts, in bytes.
+    starts: Vec<usize>,
+}
+
+impl<'a> FileLines<'a> {
+    pub fn new(path: &'a Path, content: &'a str) -> Self {
+        let after_ends = content.match_indices('\n').map(|(at, _)| at + 1);
+        Self { path, content, starts: std::iter::once(0).chain(after_ends).collect() }
+    }
+
+    /// Finds the line of the byte range `span`. If the range has several lines, only its first line
+    /// counts.
+    pub fn place(&self, span: Range<usize>) -> LinePlace {
+        let Self { path, content, starts } = self;
         let start = floor_boundary(content, span.start);
         let end = floor_boundary(content, span.end).max(start);
-        let line_start = content[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line = starts.partition_point(|&line_start| line_start <= start);
+        let line_start = starts[line - 1];
         let line_end = content[start..].find('\n').map_or(content.len(), |at| start + at);
-        Self {
-            path: path.to_owned(),
-            line: content[..start].matches('\n').count() + 1,
+        LinePlace {
+            path: (*path).to_owned(),
+            line,
             column: content[line_start..start].chars().count() + 1,
             width: content[start..end.min(line_end)].chars().count().max(1),
             text: without_credentials(content[line_start..line_end].trim_end()),
@@ -139,7 +155,7 @@ mod tests {
     #[test]
     fn a_complaint_shows_no_credentials() {
         let content = r#"parent = ["http://u:s3c'ret@a", "http://b"]"#;
-        let place = LinePlace::new(Path::new("foxy.toml"), content, 0..1);
+        let place = FileLines::new(Path::new("foxy.toml"), content).place(0..1);
         assert_eq!(place.text, r#"parent = ["****************@a", "http://b"]"#);
         for (line, shown) in [
             (r#"parent = "http://user:SECRET""#, r#"parent = "http://***********""#),
@@ -155,7 +171,7 @@ mod tests {
     fn a_complaint_points_at_its_place() {
         let content = "listen = \"127.0.0.1:1\"\n\tsise = \"10G\"\n";
         let start = content.find("sise").expect("there");
-        let place = LinePlace::new(Path::new("foxy.toml"), content, start..start + 4);
+        let place = FileLines::new(Path::new("foxy.toml"), content).place(start..start + 4);
         let complaint =
             Complaint { message: "no such setting".into(), source: Some(Source::File(place)) };
         assert_eq!(
@@ -166,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_span_past_the_end_or_inside_a_character_is_harmless() {
-        let content = "é";
+        let lines = FileLines::new(Path::new("f"), "é");
         for span in [0..99, 1..2, 99..120] {
-            assert!(LinePlace::new(Path::new("f"), content, span).to_string().starts_with("f:1:"));
+            assert!(lines.place(span).to_string().starts_with("f:1:"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Parses settings in a TOML file. Reports each mistake with its line and column.
 
-use super::complaint::{Complaint, Complaints, LinePlace, Source};
+use super::complaint::{Complaint, Complaints, FileLines, Source};
 use super::kind::{Kind, Notation, Setting};
 use super::rows;
 use super::rows::Written;
@@ -15,7 +15,8 @@ use toml::de::{DeTable, DeValue};
 
 /// Parses `content` into `written`. `path` appears only in messages.
 pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Complaints> {
-    let mut reader = Reader { path, content, written, complaints: Vec::new() };
+    let mut reader =
+        Reader { lines: FileLines::new(path, content), written, complaints: Vec::new() };
     let (document, errors) = DeTable::parse_recoverable(content);
     for error in errors {
         reader
@@ -28,8 +29,7 @@ pub fn read(path: &Path, content: &str, written: &mut Written) -> Result<(), Com
 }
 
 struct Reader<'a> {
-    path: &'a Path,
-    content: &'a str,
+    lines: FileLines<'a>,
     written: &'a mut Written,
     complaints: Vec<Complaint>,
 }
@@ -40,7 +40,7 @@ impl Reader<'_> {
     }
 
     fn source(&self, span: Range<usize>) -> Source {
-        Source::File(LinePlace::new(self.path, self.content, span))
+        Source::File(self.lines.place(span))
     }
 
     fn table(&mut self, prefix: &str, table: &DeTable<'_>) {

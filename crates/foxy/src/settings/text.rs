@@ -141,6 +141,9 @@ fn port(text: &str) -> Result<u16, String> {
 fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
     match texts {
         [text] if *text == "off" => Ok(Vec::new()),
+        _ if texts.iter().any(|text| *text == "off") => {
+            Err("`off` stands alone; remove `off` or the URLs".into())
+        }
         _ if texts.len() > MAX_PARENTS => Err(format!("takes at most {MAX_PARENTS} values")),
         _ => each(texts, parsed),
     }
@@ -240,6 +243,13 @@ mod tests {
         ] {
             assert!(origin(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn off_stands_alone_in_a_list_of_parents() {
+        let (off, url) = (OsStr::new("off"), OsStr::new("http://a.test:3128"));
+        assert_eq!(parents(&[off]), Ok(Vec::new()));
+        assert!(parents(&[off, url]).is_err());
     }
 
     #[test]

@@ -15,8 +15,8 @@ use serde::de::{Error, IntoDeserializer};
 use toml::Spanned;
 use toml::de::DeValue;
 use values::{
-    ClientNetwork, Field, FieldName, FieldTable, Parameter, Parsed, PathText, SchemeText, Seconds,
-    Values,
+    ClientNetwork, Field, FieldName, FieldTable, FinalStatus, Parameter, Parsed, PathText,
+    SchemeText, Seconds, Values,
 };
 
 /// A rule, its text, and its place in the file.
@@ -42,6 +42,9 @@ pub fn read(
     let rule = RuleTable::deserialize(value.clone().into_deserializer())?;
     if rule.name.as_deref().is_some_and(|name| name.is_empty() || name.contains(char::is_control)) {
         return Err(toml::de::Error::custom("`name` is one line of text"));
+    }
+    if matches!(rule.then.access, Some(AccessWord::Allow)) && rule.then.message.is_some() {
+        return Err(toml::de::Error::custom("`message` is for refused requests; remove it"));
     }
     let rule = OperatorRule {
         name: rule.name.unwrap_or_else(|| format!("rule-{number}")),
@@ -94,7 +97,7 @@ struct ConditionTable {
     days: Values<Days>,
     hours: Option<Parsed<Hours>>,
     content_type: Values<Pattern>,
-    status: Values<u16>,
+    status: Values<FinalStatus>,
     size_at_least: Option<Parsed<ByteSize>>,
     size_at_most: Option<Parsed<ByteSize>>,
 }
@@ -118,7 +121,7 @@ impl From<ConditionTable> for Conditions {
             days,
             hours: table.hours.map(|hours| hours.0),
             content_types: table.content_type.0,
-            statuses: table.status.0,
+            statuses: table.status.0.into_iter().map(|status| status.0).collect(),
             size,
         }
     }

@@ -44,6 +44,27 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
             "foxy.toml:2:19: rule 1: `10.0.0.0/33` is no network; write 192.0.2.0/24",
         ),
         ("[[rule]]\nname = \"a\"", "rule 1: missing field `then`"),
+        (
+            "[[rule]]\nwhen = { status = 99 }\nthen = { store = false }",
+            "rule 1: `99` is no status of a response",
+        ),
+        (
+            "[[rule]]\nwhen = { port = 0 }\nthen = { store = false }",
+            "rule 1: `0` is no port; write 443 or 8000-8999",
+        ),
+        (
+            "[[rule]]\nthen = { access = \"allow\", message = \"Hi\" }",
+            "rule 1: `message` is for refused requests",
+        ),
+        (
+            "[[rule]]\nthen = { fresh-at-least = \"2h\", fresh-at-most = \"1h\" }",
+            "`fresh-at-least` is longer than `fresh-at-most`",
+        ),
+        (
+            "[[rule]]\nwhen = { size-at-least = \"2M\", size-at-most = \"1M\" }\n\
+             then = { store = false }",
+            "`size-at-least` is larger than `size-at-most`",
+        ),
         ("[[rule]]\nthen = {}", "foxy.toml:1:1: rule `rule-1`: the rule has no effect"),
         (
             "[[rule]]\nthen = { response-header-set = { Content-Length = \"1\" } }",

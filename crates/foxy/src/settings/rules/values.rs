@@ -136,6 +136,20 @@ fn named(text: &str, mark: char) -> Result<NamedPattern, String> {
     Ok(NamedPattern { name: name.to_owned(), value })
 }
 
+/// A status code of a final response (RFC 9110 §15).
+pub struct FinalStatus(pub u16);
+
+impl FromStr for FinalStatus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(status @ 200..=599) => Ok(Self(status)),
+            _ => Err(format!("`{text}` is no status of a response; write 200 to 599")),
+        }
+    }
+}
+
 pub struct Seconds(pub u64);
 
 impl FromStr for Seconds {
