@@ -25,10 +25,37 @@ pub struct Policy {
     pub fresh_at_least: Option<u64>,
     /// Longest lifetime in seconds that a rule sets.
     pub fresh_at_most: Option<u64>,
+    /// How a rule computes the lifetime of a response that gives none.
+    pub heuristic: Option<Heuristic>,
     /// Time in seconds for which a rule permits stale responses during validation (RFC 5861 §3).
     pub stale_while_revalidate: Option<u64>,
     /// Time in seconds for which a rule permits stale responses if the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
+}
+
+/// A rule's lifetime for responses that give none, as `refresh_pattern` of Squid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Heuristic {
+    /// Seconds for a response without a modification time.
+    pub at_least: u64,
+    /// Share of the time since the last modification, in percent.
+    pub percent: u32,
+    /// Longest lifetime in seconds.
+    pub at_most: u64,
+}
+
+impl Heuristic {
+    /// Returns the lifetime of a response that was last modified `unchanged` seconds ago.
+    fn lifetime(self, unchanged: Option<u64>) -> Lifetime {
+        let seconds = match unchanged {
+            Some(unchanged @ 1..) => unchanged.saturating_mul(self.percent.into()) / 100,
+            _ => self.at_least,
+        };
+        match seconds.min(self.at_most) {
+            0 => Lifetime::None,
+            seconds => Lifetime::Heuristic(seconds),
+        }
+    }
 }
 
 impl From<Role> for Policy {
@@ -100,8 +127,7 @@ pub fn lifetime(
     received: WallTime,
     target: &[u8],
 ) -> Lifetime {
-    let negative = policy.negative_lifetime;
-    let given = given_lifetime(status, response, control, negative, received, target);
+    let given = given_lifetime(status, response, control, policy, received, target);
     let seconds = given.seconds();
     // A floor gives only a status that a cache may keep a lifetime (RFC 9110 §15.1).
     let has_floor = given != Lifetime::None || is_heuristically_cacheable(status);
@@ -110,12 +136,12 @@ pub fn lifetime(
     if bounded == seconds { given } else { Lifetime::Rule(bounded) }
 }
 
-/// Computes the lifetime without an operator's rules.
+/// Computes the lifetime without the bounds of an operator's rules.
 fn given_lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
     control: &ResponseControl,
-    negative: u64,
+    policy: &Policy,
     received: WallTime,
     target: &[u8],
 ) -> Lifetime {
@@ -131,16 +157,23 @@ fn given_lifetime(
         return Lifetime::Explicit(seconds.min(LONGEST));
     }
     let modified = response.single("last-modified").and_then(|text| date::parse(text, received));
-    match modified {
+    let unchanged = modified.map(|modified| dated.seconds().saturating_sub(modified.seconds()));
+    let may_have_heuristic = is_heuristically_cacheable(status) || control.public;
+    let negative = policy.negative_lifetime;
+    match unchanged {
+        None if is_negative(status) && negative > 0 => Lifetime::Negative(negative),
+        _ if policy.heuristic.is_some() => {
+            let is_covered = may_have_heuristic && !(unchanged.is_none() && is_negative(status));
+            let rule = policy.heuristic.filter(|_| is_covered);
+            rule.map_or(Lifetime::None, |rule| rule.lifetime(unchanged))
+        }
         _ if status == 200 && is_named_by_digest(target) => {
             Lifetime::Heuristic(MAX_HEURISTIC_SECONDS)
         }
-        Some(modified) if is_heuristically_cacheable(status) || control.public => {
-            let unchanged = dated.seconds().saturating_sub(modified.seconds());
+        Some(unchanged) if may_have_heuristic => {
             Lifetime::Heuristic((unchanged / 10).min(MAX_HEURISTIC_SECONDS))
         }
         None if status == 200 && is_package(target) => Lifetime::Heuristic(MAX_HEURISTIC_SECONDS),
-        None if is_negative(status) && negative > 0 => Lifetime::Negative(negative),
         _ => Lifetime::None,
     }
 }
@@ -315,6 +348,29 @@ mod tests {
         assert_eq!(times(&[("Age", "1.5")], 2).initial_age, 2);
         let later = WallTime::from_seconds(RECEIVED.seconds() + 30);
         assert_eq!(times(&[("Date", DATE)], 0).age(later), 130);
+    }
+
+    #[test]
+    fn a_rule_computes_the_lifetime_of_a_response_that_gives_none() {
+        let of = |status: u16, fields: &[(&str, &str)]| {
+            let heuristic = Heuristic { at_least: 60, percent: 20, at_most: 150 };
+            let policy = Policy { heuristic: Some(heuristic), ..Policy::default() };
+            let control = ResponseControl::of(fields);
+            lifetime(status, fields, &control, &policy, RECEIVED, b"http://a/pool/x.deb")
+        };
+        let modified = |text| [("Date", DATE), ("Last-Modified", text)];
+        assert_eq!(
+            of(200, &modified("Sun, 06 Nov 1994 08:41:17 GMT")),
+            Lifetime::Heuristic(100),
+            "20 % of 500 s"
+        );
+        let old = modified("Tue, 01 Jan 1980 00:00:00 GMT");
+        assert_eq!(of(200, &old), Lifetime::Heuristic(150));
+        assert_eq!(of(302, &old), Lifetime::None);
+        assert_eq!(of(200, &modified(DATE)), Lifetime::Heuristic(60));
+        assert_eq!(of(200, &[]), Lifetime::Heuristic(60));
+        assert_eq!(of(404, &[]), Lifetime::None);
+        assert_eq!(of(200, &[("Cache-Control", "max-age=5")]), Lifetime::Explicit(5));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::host::HostCondition;
 use super::path::decoded;
 use super::pattern::Pattern;
+use super::url::UrlPattern;
 use crate::fields::Fields;
 use foxy_base::{CivilTime, WallTime};
 use ipnet::IpNet;
@@ -29,6 +30,8 @@ pub struct Conditions {
     pub ports: Vec<PortRange>,
     /// Patterns for the whole path, without the query.
     pub paths: Vec<Pattern>,
+    /// Regular expressions for the URL.
+    pub urls: Vec<UrlPattern>,
     /// Parameters that the query contains.
     pub query: Vec<NamedPattern>,
     /// Fields that the request contains.
@@ -57,6 +60,7 @@ pub enum Missed {
     Host,
     Port,
     Path,
+    Url,
     Query,
     Header,
     Days,
@@ -80,6 +84,7 @@ impl Missed {
             Self::Host => "host",
             Self::Port => "port",
             Self::Path => "path",
+            Self::Url => "url",
             Self::Query => "query",
             Self::Header => "header",
             Self::Days => "days",
@@ -135,6 +140,8 @@ impl Conditions {
         holds(is_any(&self.hosts, |host| host.matches(&url.host, url.address)), Missed::Host)?;
         holds(is_any(&self.ports, |ports| ports.0.contains(&url.port)), Missed::Port)?;
         holds(is_any(&self.paths, |path| path.matches(&url.path)), Missed::Path)?;
+        let is_url = |text: &Vec<u8>| self.urls.iter().any(|url| url.matches(text));
+        holds(self.urls.is_empty() || is_url(&url.text()), Missed::Url)?;
         let has_parameter = |wanted: &NamedPattern| {
             let query = url.query.unwrap_or_default();
             query.split(|&byte| byte == b'&').any(|parameter| {

@@ -2,6 +2,7 @@
 
 use super::path::Rewrite;
 use super::query::QueryKey;
+use crate::freshness::Heuristic;
 
 /// Whether a client may send a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Effects {
     pub fresh_at_least: Option<u64>,
     /// Longest freshness lifetime, even if the response gives a longer lifetime.
     pub fresh_at_most: Option<u64>,
+    /// Lifetime of a response that gives no lifetime.
+    pub heuristic: Option<Heuristic>,
     /// Lifetime of a negative response, such as 404, that gives no lifetime.
     pub negative_fresh: Option<u64>,
     /// Time for which a stale response may answer while the proxy validates it (RFC 5861 §3).
@@ -105,6 +108,8 @@ effects! {
     FreshAtLeast = fresh_at_least, "fresh-at-least";
     /// Sets the longest lifetime.
     FreshAtMost = fresh_at_most, "fresh-at-most";
+    /// Sets the lifetime of responses that give no lifetime.
+    Heuristic = heuristic, "heuristic";
     /// Sets the lifetime of negative responses.
     NegativeFresh = negative_fresh, "negative-fresh";
     /// Permits stale responses while the proxy validates them.

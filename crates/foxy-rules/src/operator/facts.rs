@@ -32,6 +32,26 @@ impl<'a> UrlFacts<'a> {
         Self { scheme, host, address, port, path: normal_path(path), query }
     }
 
+    /// Returns the URL that regular expressions see: `scheme://host/path?query`, with a port that
+    /// is not the default port, or `host:port` for CONNECT.
+    pub(super) fn text(&self) -> Vec<u8> {
+        let Self { scheme, host, port, .. } = self;
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        if self.path.is_empty() {
+            return format!("{host}:{port}").into_bytes();
+        }
+        let mut text = format!("{scheme}://{host}").into_bytes();
+        if *port != default_port(scheme) {
+            text.extend_from_slice(format!(":{port}").as_bytes());
+        }
+        text.extend_from_slice(&self.path);
+        if let Some(query) = self.query {
+            text.push(b'?');
+            text.extend_from_slice(query);
+        }
+        text
+    }
+
     /// Parses a cache key, `scheme://authority/path?query`. Returns `None` for another text.
     pub(super) fn of_key(key: &'a [u8]) -> Option<Self> {
         let end = key.iter().position(|&byte| byte == b'\n').unwrap_or(key.len());
@@ -41,13 +61,17 @@ impl<'a> UrlFacts<'a> {
         let rest = &key[colon + 3..];
         let (authority, path) = rest.split_at(rest.iter().position(|&byte| byte == b'/')?);
         let authority = std::str::from_utf8(authority).ok()?;
-        let default_port = if scheme == "https" { 443 } else { 80 };
+        let default_port = default_port(scheme);
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
             _ => (authority, default_port),
         };
         Some(Self::new(scheme, host, port, path))
     }
+}
+
+fn default_port(scheme: &str) -> u16 {
+    if scheme == "https" { 443 } else { 80 }
 }
 
 /// The facts about a request.
@@ -133,6 +157,7 @@ mod tests {
             let path = String::from_utf8_lossy(&url.path);
             let shown = format!("{} {} {} {path} {query}", url.scheme, url.host, url.port);
             assert_eq!(shown, expected);
+            assert_eq!(url.text(), key.split('\n').next().unwrap_or_default().as_bytes());
         }
         assert!(UrlFacts::of_key(b"a.test/x").is_none());
     }

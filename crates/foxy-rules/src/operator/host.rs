@@ -10,6 +10,8 @@ use std::str::FromStr;
 pub enum HostCondition {
     /// Every host, written `*`.
     Any,
+    /// This name alone, written `=example.org`. In lower case.
+    Exactly(String),
     /// This name and all names below it, written `example.org`. In lower case.
     Domain(String),
     /// All names below this name, written `*.example.org`. In lower case.
@@ -23,6 +25,7 @@ impl HostCondition {
     pub(super) fn matches(&self, host: &str, address: Option<IpAddr>) -> bool {
         match self {
             Self::Any => true,
+            Self::Exactly(name) => host == name,
             Self::Domain(name) => host == name || is_below(host, name),
             Self::Below(name) => is_below(host, name),
             Self::Network(network) => address.is_some_and(|address| network.contains(&address)),
@@ -69,15 +72,21 @@ impl FromStr for HostCondition {
                 |_| format!("`{text}` is no network; write an address and a length: 192.0.2.0/24"),
             );
         }
-        let name = normal_host(text.strip_prefix("*.").unwrap_or(text));
+        let unmarked = text.strip_prefix("*.").or_else(|| text.strip_prefix('='));
+        let name = normal_host(unmarked.unwrap_or(text));
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let has_empty_label = name.split('.').any(str::is_empty);
         if has_empty_label || !name.bytes().all(is_name) {
             return Err(format!(
-                "`{text}` is no host; write example.org, *.example.org, * or 192.0.2.0/24"
+                "`{text}` is no host; write example.org, =example.org, *.example.org, * or \
+                 192.0.2.0/24"
             ));
         }
-        Ok(if text.starts_with("*.") { Self::Below(name) } else { Self::Domain(name) })
+        Ok(match text.as_bytes()[0] {
+            b'*' => Self::Below(name),
+            b'=' => Self::Exactly(name),
+            _ => Self::Domain(name),
+        })
     }
 }
 
@@ -85,6 +94,7 @@ impl fmt::Display for HostCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("*"),
+            Self::Exactly(name) => write!(f, "={name}"),
             Self::Domain(name) => f.write_str(name),
             Self::Below(name) => write!(f, "*.{name}"),
             Self::Network(network) => network.fmt(f),
@@ -111,6 +121,8 @@ mod tests {
         assert!(matches("*.example.org", "a.b.example.org"));
         assert!(!matches("*.example.org", ".example.org"));
         assert!(matches("*", "anything"));
+        assert!(matches("=example.org", "Example.org."));
+        assert!(!matches("=example.org", "a.example.org"));
     }
 
     #[test]
@@ -125,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_host_is_refused() {
-        for text in ["", "a..b", "a b", "http://a", "a/b", "*.", "a:80"] {
+        for text in ["", "a..b", "a b", "http://a", "a/b", "*.", "=", "a:80"] {
             assert!(text.parse::<HostCondition>().is_err(), "{text}");
         }
     }

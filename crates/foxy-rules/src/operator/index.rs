@@ -118,9 +118,7 @@ impl RuleIndex {
 
 /// Returns whether every host of the conditions is a name, so that the map of names finds the rule.
 fn has_domains_alone(when: &Conditions) -> bool {
-    let is_name =
-        |host: &HostCondition| matches!(host, HostCondition::Domain(_) | HostCondition::Below(_));
-    !when.hosts.is_empty() && when.hosts.iter().all(is_name)
+    !when.hosts.is_empty() && when.hosts.iter().all(|host| host_name(host).is_some())
 }
 
 fn add<'n>(
@@ -134,10 +132,16 @@ fn add<'n>(
 }
 
 fn host_names(when: &Conditions) -> impl Iterator<Item = &str> {
-    when.hosts.iter().filter_map(|host| match host {
-        HostCondition::Domain(name) | HostCondition::Below(name) => Some(name.as_str()),
+    when.hosts.iter().filter_map(host_name)
+}
+
+fn host_name(host: &HostCondition) -> Option<&str> {
+    match host {
+        HostCondition::Exactly(name) | HostCondition::Domain(name) | HostCondition::Below(name) => {
+            Some(name)
+        }
         HostCondition::Any | HostCondition::Network(_) => None,
-    })
+    }
 }
 
 /// Returns the folder of each path pattern: the text before the first wildcard, up to its last

@@ -11,6 +11,7 @@
 //! - `index` finds the rules that may match, without a look at every rule.
 //! - `query` and `path` change the cache key and the path.
 //! - `set` evaluates all rules.
+//! - `url` matches the whole URL against regular expressions.
 
 mod condition;
 mod effect;
@@ -21,6 +22,7 @@ mod path;
 mod pattern;
 mod query;
 mod set;
+mod url;
 
 pub use condition::{Conditions, Days, Hours, Missed, NamedPattern, PortRange};
 pub use effect::{Access, Effect, Effects, FieldEdits};
@@ -30,3 +32,4 @@ pub use path::{Rewrite, normal_path, path_pattern};
 pub use pattern::Pattern;
 pub use query::QueryKey;
 pub use set::{Decision, OperatorRule, OperatorRules, RuleError, Tried, serve_named_clients_alone};
+pub use url::UrlPattern;

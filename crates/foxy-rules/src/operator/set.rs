@@ -360,6 +360,7 @@ impl OperatorRules {
             store_set_cookie: first(Effect::StoreSetCookie).and_then(|then| then.store_set_cookie),
             fresh_at_least: seconds(Effect::FreshAtLeast, |then| then.fresh_at_least),
             fresh_at_most: seconds(Effect::FreshAtMost, |then| then.fresh_at_most),
+            heuristic: first(Effect::Heuristic).and_then(|then| then.heuristic),
             stale_while_revalidate: seconds(Effect::StaleWhileRevalidate, |then| {
                 then.stale_while_revalidate
             }),

@@ -59,8 +59,6 @@ All clients share the cache. So only `access`, `bypass` and `rewrite` may depend
 `method`, `header`, `days` and `hours`; `request-header` may too if the rule also has `bypass = \
 true`. Effects on responses see the URL of the cache key, after `rewrite`. `foxy purge` names this \
 URL too. A rule may not depend on a query parameter that another rule leaves out of the key.
-
-`foxy reload` and SIGHUP apply changed rules to a running foxy.
 ";
 
 const COLUMNS: usize = 100;

@@ -24,7 +24,8 @@ pub const KEYS: &[RuleKey] = &[
         "host",
         "[\"example.org\", \"*.example.net\"]",
         "Hosts of the URL. `example.org` includes names below it, `*.example.org` means \
-         only these, `192.0.2.0/24` means literal addresses, `*` every host.",
+         only these, `=example.org` this name alone, `192.0.2.0/24` literal addresses, `*` every \
+         host.",
     ),
     RuleKey(Condition, "port", "[443, \"8000-8999\"]", "Ports of the URL."),
     RuleKey(
@@ -33,6 +34,12 @@ pub const KEYS: &[RuleKey] = &[
         "[\"/static/*\", \"*.css\"]",
         "Patterns for the whole path without the query. Other spellings of a path, such as \
          `/a/../b` or `%62`, match too.",
+    ),
+    RuleKey(
+        Condition,
+        "url",
+        "'(?i)/cgi-bin/|[?]'",
+        "Regular expressions for a part of the URL. CONNECT has `host:port`.",
     ),
     RuleKey(Condition, "query", "\"token\"", "Query parameters, `NAME` or `NAME=PATTERN`."),
     RuleKey(
@@ -120,6 +127,13 @@ pub const KEYS: &[RuleKey] = &[
         "Shortest freshness lifetime. `no-store`, `private` and `no-cache` still apply.",
     ),
     RuleKey(Effect, "fresh-at-most", "\"1d\"", "Longest freshness lifetime."),
+    RuleKey(
+        Effect,
+        "heuristic",
+        "{ at-least = \"0s\", percent = 20, at-most = \"3d\" }",
+        "Lifetime of a response that gives none: a share of the time since its last modification, \
+         or `at-least` if that time is unknown.",
+    ),
     RuleKey(
         Effect,
         "negative-fresh",

@@ -6,9 +6,10 @@ mod values;
 
 use crate::settings::complaint::{Complaint, Source};
 use foxy_base::ByteSize;
+use foxy_rules::freshness::Heuristic;
 use foxy_rules::operator::{
     Access, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
-    OperatorRules, Pattern, PortRange, QueryKey, Rewrite,
+    OperatorRules, Pattern, PortRange, QueryKey, Rewrite, UrlPattern,
 };
 use serde::Deserialize;
 use serde::de::{Error, IntoDeserializer};
@@ -92,6 +93,7 @@ struct ConditionTable {
     host: Values<HostCondition>,
     port: Values<PortRange>,
     path: Values<PathText>,
+    url: Values<UrlPattern>,
     query: Values<Parameter>,
     header: Values<Field>,
     days: Values<Days>,
@@ -116,6 +118,7 @@ impl From<ConditionTable> for Conditions {
             hosts: table.host.0,
             ports: table.port.0,
             paths: table.path.0.into_iter().map(|path| path.0).collect(),
+            urls: table.url.0,
             query: table.query.0.into_iter().map(|parameter| parameter.0).collect(),
             headers: table.header.0.into_iter().map(|field| field.0).collect(),
             days,
@@ -145,6 +148,7 @@ struct EffectTable {
     store_set_cookie: Option<bool>,
     fresh_at_least: Option<Parsed<Seconds>>,
     fresh_at_most: Option<Parsed<Seconds>>,
+    heuristic: Option<HeuristicTable>,
     negative_fresh: Option<Parsed<Seconds>>,
     stale_while_revalidate: Option<Parsed<Seconds>>,
     stale_if_error: Option<Parsed<Seconds>>,
@@ -175,11 +179,24 @@ impl From<EffectTable> for Effects {
             store_set_cookie: table.store_set_cookie,
             fresh_at_least: seconds(table.fresh_at_least),
             fresh_at_most: seconds(table.fresh_at_most),
+            heuristic: table.heuristic.map(|rule| Heuristic {
+                at_least: rule.at_least.map_or(0, |time| time.0.0),
+                percent: rule.percent,
+                at_most: rule.at_most.0.0,
+            }),
             negative_fresh: seconds(table.negative_fresh),
             stale_while_revalidate: seconds(table.stale_while_revalidate),
             stale_if_error: seconds(table.stale_if_error),
         }
     }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct HeuristicTable {
+    at_least: Option<Parsed<Seconds>>,
+    percent: u32,
+    at_most: Parsed<Seconds>,
 }
 
 fn edits(set: Option<FieldTable>, remove: Option<Values<FieldName>>) -> Option<FieldEdits> {

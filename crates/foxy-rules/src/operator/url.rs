@@ -1,0 +1,67 @@
+//! Regular expressions for whole URLs. Paths are in normal form, so no spelling avoids a rule.
+
+use regex::bytes::{Regex, RegexBuilder};
+use std::str::FromStr;
+
+/// Largest compiled size of an expression.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// A regular expression that must match a part of the URL. Letters are ASCII letters.
+#[derive(Clone, Debug)]
+pub struct UrlPattern(Regex);
+
+impl UrlPattern {
+    /// Returns whether the expression matches a part of the URL `text`.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl FromStr for UrlPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut builder = RegexBuilder::new(text);
+        builder.unicode(false).dot_matches_new_line(true).size_limit(MAX_REGEX_BYTES);
+        builder
+            .build()
+            .map(Self)
+            .map_err(|error| format!("`{text}` is no usable regular expression: {error}"))
+    }
+}
+
+impl PartialEq for UrlPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for UrlPattern {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operator::{Conditions, Missed, RequestFacts};
+    use foxy_base::WallTime;
+
+    #[test]
+    fn an_expression_sees_the_normal_form_of_the_url() {
+        let fields: &[(&str, &str)] = &[];
+        let check = |pattern: &str, (scheme, host, port), path: &str| {
+            let urls = vec![pattern.parse().expect(pattern)];
+            let url = (scheme, host, port);
+            let facts =
+                RequestFacts::new(url, path.as_bytes(), "GET", fields, WallTime::from_seconds(0));
+            Conditions { urls, ..Conditions::default() }.check_request(&facts)
+        };
+        let site = ("http", "A.test", 80);
+        assert_eq!(check("(?i)/CGI-bin/|[?]", site, "/%63gi-bin/x"), Ok(()));
+        assert_eq!(check("(?i)/CGI-bin/|[?]", site, "/x?"), Ok(()));
+        assert_eq!(check("(?i)/CGI-bin/|[?]", site, "/x"), Err(Missed::Url));
+        assert_eq!(check("^http://a.test/$", site, "/"), Ok(()));
+        assert_eq!(check("^http://a.test:81/", ("http", "a.test", 81), "/"), Ok(()));
+        assert_eq!(check("^a.test:443$", ("https", "a.test", 443), ""), Ok(()), "CONNECT");
+        assert!("(".parse::<UrlPattern>().is_err());
+        assert!("((a{1,999}){1,999}){1,999}".parse::<UrlPattern>().is_err());
+    }
+}
