@@ -4,11 +4,13 @@
 pub(crate) mod http1_sender;
 pub(crate) mod http2;
 pub(crate) mod io;
+pub(crate) mod pacing;
 
 use crate::client::http1_sender::Http1Sender;
 use crate::client::http2::sender::Http2Sender;
 use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
+use crate::core::client_limits::Pace;
 use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
 use crate::request::cache_status::CacheStatus;
 use crate::upstream::Scheme;
@@ -78,7 +80,10 @@ impl Sender<'_> {
 
     /// Sends the whole body of an answer with a known length. If the answer has no body, `body`
     /// must be empty.
-    pub(crate) async fn finish(&mut self, body: Bytes) -> Result<(), WriteEnd> {
+    pub(crate) async fn finish(&mut self, mut body: Bytes) -> Result<(), WriteEnd> {
+        if let Some(pace) = self.pace() {
+            self.send_all_but_last(&mut body, &pace).await?;
+        }
         match self {
             Self::Http1(sender) => sender.finish(body).await,
             Self::Http2(sender) => sender.finish(body).await,
@@ -86,7 +91,14 @@ impl Sender<'_> {
     }
 
     /// Sends more of the body. `data` must not be empty.
-    pub(crate) async fn body(&mut self, data: Bytes) -> Result<(), WriteEnd> {
+    pub(crate) async fn body(&mut self, mut data: Bytes) -> Result<(), WriteEnd> {
+        if let Some(pace) = self.pace() {
+            self.send_all_but_last(&mut data, &pace).await?;
+        }
+        self.body_now(data).await
+    }
+
+    async fn body_now(&mut self, data: Bytes) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.body(data).await,
             Self::Http2(sender) => sender.body(data).await,
@@ -123,6 +135,17 @@ impl Sender<'_> {
         &mut self,
         part: &mut Bytes,
         patience: impl Fn() -> Duration,
+    ) -> Result<ClientTook, WriteEnd> {
+        match self.pace() {
+            Some(pace) => self.paced_part(part, &patience, &pace).await,
+            None => self.part_now(part, &patience).await,
+        }
+    }
+
+    async fn part_now(
+        &mut self,
+        part: &mut Bytes,
+        patience: &impl Fn() -> Duration,
     ) -> Result<ClientTook, WriteEnd> {
         match self {
             Self::Http1(sender) => sender.part(part, patience).await,
@@ -167,6 +190,21 @@ impl Sender<'_> {
         match self {
             Self::Http1(sender) => sender.progress.decided_by(rules),
             Self::Http2(sender) => sender.decided_by(rules),
+        }
+    }
+
+    /// Limits the rate at which the client receives the rest of the answer.
+    pub(crate) fn paced_by(&self, pace: Option<Pace>) {
+        match self {
+            Self::Http1(sender) => sender.progress.paced_by(pace),
+            Self::Http2(sender) => sender.paced_by(pace),
+        }
+    }
+
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        match self {
+            Self::Http1(sender) => sender.progress.pace(),
+            Self::Http2(sender) => sender.pace(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! connections, TLS with clients.
 
 pub(crate) mod byte_budget;
+pub(crate) mod client_limits;
 pub mod counters;
 pub(crate) mod frames;
 pub mod live;

@@ -48,7 +48,7 @@ pub(crate) enum NoPlace {
 
 /// Identifies one client by its IPv4 address, or by the /64 of its IPv6 address. A /64 is the
 /// smallest block that a site receives (RFC 6177).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientBlock(u128);
 
 impl From<IpAddr> for ClientBlock {

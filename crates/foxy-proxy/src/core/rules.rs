@@ -2,7 +2,9 @@
 //! rules.
 
 use crate::core::View;
+use crate::core::client_limits::{Pace, RuleLimits};
 use crate::core::live::Live;
+use crate::core::places::ClientBlock;
 use arc_swap::Guard;
 use foxy_http::ResponseHead;
 use foxy_rules::operator::{FieldEdits, OperatorRules, SharedFacts};
@@ -17,17 +19,19 @@ pub struct RulesInForce {
     shared: Live<CountedRules>,
 }
 
-/// Rules, and the number of requests that each rule decided.
+/// Rules, with the number of requests that each rule decided, and the state of its limits.
 #[derive(Debug, Default)]
 pub(crate) struct CountedRules {
     rules: OperatorRules,
     counts: Vec<AtomicU64>,
+    limits: Vec<RuleLimits>,
 }
 
 impl CountedRules {
     fn new(rules: OperatorRules) -> Self {
         let counts = rules.rules().iter().map(|_| AtomicU64::new(0)).collect();
-        Self { rules, counts }
+        let limits = rules.rules().iter().map(|rule| RuleLimits::new(&rule.then)).collect();
+        Self { rules, counts, limits }
     }
 }
 
@@ -45,7 +49,8 @@ impl RulesInForce {
         Self { shared: CountedRules::new(rules).into() }
     }
 
-    /// Replaces the rules, and counts from 0 again. Requests in progress finish with the old rules.
+    /// Replaces the rules, counts from 0 again, and forgets how much of its limits each client has
+    /// used. Requests in progress finish with the old rules.
     pub fn replace(&self, rules: OperatorRules) {
         self.shared.replace(CountedRules::new(rules));
     }
@@ -66,6 +71,18 @@ impl RulesInForce {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Counts a request of the client for the rule at this position. Returns false if the client
+    /// has sent more requests than the rule permits.
+    pub(crate) fn admits(&self, position: Option<usize>, client: ClientBlock) -> bool {
+        let Some(position) = position else { return true };
+        self.get().limits.get(position).is_none_or(|limits| limits.admits(client))
+    }
+
+    /// Returns the pace at which the client receives bytes by the rule at this position.
+    pub(crate) fn pace(&self, position: Option<usize>, client: ClientBlock) -> Option<Pace> {
+        position.and_then(|position| self.get().limits.get(position)?.pace(client))
     }
 
     /// Returns the name of each rule, and the number of requests that the rule decided.

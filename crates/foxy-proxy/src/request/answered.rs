@@ -1,5 +1,6 @@
 //! Describes an answer as data: its form, its head, the number of bytes sent, and its log entry.
 
+use crate::core::client_limits::Pace;
 use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
 use bytes::Bytes;
@@ -53,6 +54,8 @@ pub(crate) struct Progress {
     parent: Cell<Option<usize>>,
     /// Names of the operator's rules that decided about the request.
     rules: RefCell<Option<String>>,
+    /// The highest rate at which the client receives the answer.
+    pace: RefCell<Option<Pace>>,
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
     sent: Cell<u64>,
@@ -62,6 +65,7 @@ impl Progress {
     pub(crate) fn restart(&self) {
         self.parent.set(None);
         self.rules.take();
+        self.pace.take();
         self.opened.set(None);
         self.head.set(0);
         self.sent.set(0);
@@ -83,6 +87,14 @@ impl Progress {
 
     pub(crate) fn rules(&self) -> Ref<'_, Option<String>> {
         self.rules.borrow()
+    }
+
+    pub(crate) fn paced_by(&self, pace: Option<Pace>) {
+        self.pace.replace(pace);
+    }
+
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        self.pace.borrow().clone()
     }
 
     /// Notes that a head of `head` bytes will be sent now.

@@ -32,6 +32,7 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         ErrorReason::ClientNotAllowed
         | ErrorReason::DeniedByRule
         | ErrorReason::NotAllowedByRule
+        | ErrorReason::RateLimited
         | ErrorReason::PurgeNotAllowed => "http_request_denied",
         ErrorReason::NotPurged(_) => "proxy_internal_error",
         ErrorReason::Upstream(error) => upstream(error),

@@ -40,6 +40,8 @@ pub enum ErrorReason {
     DeniedByRule,
     /// The operator's rules allow some requests, but not this request.
     NotAllowedByRule,
+    /// The client sends more requests than a rule of the operator permits.
+    RateLimited,
     /// The client's address may not purge, and the request has no valid token.
     PurgeNotAllowed,
     /// A purge failed.
@@ -68,6 +70,7 @@ impl ErrorReason {
             | Self::DeniedByRule
             | Self::NotAllowedByRule
             | Self::PurgeNotAllowed => 403,
+            Self::RateLimited => 429,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
             Self::Misdirected => 421,
             Self::Loop => 508,
@@ -98,6 +101,7 @@ impl ErrorReason {
             Self::ClientNotAllowed => "client-not-allowed",
             Self::DeniedByRule => "denied-by-rule",
             Self::NotAllowedByRule => "not-allowed-by-rule",
+            Self::RateLimited => "rate-limited",
             Self::PurgeNotAllowed => "purge-not-allowed",
             Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
@@ -141,6 +145,7 @@ impl ErrorReason {
             }
             Self::DeniedByRule => "a rule of this proxy refuses the request",
             Self::NotAllowedByRule => "no rule of this proxy allows the request",
+            Self::RateLimited => "this address sends requests too fast; try again later",
             Self::PurgeNotAllowed => {
                 "PURGE is not allowed from this address; list it in purge-from, or send the token \
                  as `Proxy-Authorization: Bearer TOKEN`"
@@ -203,6 +208,7 @@ mod tests {
             ErrorReason::ClientNotAllowed,
             ErrorReason::DeniedByRule,
             ErrorReason::NotAllowedByRule,
+            ErrorReason::RateLimited,
             ErrorReason::PurgeNotAllowed,
             ErrorReason::NotPurged(NotPurged::NotDurable),
             ErrorReason::NotPurged(NotPurged::Busy),

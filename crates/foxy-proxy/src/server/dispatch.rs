@@ -124,8 +124,14 @@ fn planned(
     if steering.names.is_some() {
         sender.decided_by(steering.names);
     }
+    let client = ClientBlock::from(peer.ip());
+    let refusal = refusal.or(steering.refusal).or_else(|| {
+        let admitted = settings.rules.admits(steering.rate, client);
+        (!admitted).then_some(ErrorReason::RateLimited)
+    });
+    sender.paced_by(settings.rules.pace(steering.bandwidth, client));
     let plan = || plan(head, body, over, &settings.mode, &settings.via_name);
-    let planned = refusal.or(steering.refusal).map_or_else(plan, Plan::Refuse);
+    let planned = refusal.map_or_else(plan, Plan::Refuse);
     let planned = if steering.bypasses { planned.past_the_cache(head) } else { planned };
     if let Plan::LookUp(..) = planned {
         take_off(&mut head.headers, &settings.mode);

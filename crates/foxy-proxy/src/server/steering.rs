@@ -7,7 +7,7 @@ use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
-use foxy_rules::operator::{Access, OperatorRules, RequestFacts, Rewrite, Tried};
+use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried};
 use std::net::IpAddr;
 
 /// The effects of the rules on a request, apart from changes to its head.
@@ -22,6 +22,10 @@ pub(crate) struct Steering {
     pub(crate) decided: Vec<usize>,
     /// Names of the rules that decided.
     pub(crate) names: Option<String>,
+    /// Position of the rule that limits the client's requests.
+    pub(crate) rate: Option<usize>,
+    /// Position of the rule that limits the client's bytes.
+    pub(crate) bandwidth: Option<usize>,
 }
 
 /// Applies the rules to a request, and changes its head. `over` is the scheme of the connection on
@@ -66,7 +70,9 @@ pub(crate) fn steer(
     let names: Vec<&str> =
         decided.iter().map(|&position| rules.rules()[position].name.as_str()).collect();
     let names = (!names.is_empty()).then(|| names.join(", "));
-    Steering { refusal, message, bypasses: decision.bypasses(), decided, names }
+    let rate = decision.position(Effect::RateLimit);
+    let bandwidth = decision.position(Effect::BandwidthLimit);
+    Steering { refusal, message, bypasses: decision.bypasses(), decided, names, rate, bandwidth }
 }
 
 /// Returns the decision on access to the rewritten path, so that no rewriting leads to a path that

@@ -2,6 +2,7 @@
 
 use crate::answer;
 use crate::client::Client;
+use crate::client::pacing::PacedConnection;
 use crate::core::counters::Counter;
 use crate::core::outcome::ForwardReason;
 use crate::core::places::ClientBlock;
@@ -12,11 +13,13 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::intercepting;
 use crate::server::request_log::Ended;
-use crate::upstream::{OpenTunnel, Origin, Tunnel};
+use crate::upstream::{OpenTunnel, Origin, Tunnel, TunnelReport};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, RequestHead, ResponseHead};
 use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 pub(crate) async fn tunnel(
     worker: &Rc<Worker>,
@@ -119,23 +122,35 @@ async fn carry(
     if sender.head(head).await.is_err() {
         return (Ended::Aborted(Aborted::Client), sender.sent());
     }
-    let head_bytes = sender.sent();
+    let (head_bytes, pace) = (sender.sent(), sender.pace());
     worker.counters.add(Counter::Tunnels, 1);
     let idle = worker.settings().tunnel_idle;
-    let report = match client {
-        Client::Http1(connection) => {
-            let from_client = connection.buffer.split().freeze();
-            Tunnel { client: &mut connection.stream, from_client, origin, from_origin }
-                .run(idle)
-                .await
-        }
-        Client::Http2(stream) => {
-            let client = &mut stream.as_tunnel();
-            Tunnel { client, from_client: Bytes::new(), origin, from_origin }.run(idle).await
-        }
+    let report = match pace {
+        Some(pace) => relay(client, PacedConnection::new(origin, pace), from_origin, idle).await,
+        None => relay(client, origin, from_origin, idle).await,
     };
     (
         Ended::Tunnelled(SentResponse { body_bytes: report.to_client, ..sent }),
         head_bytes + report.to_client,
     )
+}
+
+/// Passes bytes in both directions until the tunnel ends.
+async fn relay<O: AsyncRead + AsyncWrite + Unpin>(
+    client: &mut Client<'_>,
+    origin: O,
+    from_origin: Bytes,
+    idle: Duration,
+) -> TunnelReport {
+    match client {
+        Client::Http1(connection) => {
+            let from_client = connection.buffer.split().freeze();
+            let client = &mut connection.stream;
+            Tunnel { client, from_client, origin, from_origin }.run(idle).await
+        }
+        Client::Http2(stream) => {
+            let client = &mut stream.as_tunnel();
+            Tunnel { client, from_client: Bytes::new(), origin, from_origin }.run(idle).await
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The effects of a rule.
 
+use super::limit::{Bandwidth, RequestRate};
 use super::path::Rewrite;
 use super::query::QueryKey;
 use crate::freshness::Heuristic;
@@ -35,6 +36,10 @@ pub struct Effects {
     pub bypass: Option<bool>,
     /// The new path.
     pub rewrite: Option<Rewrite>,
+    /// Highest rate of requests of each client.
+    pub rate_limit: Option<RequestRate>,
+    /// Highest rate of bytes that foxy sends to each client.
+    pub bandwidth_limit: Option<Bandwidth>,
     /// The query parameters of the cache key.
     pub query: Option<QueryKey>,
     /// Changes to the fields that the origin receives.
@@ -94,6 +99,10 @@ effects! {
     Bypass = bypass, "bypass";
     /// Rewrites the path.
     Rewrite = rewrite, "rewrite";
+    /// Limits the requests of each client.
+    RateLimit = rate_limit, "rate-limit";
+    /// Limits the bytes that each client receives.
+    BandwidthLimit = bandwidth_limit, "bandwidth-limit";
     /// Chooses the query parameters of the cache key.
     Query = query, "query";
     /// Changes the fields that the origin receives.
@@ -122,6 +131,14 @@ impl Effect {
     /// Returns whether the effect concerns a single request. Other effects concern content that all
     /// clients share.
     pub const fn is_of_request(self) -> bool {
-        matches!(self, Self::Access | Self::Bypass | Self::Rewrite | Self::RequestFields)
+        matches!(
+            self,
+            Self::Access
+                | Self::Bypass
+                | Self::Rewrite
+                | Self::RequestFields
+                | Self::RateLimit
+                | Self::BandwidthLimit
+        )
     }
 }

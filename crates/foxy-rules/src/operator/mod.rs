@@ -9,6 +9,7 @@
 //! - `effect` lists the effects.
 //! - `facts` contains what the conditions see.
 //! - `index` finds the rules that may match, without a look at every rule.
+//! - `limit` limits the requests and bytes of each client.
 //! - `query` and `path` change the cache key and the path.
 //! - `set` evaluates all rules.
 //! - `url` matches the whole URL against regular expressions.
@@ -18,6 +19,7 @@ mod effect;
 mod facts;
 mod host;
 mod index;
+mod limit;
 mod path;
 mod pattern;
 mod query;
@@ -28,6 +30,7 @@ pub use condition::{Conditions, Days, Hours, Missed, NamedPattern, PortRange};
 pub use effect::{Access, Effect, Effects, FieldEdits};
 pub use facts::{RequestFacts, SharedFacts};
 pub use host::{HostCondition, canonical_network};
+pub use limit::{Bandwidth, RequestRate};
 pub use path::{Rewrite, normal_path, path_pattern};
 pub use pattern::Pattern;
 pub use query::QueryKey;

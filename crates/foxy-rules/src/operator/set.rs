@@ -192,13 +192,24 @@ pub struct Decision<'r> {
     decided: [Option<u32>; REQUEST_EFFECTS.len()],
 }
 
-const REQUEST_EFFECTS: [Effect; 4] =
-    [Effect::Access, Effect::Bypass, Effect::Rewrite, Effect::RequestFields];
+const REQUEST_EFFECTS: [Effect; 6] = [
+    Effect::Access,
+    Effect::Bypass,
+    Effect::Rewrite,
+    Effect::RequestFields,
+    Effect::RateLimit,
+    Effect::BandwidthLimit,
+];
 
 impl<'r> Decision<'r> {
-    fn effects(self, effect: Effect) -> Option<&'r Effects> {
+    /// Returns the position of the rule that decides about an effect.
+    pub fn position(self, effect: Effect) -> Option<usize> {
         let slot = REQUEST_EFFECTS.iter().position(|listed| *listed == effect)?;
-        self.decided[slot].map(|position| &self.rules[position as usize].then)
+        self.decided[slot].map(|position| position as usize)
+    }
+
+    fn effects(self, effect: Effect) -> Option<&'r Effects> {
+        self.position(effect).map(|position| &self.rules[position].then)
     }
 
     /// Returns the decision on access. `None` means that no rule decided.

@@ -2,6 +2,7 @@
 //! control permits. At most [`SEND_BUFFER`] bytes in the library may still wait for the connection.
 
 use crate::client::http2::wire::Wire;
+use crate::core::client_limits::Pace;
 use crate::request::answered::{
     ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
 };
@@ -157,6 +158,14 @@ impl<'a> Http2Sender<'a> {
 
     pub(crate) fn decided_by(&self, rules: Option<String>) {
         self.out.borrow().progress.decided_by(rules);
+    }
+
+    pub(crate) fn paced_by(&self, pace: Option<Pace>) {
+        self.out.borrow().progress.paced_by(pace);
+    }
+
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        self.out.borrow().progress.pace()
     }
 
     pub(crate) fn begin(&mut self, opening: Opening<'_>) -> ConnectionFate {

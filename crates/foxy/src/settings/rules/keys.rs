@@ -81,6 +81,19 @@ pub const KEYS: &[RuleKey] = &[
     ),
     RuleKey(
         Effect,
+        "rate-limit",
+        "\"10/s\"",
+        "Requests of each client per second (`s`), minute (`m`) or hour (`h`). foxy answers \
+         further requests with 429.",
+    ),
+    RuleKey(
+        Effect,
+        "bandwidth-limit",
+        "\"1M/s\"",
+        "Bytes per second that each client receives, on all its connections together.",
+    ),
+    RuleKey(
+        Effect,
         "query-ignore",
         "[\"utm_*\", \"signature\"]",
         "Query parameters that the cache key leaves out. The origin still receives them.",

@@ -8,8 +8,8 @@ use crate::settings::complaint::{Complaint, Source};
 use foxy_base::ByteSize;
 use foxy_rules::freshness::Heuristic;
 use foxy_rules::operator::{
-    Access, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
-    OperatorRules, Pattern, PortRange, QueryKey, Rewrite, UrlPattern,
+    Access, Bandwidth, Conditions, Days, Effects, FieldEdits, HostCondition, Hours, OperatorRule,
+    OperatorRules, Pattern, PortRange, QueryKey, RequestRate, Rewrite, UrlPattern,
 };
 use serde::Deserialize;
 use serde::de::{Error, IntoDeserializer};
@@ -137,6 +137,8 @@ struct EffectTable {
     message: Option<String>,
     bypass: Option<bool>,
     rewrite: Option<RewriteTable>,
+    rate_limit: Option<Parsed<RequestRate>>,
+    bandwidth_limit: Option<Parsed<Bandwidth>>,
     query_ignore: Option<Values<Pattern>>,
     query_keep: Option<Values<Pattern>>,
     query_sort: Option<bool>,
@@ -168,6 +170,8 @@ impl From<EffectTable> for Effects {
             },
             bypass: table.bypass,
             rewrite: table.rewrite.map(|rewrite| rewrite.0),
+            rate_limit: table.rate_limit.map(|rate| rate.0),
+            bandwidth_limit: table.bandwidth_limit.map(|bandwidth| bandwidth.0),
             query: has_query.then(|| QueryKey {
                 ignore: ignore.unwrap_or_default().0,
                 keep: keep.map(|keep| keep.0),

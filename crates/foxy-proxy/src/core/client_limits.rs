@@ -1,0 +1,195 @@
+//! Limits each client to the rates of requests and bytes that the operator's rules give. All workers
+//! share the state.
+
+use crate::core::places::ClientBlock;
+use foxy_base::clock;
+use foxy_rules::operator::{Bandwidth, Effects, RequestRate};
+use governor::clock::Clock;
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Number of clients that a limit remembers. Above this number, the limit forgets the clients that
+/// have their whole rate again. Further clients then share one rate.
+const MAX_CLIENTS: usize = 1 << 16;
+
+/// A client receives at most this many KiB at a time, so that other connections of the client get
+/// their turn.
+const MAX_PIECE_KIBIBYTES: u32 = 16;
+
+/// A client receives a second's bytes in at least this many pieces.
+const PIECES_PER_SECOND: u32 = 8;
+
+/// The monotonic clock, in the form that the crate `governor` reads.
+#[derive(Clone, Debug, Default)]
+struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        clock::monotonic().0.into()
+    }
+}
+
+type Limiter =
+    RateLimiter<ClientBlock, DashMapStateStore<ClientBlock>, MonotonicClock, NoOpMiddleware<Nanos>>;
+
+/// A rate for each client, in units such as requests.
+#[derive(Debug)]
+struct ClientRate {
+    limiter: Limiter,
+    /// Monotonic time in seconds at which the limit last forgot clients.
+    swept: AtomicU64,
+}
+
+impl ClientRate {
+    fn new(quota: Quota) -> Self {
+        let limiter = RateLimiter::dashmap_with_clock(quota, MonotonicClock);
+        Self { limiter, swept: AtomicU64::new(0) }
+    }
+
+    /// Takes `units` from the client's rate. The error is the time until the rate permits them.
+    /// `units` is at most the number of units that a client may take at once.
+    fn take(&self, client: ClientBlock, units: NonZeroU32) -> Result<(), Duration> {
+        let client = if self.has_room() { client } else { ClientBlock::default() };
+        match self.limiter.check_key_n(&client, units) {
+            Ok(Err(early)) => Err(early.wait_time_from(MonotonicClock.now())),
+            Ok(Ok(())) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns whether the limit can remember another client. Forgets clients at most once a
+    /// second, because each time costs as much as a thousand requests.
+    fn has_room(&self) -> bool {
+        if self.limiter.len() < MAX_CLIENTS {
+            return true;
+        }
+        let second = clock::monotonic().0 / 1_000_000_000;
+        if self.swept.swap(second, Ordering::Relaxed) != second {
+            self.limiter.retain_recent();
+        }
+        self.limiter.len() < MAX_CLIENTS
+    }
+}
+
+/// The limits of one rule.
+#[derive(Debug, Default)]
+pub(crate) struct RuleLimits {
+    requests: Option<ClientRate>,
+    bytes: Option<Arc<BandwidthLimit>>,
+}
+
+#[derive(Debug)]
+struct BandwidthLimit {
+    kibibytes: ClientRate,
+    piece: NonZeroU32,
+}
+
+impl RuleLimits {
+    pub(crate) fn new(then: &Effects) -> Self {
+        let requests = then.rate_limit.and_then(|RequestRate { requests, period }| {
+            let quota = Quota::with_period(period / requests.get())?;
+            Some(ClientRate::new(quota.allow_burst(requests)))
+        });
+        let bytes = then.bandwidth_limit.map(|Bandwidth { kibibytes }| {
+            let piece = (kibibytes.get() / PIECES_PER_SECOND).min(MAX_PIECE_KIBIBYTES);
+            let piece = NonZeroU32::new(piece).unwrap_or(NonZeroU32::MIN);
+            let quota = Quota::per_second(kibibytes).allow_burst(piece);
+            Arc::new(BandwidthLimit { kibibytes: ClientRate::new(quota), piece })
+        });
+        Self { requests, bytes }
+    }
+
+    /// Counts a request. Returns false if the client has sent too many requests.
+    pub(crate) fn admits(&self, client: ClientBlock) -> bool {
+        self.requests.as_ref().is_none_or(|rate| rate.take(client, NonZeroU32::MIN).is_ok())
+    }
+
+    /// Returns the pace at which the client receives bytes.
+    pub(crate) fn pace(&self, client: ClientBlock) -> Option<Pace> {
+        self.bytes.clone().map(|limit| Pace { limit, client })
+    }
+}
+
+/// The pace at which a client receives bytes. All connections of the client share the pace.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    limit: Arc<BandwidthLimit>,
+    client: ClientBlock,
+}
+
+impl Pace {
+    /// Returns the largest number of bytes that may be taken at a time.
+    pub(crate) fn piece(&self) -> usize {
+        (self.limit.piece.get() as usize) << 10
+    }
+
+    /// Takes `bytes` bytes, at most [`Self::piece`], rounded up to 1 KiB. The error is the time to
+    /// wait before the next try.
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), Duration> {
+        let kibibytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
+        let units = NonZeroU32::new(kibibytes).map_or(Ok(()), |units| {
+            self.limit.kibibytes.take(self.client, units.min(self.limit.piece))
+        });
+        // The timer has steps of a millisecond, so a shorter wait would poll too often.
+        units.map_err(|wait| wait.max(Duration::from_millis(1)))
+    }
+
+    /// Waits until the client may receive `bytes` bytes, at most [`Self::piece`].
+    pub(crate) async fn wait(&self, bytes: usize) {
+        while let Err(wait) = self.take(bytes) {
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    fn limits(then: Effects) -> RuleLimits {
+        RuleLimits::new(&then)
+    }
+
+    fn client(last: u8) -> ClientBlock {
+        IpAddr::from(Ipv4Addr::new(192, 0, 2, last)).into()
+    }
+
+    #[test]
+    fn each_client_has_its_own_rate_of_requests() {
+        let rate_limit = Some("2/h".parse().expect("a rate"));
+        let limits = limits(Effects { rate_limit, ..Effects::default() });
+        let admitted = [1, 1, 1, 2, 1].map(|last| limits.admits(client(last)));
+        assert_eq!(admitted, [true, true, false, true, false]);
+        assert!(limits.pace(client(1)).is_none());
+    }
+
+    #[test]
+    fn all_connections_of_a_client_share_its_bytes() {
+        let bandwidth_limit = Some("1K/s".parse().expect("a bandwidth"));
+        let limits = limits(Effects { bandwidth_limit, ..Effects::default() });
+        let (first, second) = (limits.pace(client(1)), limits.pace(client(1)));
+        let (first, second) = (first.expect("limited"), second.expect("limited"));
+        assert_eq!(first.piece(), 1024);
+        assert_eq!(first.take(0), Ok(()));
+        assert_eq!(first.take(1), Ok(()));
+        assert!(second.take(1).is_err());
+        assert_eq!(limits.pace(client(2)).expect("limited").take(1024), Ok(()));
+    }
+
+    #[test]
+    fn a_crowd_of_clients_takes_no_unlimited_memory() {
+        let rate = ClientRate::new(Quota::per_hour(NonZeroU32::MIN));
+        for number in 0..(2 * MAX_CLIENTS as u32) {
+            let _either = rate.take(IpAddr::from(Ipv4Addr::from(number)).into(), NonZeroU32::MIN);
+        }
+        assert!(rate.limiter.len() <= MAX_CLIENTS + 1);
+    }
+}
