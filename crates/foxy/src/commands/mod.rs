@@ -7,6 +7,7 @@ pub mod check;
 pub mod explain;
 pub mod fsck;
 pub mod health;
+pub mod import;
 pub mod manual;
 pub mod purge;
 pub mod reload;
@@ -24,6 +25,7 @@ const PROXY: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: run::command, run: run::run },
     Entry { command: check::command, run: check::run },
+    Entry { command: import::command, run: import::run },
     Entry { command: purge::command, run: purge::run },
     Entry { command: reload::command, run: reload::run },
     Entry { command: ca::command, run: ca::run },

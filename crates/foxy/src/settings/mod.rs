@@ -99,6 +99,27 @@ pub fn load(
     Ok(loaded)
 }
 
+/// Judges the text of a configuration file without the environment and flags. `path` appears only
+/// in messages.
+pub fn load_text(path: &Path, content: &str, machine: &Machine) -> Result<Loaded, Complaints> {
+    let mut written = Written::default();
+    file::read(path, content, &mut written)?;
+    resolve::complete(&mut written, machine);
+    let settings = Settings::of(&written);
+    resolve::judge(&settings, &written)?;
+    Ok(Loaded { settings, file: None, warnings: Vec::new(), written })
+}
+
+/// Returns the mistakes in a part of a configuration file. Settings may be missing.
+pub fn mistakes(part: &str) -> Option<String> {
+    let mut written = Written::default();
+    let read = file::read(Path::new(""), part, &mut written);
+    let Complaints(complaints) = read
+        .err()
+        .unwrap_or_else(|| Complaints(rules::compile(&written.rules).err().into_iter().collect()));
+    complaints.into_iter().next().map(|complaint| complaint.message)
+}
+
 /// Does the work of [`load`], but accepts settings that contradict each other. A command that talks
 /// to a running foxy does not know the flags of that foxy.
 pub fn read(

@@ -9,6 +9,10 @@ mod activation;
 mod authority;
 mod clock;
 mod command_line;
+mod configuration {
+    mod import;
+    mod trial;
+}
 mod listeners;
 mod names;
 mod own_machine;
@@ -34,4 +38,3 @@ mod stores {
     mod worn_store;
 }
 mod taken_ports;
-mod trial;

@@ -1,0 +1,184 @@
+//! `foxy import FILE`: converts the configuration of another proxy into a configuration of foxy.
+//! Each directive without an exact equivalent is reported. The new file passes `foxy check`, and
+//! permits nothing that the original denies without a warning.
+
+mod draft;
+mod original_files;
+mod range_set;
+mod report;
+mod squid;
+mod terms;
+
+use crate::failure::Failure;
+use crate::settings;
+use crate::settings::complaint::{Complaints, Source};
+use crate::terminal::{self, Level};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use draft::ImportDraft;
+use foxy_cli::machine::Machine;
+use original_files::OriginalFiles;
+use report::{Leftover, commented, grouped};
+use serde_json::json;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A program whose configuration foxy can read.
+struct OriginalKind {
+    name: &'static str,
+    /// Words at the start of a line that tell this kind.
+    marks: &'static [&'static str],
+    import: fn(&str, &OriginalFiles, bool) -> ImportDraft,
+}
+
+const KINDS: &[OriginalKind] = &[OriginalKind {
+    name: "squid",
+    marks: &["http_access", "http_port", "acl", "cache_dir", "refresh_pattern", "cache_peer"],
+    import: squid::import,
+}];
+
+pub fn command() -> Command {
+    let names = KINDS.iter().map(|kind| kind.name);
+    let switch =
+        |name: &'static str, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
+    Command::new("import")
+        .about("Convert the configuration of another proxy, and list what has no equivalent")
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Configuration to convert, or - for standard input"),
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("PROGRAM")
+                .value_parser(PossibleValuesParser::new(names))
+                .help("Program of the configuration [default: foxy looks at the content]"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("File to write [default: standard output]"),
+        )
+        .arg(switch("force", "Replace the file of --output"))
+        .arg(switch("utc", "Take times of day as UTC, as foxy does"))
+        .arg(switch("json", "Print the new configuration and the report as one JSON object"))
+}
+
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let path: &PathBuf = matches.get_one("file").expect("clap requires FILE");
+    let content = read(path)?;
+    let from = matches.get_one::<String>("from").map(String::as_str);
+    let kind = kind_of(&content, from)?;
+    let mut draft = (kind.import)(&content, &OriginalFiles::beside(path), matches.get_flag("utc"));
+    make_valid(&mut draft)?;
+    let text = whole_text(&draft, path);
+    if matches.get_flag("json") {
+        let leftovers: Vec<_> = draft.leftovers.iter().map(Leftover::as_json).collect();
+        let object = json!({ "from": kind.name, "toml": text, "leftovers": leftovers });
+        terminal::print(&object.to_string());
+    } else {
+        terminal::report(Level::Info, grouped(&draft.leftovers).trim_end());
+    }
+    match matches.get_one::<PathBuf>("output") {
+        Some(output) => write(output, &text, matches.get_flag("force"))?,
+        None if matches.get_flag("json") => {}
+        None => terminal::print(text.trim_end()),
+    }
+    let opened = draft.leftovers.iter().filter(|leftover| leftover.opens()).count();
+    if opened == 0 {
+        return Ok(());
+    }
+    Err(Failure::Missed(format!(
+        "the original denies or limits more than the new configuration, in {opened} cases; see \
+         the report"
+    )))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let bytes = bytes.map_err(|error| {
+        Failure::Unusable(format!("cannot read {}: {error}; name a file", path.display()))
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn kind_of(content: &str, from: Option<&str>) -> Result<&'static OriginalKind, Failure> {
+    let score = |kind: &&OriginalKind| {
+        let first = |line: &str| line.split_whitespace().next().map(ToOwned::to_owned);
+        let words = content.lines().filter_map(first);
+        words.filter(|word| kind.marks.contains(&word.as_str())).count()
+    };
+    let found = match from {
+        Some(name) => KINDS.iter().find(|kind| kind.name == name),
+        None => KINDS.iter().filter(|kind| score(kind) > 0).max_by_key(score),
+    };
+    found.ok_or_else(|| {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        Failure::Unusable(format!(
+            "the file looks like no configuration of {}; name the program with --from",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Removes what `foxy check` would refuse, and reports it.
+fn make_valid(draft: &mut ImportDraft) -> Result<(), Failure> {
+    let machine = Machine { environment: Vec::new(), ..Machine::look() };
+    loop {
+        let judged = settings::load_text(Path::new("foxy.toml"), &draft.text(), &machine);
+        let Err(Complaints(complaints)) = judged else { return Ok(()) };
+        let Some(complaint) = complaints.first() else { return Ok(()) };
+        let removed = match &complaint.source {
+            _ if complaint.message.contains("no setting says which clients") => {
+                draft.listen_on_loopback()
+            }
+            Some(Source::File(place)) => draft.remove_line(place.line, &complaint.message),
+            _ => false,
+        };
+        if !removed {
+            return Err(Failure::Failed(format!(
+                "the new configuration is not valid: {complaint}"
+            )));
+        }
+    }
+}
+
+fn whole_text(draft: &ImportDraft, path: &Path) -> String {
+    let (opened, others): (Vec<Leftover>, Vec<Leftover>) =
+        draft.leftovers.iter().cloned().partition(Leftover::opens);
+    let head = format!("foxy import made this file from {}.\n", path.display());
+    let mut text = commented(&head);
+    text.push_str(&commented(&grouped(&opened)));
+    text.push('\n');
+    text.push_str(&draft.text());
+    text.push('\n');
+    text.push_str(&commented(&grouped(&others)));
+    text
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).create_new(!force);
+    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "; --force replaces the file",
+            _ => "",
+        };
+        Failure::Unusable(format!("cannot write {}: {error}{remedy}", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests;

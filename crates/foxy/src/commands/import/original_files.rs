@@ -1,0 +1,61 @@
+//! Reads the files of the original configuration, with the files that they include.
+
+use foxy_rules::operator::Pattern;
+use std::path::{Path, PathBuf};
+
+/// Reads files that the main file names.
+#[derive(Debug)]
+pub struct OriginalFiles {
+    /// The folder of the main file.
+    folder: PathBuf,
+}
+
+impl OriginalFiles {
+    pub fn beside(main: &Path) -> Self {
+        Self { folder: main.parent().unwrap_or(Path::new("")).to_owned() }
+    }
+
+    /// Returns name and content of the files that `path` names. The last part of `path` may have
+    /// wildcards. If `path` is absent, the folder of the main file stands for `usual`, where the
+    /// program expects its files.
+    pub fn read(&self, path: &str, usual: &str) -> Result<Vec<(String, String)>, String> {
+        let moved = path.strip_prefix(usual).map(|rest| self.folder.join(rest));
+        let mut paths = find(&self.folder.join(path))?;
+        if paths.is_empty()
+            && let Some(moved) = moved
+        {
+            paths = find(&moved)?;
+        }
+        if paths.is_empty() {
+            return Err(format!("no file {path} is here"));
+        }
+        paths.iter().map(|path| content(path)).collect()
+    }
+}
+
+fn content(path: &Path) -> Result<(String, String), String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+    Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Returns the files that exist, in the order of their names.
+fn find(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !name.contains(['*', '?', '[']) {
+        return Ok(Some(path.to_owned()).filter(|path| path.is_file()).into_iter().collect());
+    }
+    let pattern: Pattern = name.parse()?;
+    let Ok(entries) = std::fs::read_dir(path.parent().unwrap_or(Path::new("."))) else {
+        return Ok(Vec::new());
+    };
+    let is_wanted = |entry: &std::fs::DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        !name.starts_with('.') && pattern.matches(name.as_bytes())
+    };
+    let found = entries.flatten().filter(is_wanted).map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = found.filter(|path| path.is_file()).collect();
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,139 @@
+//! What an import could not convert: the reasons, and the report for the terminal, for the end of
+//! the new file, and for programs.
+
+use serde_json::{Value, json};
+use std::fmt;
+
+/// A line of the original configuration.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OriginalPlace {
+    /// The name of the file, if the main file includes this file.
+    pub file: Option<String>,
+    /// Counted from 1. 0 stands for the whole file.
+    pub line: usize,
+}
+
+impl fmt::Display for OriginalPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{file} line {}", self.line),
+            None if self.line == 0 => f.write_str("the file"),
+            None => write!(f, "line {}", self.line),
+        }
+    }
+}
+
+/// Why a directive has no exact equivalent in the new configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImportReason {
+    /// The original refuses or limits something that foxy would permit.
+    Opens(String),
+    /// The operator must complete the move.
+    Step(String),
+    /// The new configuration has the directive, but foxy differs in a detail.
+    Differs(String),
+    /// foxy has no equivalent.
+    Missing(String),
+    /// foxy needs no setting for this purpose.
+    NotNeeded(String),
+}
+
+impl ImportReason {
+    /// Returns the name in JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Opens(_) => "permits-more",
+            Self::Step(_) => "to-do",
+            Self::Differs(_) => "differs",
+            Self::Missing(_) => "no-equivalent",
+            Self::NotNeeded(_) => "not-needed",
+        }
+    }
+
+    const fn heading(&self) -> &'static str {
+        match self {
+            Self::Opens(_) => "The original denies or limits more than this file",
+            Self::Step(_) => "To do",
+            Self::Differs(_) => "Converted, with a difference",
+            Self::Missing(_) => "Not converted",
+            Self::NotNeeded(_) => "Not needed",
+        }
+    }
+
+    fn text(&self) -> &str {
+        let (Self::Opens(text)
+        | Self::Step(text)
+        | Self::Differs(text)
+        | Self::Missing(text)
+        | Self::NotNeeded(text)) = self;
+        text
+    }
+}
+
+/// A directive without an exact equivalent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    pub place: OriginalPlace,
+    pub text: String,
+    pub reason: ImportReason,
+}
+
+impl Leftover {
+    /// Returns whether the original denies something that foxy would permit.
+    pub const fn opens(&self) -> bool {
+        matches!(self.reason, ImportReason::Opens(_))
+    }
+
+    pub fn as_json(&self) -> Value {
+        json!({
+            "file": self.place.file,
+            "line": self.place.line,
+            "directive": self.text,
+            "kind": self.reason.name(),
+            "reason": self.reason.text(),
+        })
+    }
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.place, self.text, self.reason.text())
+    }
+}
+
+/// Returns the leftovers under the headings of their kinds, most important first.
+pub fn grouped(leftovers: &[Leftover]) -> String {
+    let mut sorted: Vec<&Leftover> = leftovers.iter().collect();
+    sorted.sort_by_key(|leftover| (leftover.reason.rank(), &leftover.place));
+    let mut text = String::new();
+    let mut heading = "";
+    for leftover in sorted {
+        if leftover.reason.heading() != heading {
+            heading = leftover.reason.heading();
+            text.push_str(&format!("{heading}:\n"));
+        }
+        text.push_str(&format!("  {leftover}\n"));
+    }
+    text
+}
+
+impl ImportReason {
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Opens(_) => 0,
+            Self::Step(_) => 1,
+            Self::Differs(_) => 2,
+            Self::Missing(_) => 3,
+            Self::NotNeeded(_) => 4,
+        }
+    }
+}
+
+/// Returns `text` as comments of a TOML file.
+pub fn commented(text: &str) -> String {
+    let comment = |line: &str| {
+        let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        format!("# {plain}").trim_end().to_owned() + "\n"
+    };
+    text.lines().map(comment).collect()
+}

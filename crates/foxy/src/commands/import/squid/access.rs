@@ -1,0 +1,137 @@
+//! Converts Squid's lists of `allow` and `deny` lines into rules, in order.
+
+use super::super::draft::{ImportDraft, Original};
+use super::super::report::ImportReason;
+use super::super::terms::{AccessTerm, TermFlaw};
+use super::acl::{SquidAcls, literal};
+use super::lines::SquidLine;
+use toml::{Table, Value};
+
+/// A line of an access list.
+#[derive(Clone, Debug)]
+pub struct AccessLine {
+    allows: bool,
+    literals: Vec<(bool, String)>,
+    original: Original,
+}
+
+/// What a list decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessPurpose {
+    /// Whether a request is served (`http_access`).
+    Serve,
+    /// Whether the cache may be used (`cache`).
+    Cache,
+}
+
+impl AccessLine {
+    /// Reads `DIRECTIVE allow|deny ACL…`. Returns `None` for another form.
+    pub fn read(line: &SquidLine) -> Option<Self> {
+        let allows = match line.argument(0)?.to_ascii_lowercase().as_str() {
+            "allow" => true,
+            "deny" => false,
+            _ => return None,
+        };
+        let literals = line.arguments()[1..].iter().map(|word| literal(word)).collect();
+        Some(Self { allows, literals, original: line.original.clone() })
+    }
+
+    pub fn original(&self) -> &Original {
+        &self.original
+    }
+
+    /// Returns the ports of `deny CONNECT !PORTS`.
+    pub fn tunnel_ports(&self, acls: &SquidAcls) -> Option<Vec<String>> {
+        let [(false, connect), (true, ports)] = self.literals.as_slice() else { return None };
+        (!self.allows && connect == "CONNECT").then(|| acls.ports(ports))?
+    }
+}
+
+impl AccessPurpose {
+    fn effect(self, allows: bool) -> Table {
+        let (key, value) = match self {
+            Self::Serve => ("access", Value::from(if allows { "allow" } else { "deny" })),
+            Self::Cache => ("bypass", Value::from(!allows)),
+        };
+        Table::from_iter([(key.to_owned(), value)])
+    }
+
+    fn lost(self, allows: bool, flaw: &TermFlaw) -> ImportReason {
+        if matches!(flaw, TermFlaw::Credentials(_)) {
+            return ImportReason::Opens(flaw.to_string());
+        }
+        match (self, allows) {
+            (Self::Serve, true) => ImportReason::Missing(format!(
+                "{flaw}; foxy refuses these requests unless a later rule allows them"
+            )),
+            (Self::Serve, false) => ImportReason::Opens(flaw.to_string()),
+            (Self::Cache, true) => ImportReason::Missing(flaw.to_string()),
+            (Self::Cache, false) => {
+                ImportReason::Opens(format!("{flaw}; foxy would cache these responses"))
+            }
+        }
+    }
+}
+
+/// Adds the rules of a list to the draft. A last rule decides as Squid does where no line matches.
+pub fn add_rules(
+    draft: &mut ImportDraft,
+    acls: &SquidAcls,
+    lines: &[AccessLine],
+    purpose: AccessPurpose,
+) {
+    let mut is_decided = false;
+    for line in lines {
+        let AccessLine { allows, literals, original } = line;
+        let expanded = match acls.expand(literals) {
+            Ok(expanded) => expanded,
+            Err(flaw) => {
+                draft.leave(original, purpose.lost(*allows, &flaw));
+                continue;
+            }
+        };
+        for flaw in &expanded.lost {
+            draft.leave(original, purpose.lost(*allows, flaw));
+        }
+        if expanded.terms.is_empty() && expanded.lost.is_empty() {
+            let text = "the line never matches a request to foxy";
+            draft.leave(original, ImportReason::NotNeeded(text.into()));
+        }
+        let count = expanded.terms.len();
+        for (number, term) in (1..).zip(&expanded.terms) {
+            let part = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
+            let name = format!("{}{part}", rule_name(original));
+            let is_taken = draft.list("rule", term.rule(&name, purpose.effect(*allows)), original);
+            if !is_taken && !allows {
+                let text = "foxy refuses the rule that would deny this".to_owned();
+                draft.leave(original, ImportReason::Opens(text));
+            }
+            is_decided |= is_taken && term.is_always();
+        }
+    }
+    if !is_decided
+        && let Some(last) = lines.last()
+        && (purpose == AccessPurpose::Serve || last.allows)
+    {
+        let name = format!("{}, if no line matches", rule_name(&last.original));
+        let rule = AccessTerm::default().rule(&name, purpose.effect(!last.allows));
+        draft.list("rule", rule, &last.original);
+    }
+}
+
+/// Returns the networks outside of which no request is allowed, if a line before each `allow`
+/// denies all other clients.
+pub fn only_clients(acls: &SquidAcls, lines: &[AccessLine]) -> Option<(Vec<String>, Original)> {
+    let denials = lines.iter().take_while(|line| !line.allows);
+    denials.into_iter().find_map(|line| match line.literals.as_slice() {
+        [(true, name)] => Some((acls.clients(name)?, line.original.clone())),
+        _ => None,
+    })
+}
+
+/// Returns the name of the rule for a directive.
+pub fn rule_name(original: &Original) -> String {
+    const LONGEST: usize = 100;
+    let text = format!("{}: {}", original.place, original.text);
+    text.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}

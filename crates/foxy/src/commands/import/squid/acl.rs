@@ -1,0 +1,217 @@
+//! The access lists of Squid: reads `acl` lines, and gives the conditions of foxy's rules that
+//! match the same requests.
+
+use super::super::range_set::AddressSet;
+use super::super::terms::{AccessTerm, Facets, TermFlaw};
+use super::acl_values::{self, AclWord, Expressed};
+use std::collections::HashMap;
+
+/// The lists by name.
+#[derive(Debug)]
+pub struct SquidAcls {
+    lists: HashMap<String, SquidAcl>,
+    /// Whether the clock of the original runs in UTC, as the hours of rules do.
+    utc: bool,
+}
+
+#[derive(Debug)]
+struct SquidAcl {
+    kind: String,
+    /// The values of each `acl` line.
+    lines: Vec<Vec<AclWord>>,
+}
+
+/// The requests that a list matches: any of the branches.
+#[derive(Debug)]
+enum AclMeaning {
+    Always,
+    Branches {
+        branches: Vec<Facets>,
+        /// Values that no condition can express.
+        lost: Vec<TermFlaw>,
+    },
+    /// Any of these lists, or all of them. The flag means negation.
+    Lists {
+        any: bool,
+        names: Vec<(bool, String)>,
+    },
+}
+
+/// Terms for a line of an access list, and the values that none of the terms contains.
+#[derive(Debug, Default)]
+pub struct ExpandedLine {
+    pub terms: Vec<AccessTerm>,
+    pub lost: Vec<TermFlaw>,
+}
+
+/// Splits a name from its negation.
+pub fn literal(word: &str) -> (bool, String) {
+    match word.strip_prefix('!') {
+        Some(name) => (true, name.to_owned()),
+        None => (false, word.to_owned()),
+    }
+}
+
+impl SquidAcls {
+    /// Creates the lists that Squid defines itself.
+    pub fn built_in(utc: bool) -> Self {
+        let mut acls = Self { lists: HashMap::new(), utc };
+        let lists: [(&str, &str, &[&str]); 6] = [
+            ("all", "src", &["all"]),
+            ("localhost", "src", &["127.0.0.1", "::1"]),
+            ("to_localhost", "dst", &["127.0.0.0/8", "0.0.0.0", "::1", "::"]),
+            ("to_linklocal", "dst", &["169.254.0.0/16", "fe80::/10"]),
+            ("CONNECT", "method", &["CONNECT"]),
+            ("manager", "url_regex", &["^https?://[^/]+/squid-internal-mgr/"]),
+        ];
+        for (name, kind, values) in lists {
+            acls.define(name, kind, values.iter().map(|text| AclWord::plain(text)).collect());
+        }
+        acls
+    }
+
+    /// Adds the values of an `acl` line. Lines of one name are one list.
+    pub fn define(&mut self, name: &str, kind: &str, values: Vec<AclWord>) {
+        let new = || SquidAcl { kind: kind.to_owned(), lines: Vec::new() };
+        self.lists.entry(name.to_owned()).or_insert_with(new).lines.push(values);
+    }
+
+    /// Returns the networks of a list of client addresses.
+    pub fn clients(&self, name: &str) -> Option<Vec<String>> {
+        let AclMeaning::Branches { branches, lost } = self.meaning(name).ok()? else { return None };
+        let clients = branches.iter().map(|facets| facets.get("client"));
+        let clients: Vec<_> = clients.collect::<Option<_>>()?;
+        lost.is_empty().then(|| clients.into_iter().flatten().cloned().collect())
+    }
+
+    /// Returns the ports of a list of ports.
+    pub fn ports(&self, name: &str) -> Option<Vec<String>> {
+        let AclMeaning::Branches { branches, .. } = self.meaning(name).ok()? else { return None };
+        Some(branches.first()?.get("port")?.clone())
+    }
+
+    /// Returns the host conditions of a list of names.
+    pub fn hosts(&self, name: &str) -> Option<Vec<String>> {
+        let list = self.lists.get(name).filter(|list| list.kind == "dstdomain")?;
+        let words = list.lines.iter().flatten().map(|word| word.text.clone());
+        Some(words.collect())
+    }
+
+    /// Returns terms that match the same requests as all `literals` together.
+    pub fn expand(&self, literals: &[(bool, String)]) -> Result<ExpandedLine, TermFlaw> {
+        let mut line = ExpandedLine { terms: vec![AccessTerm::default()], lost: Vec::new() };
+        for (negated, name) in literals {
+            line = self.narrow(line, *negated, name, 0)?;
+        }
+        Ok(line)
+    }
+
+    fn narrow(
+        &self,
+        line: ExpandedLine,
+        negated: bool,
+        name: &str,
+        depth: usize,
+    ) -> Result<ExpandedLine, TermFlaw> {
+        const DEEPEST: usize = 8;
+        if depth == DEEPEST {
+            return Err(TermFlaw::Undefined(name.to_owned()));
+        }
+        match self.meaning(name)? {
+            AclMeaning::Always if negated => Ok(ExpandedLine::default()),
+            AclMeaning::Always => Ok(line),
+            AclMeaning::Branches { branches, lost } if negated => {
+                if let Some(flaw) = lost.into_iter().next() {
+                    return Err(flaw);
+                }
+                let without = |terms: Vec<AccessTerm>, facets: &Facets| {
+                    let terms = terms.into_iter().map(|term| term.and_not(facets));
+                    terms.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+                };
+                let terms = branches.iter().try_fold(line.terms, without)?;
+                Ok(ExpandedLine { terms, lost: line.lost })
+            }
+            AclMeaning::Branches { branches, mut lost } => {
+                if branches.is_empty() && !lost.is_empty() {
+                    return Err(lost.remove(0));
+                }
+                let mut terms = Vec::new();
+                for term in &line.terms {
+                    for facets in &branches {
+                        terms.extend(with_all(term.clone(), facets)?);
+                    }
+                }
+                lost.splice(0..0, line.lost);
+                Ok(ExpandedLine { terms, lost })
+            }
+            AclMeaning::Lists { any, names } => {
+                let names = names.into_iter().map(|(not, name)| (not != negated, name));
+                if any != negated {
+                    let mut joined = ExpandedLine::default();
+                    for (not, name) in names {
+                        let start = ExpandedLine { terms: line.terms.clone(), lost: Vec::new() };
+                        let branch = self.narrow(start, not, &name, depth + 1)?;
+                        joined.terms.extend(branch.terms);
+                        joined.lost.extend(branch.lost);
+                    }
+                    joined.lost.extend(line.lost);
+                    return Ok(joined);
+                }
+                names
+                    .into_iter()
+                    .try_fold(line, |line, (not, name)| self.narrow(line, not, &name, depth + 1))
+            }
+        }
+    }
+
+    fn meaning(&self, name: &str) -> Result<AclMeaning, TermFlaw> {
+        let list = self.lists.get(name).ok_or_else(|| TermFlaw::Undefined(name.to_owned()))?;
+        let words = || list.lines.iter().flatten();
+        match list.kind.as_str() {
+            "src" if words().any(|word| word.text == "all") => Ok(AclMeaning::Always),
+            kind @ ("any-of" | "all-of") => Ok(AclMeaning::Lists {
+                any: kind == "any-of",
+                names: words().map(|word| literal(&word.text)).collect(),
+            }),
+            "time" if self.utc => acl_values::times(name, &list.lines).map(branches),
+            kind => acl_values::express(name, kind, words()).map(branches),
+        }
+    }
+}
+
+fn branches(expressed: Expressed) -> AclMeaning {
+    AclMeaning::Branches { branches: expressed.branches, lost: expressed.lost }
+}
+
+fn with_all(term: AccessTerm, facets: &Facets) -> Result<Option<AccessTerm>, TermFlaw> {
+    facets.iter().try_fold(Some(term), |term, (key, values)| match term {
+        Some(term) => term.and(key, values),
+        None => Ok(None),
+    })
+}
+
+/// Returns the networks of a `src` or `dst` value: an address, a network, a range or a mask.
+pub fn networks(text: &str) -> Option<Vec<String>> {
+    let (range, mask) = match text.split_once('/') {
+        Some((range, mask)) => (range, Some(mask)),
+        None => (text, None),
+    };
+    let Some((first, last)) = range.split_once('-') else {
+        let network = match mask {
+            None => text.parse::<std::net::IpAddr>().ok()?.to_string(),
+            Some(mask) => match mask.parse::<std::net::Ipv4Addr>() {
+                Ok(mask) => {
+                    let length = mask.to_bits().leading_ones();
+                    (mask.to_bits().count_ones() == length).then(|| format!("{range}/{length}"))?
+                }
+                Err(_) => text.to_owned(),
+            },
+        };
+        let is_network = network.parse::<ipnet::IpNet>().is_ok() || mask.is_none();
+        return is_network.then(|| vec![network]);
+    };
+    // A mask after a range says how many addresses each of its members has.
+    let bits = mask.map_or(Some(32), |mask| mask.parse::<u8>().ok())?;
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (bits == 32 || mask.is_none()).then(|| AddressSet::range(first, last))?
+}

@@ -1,0 +1,209 @@
+//! The values of each type of Squid's access lists, as conditions of foxy's rules.
+
+use super::super::terms::{Facets, TermFlaw};
+use super::acl::networks;
+use super::regex;
+use std::net::IpAddr;
+
+/// A value of an `acl` line.
+#[derive(Clone, Debug)]
+pub struct AclWord {
+    pub text: String,
+    /// Whether `-i` stands before the value.
+    pub ignore_case: bool,
+}
+
+impl AclWord {
+    pub fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), ignore_case: false }
+    }
+}
+
+/// The conditions of a list, and the values that have none.
+#[derive(Debug, Default)]
+pub struct Expressed {
+    pub branches: Vec<Facets>,
+    pub lost: Vec<TermFlaw>,
+}
+
+/// A type of list: its name, the key of the condition, and the conversion of a value. The
+/// conversion gives no value for what foxy never sees.
+struct AclType(&'static str, &'static str, fn(&AclWord) -> Result<Vec<String>, String>);
+
+const TYPES: &[AclType] = &[
+    AclType("src", "client", client),
+    AclType("dst", "host", destination),
+    AclType("dstdomain", "host", domain),
+    AclType("port", "port", |word| Ok(vec![word.text.clone()])),
+    AclType("method", "method", |word| Ok(vec![word.text.to_ascii_uppercase()])),
+    AclType("proto", "scheme", scheme),
+    AclType("url_regex", "url", |word| {
+        regex::url_regex(&word.text, word.ignore_case).map(|regex| vec![regex]).map_err(with(word))
+    }),
+    AclType("urlpath_regex", "url", |word| {
+        regex::path_regex(&word.text, word.ignore_case).map(|regex| vec![regex]).map_err(with(word))
+    }),
+    AclType("browser", "header", |word| field("User-Agent", word)),
+    AclType("referer_regex", "header", |word| field("Referer", word)),
+];
+
+/// Types without an equivalent, and the reason.
+const UNKNOWN_TYPES: &[(&str, &str)] = &[
+    ("time", "hours of rules are in UTC; if the original's clock is in UTC, give --utc"),
+    ("arp", "foxy does not see hardware addresses"),
+    ("eui64", "foxy does not see hardware addresses"),
+    ("maxconn", "rules do not count connections; see `limits.connections-per-client`"),
+    ("external", "foxy calls no helper program"),
+    ("dstdom_regex", "write the names as `host` of a rule"),
+    ("srcdomain", "foxy does not look up the names of clients"),
+    ("srcdom_regex", "foxy does not look up the names of clients"),
+    ("rep_mime_type", "rules on access see no response"),
+    ("localport", "rules do not see the listener"),
+    ("myportname", "rules do not see the listener"),
+    ("localip", "rules do not see the listener"),
+];
+
+fn with<E: ToString>(word: &AclWord) -> impl Fn(E) -> String {
+    let text = word.text.clone();
+    move |error| format!("`{text}`: {}", error.to_string())
+}
+
+/// Returns the conditions that match the same requests as a list.
+pub fn express<'w>(
+    name: &str,
+    kind: &str,
+    words: impl Iterator<Item = &'w AclWord>,
+) -> Result<Expressed, TermFlaw> {
+    let flaw = |why: String| TermFlaw::NoEquivalent { name: name.to_owned(), why };
+    if matches!(kind, "proxy_auth" | "proxy_auth_regex") {
+        return Err(TermFlaw::Credentials(name.to_owned()));
+    }
+    let Some(AclType(_, key, convert)) = TYPES.iter().find(|row| row.0 == kind) else {
+        let known = UNKNOWN_TYPES.iter().find(|row| row.0 == kind);
+        let why = known.map_or("no rule has this condition", |(_, why)| why);
+        return Err(flaw(format!("{kind}: {why}")));
+    };
+    let (mut values, mut lost) = (Vec::new(), Vec::new());
+    for word in words {
+        match convert(word) {
+            Ok(more) => {
+                let new: Vec<String> =
+                    more.into_iter().filter(|value| !values.contains(value)).collect();
+                values.extend(new);
+            }
+            Err(why) => lost.push(flaw(why)),
+        }
+        if kind == "dst" && !is_always_refused(&word.text) {
+            lost.push(flaw(format!(
+                "{}: rules see only addresses in URLs, not the addresses of names",
+                word.text
+            )));
+        }
+    }
+    let branches =
+        if values.is_empty() { Vec::new() } else { vec![Facets::from([(*key, values)])] };
+    Ok(Expressed { branches, lost })
+}
+
+fn client(word: &AclWord) -> Result<Vec<String>, String> {
+    networks(&word.text).ok_or_else(|| format!("{} is no network", word.text))
+}
+
+fn destination(word: &AclWord) -> Result<Vec<String>, String> {
+    networks(&word.text).ok_or_else(|| format!("{} is no network", word.text))
+}
+
+/// Returns whether foxy refuses these destinations without a rule, also for names.
+fn is_always_refused(text: &str) -> bool {
+    const REFUSED: [&str; 11] = [
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "::1/128",
+        "::/128",
+        "fc00::/7",
+        "fe80::/10",
+    ];
+    let parsed =
+        |text: &str| text.parse().or_else(|_| text.parse::<IpAddr>().map(ipnet::IpNet::from));
+    let refused = |network: &String| {
+        let network = parsed(network);
+        network.is_ok_and(|network| {
+            REFUSED.iter().flat_map(|text| parsed(text)).any(|all| all.contains(&network))
+        })
+    };
+    networks(text).is_some_and(|networks| networks.iter().all(refused))
+}
+
+fn domain(word: &AclWord) -> Result<Vec<String>, String> {
+    let name = word.text.to_ascii_lowercase();
+    Ok(vec![match name.strip_prefix('.') {
+        Some(name) => name.to_owned(),
+        None if name.parse::<IpAddr>().is_ok() => name,
+        None => format!("={name}"),
+    }])
+}
+
+fn scheme(word: &AclWord) -> Result<Vec<String>, String> {
+    let scheme = word.text.to_ascii_lowercase();
+    // foxy never sees the others, such as FTP.
+    Ok(matches!(scheme.as_str(), "http" | "https").then_some(scheme).into_iter().collect())
+}
+
+fn field(name: &str, word: &AclWord) -> Result<Vec<String>, String> {
+    let pattern = regex::field_pattern(&word.text, word.ignore_case);
+    let why = || format!("`{}`: rules compare fields with patterns, not expressions", word.text);
+    pattern.map(|pattern| vec![format!("{name}: {pattern}")]).ok_or_else(why)
+}
+
+/// Returns the conditions of a list of times. Each line has days, hours or both.
+pub fn times(name: &str, lines: &[Vec<AclWord>]) -> Result<Expressed, TermFlaw> {
+    let flaw = |why: &str| TermFlaw::NoEquivalent { name: name.to_owned(), why: why.to_owned() };
+    let mut expressed = Expressed::default();
+    for line in lines {
+        let mut facets = Facets::new();
+        for word in line {
+            if word.text.contains(':') {
+                let hours = hours(&word.text).ok_or_else(|| flaw("this time is not readable"))?;
+                facets.insert("hours", vec![hours]);
+            } else {
+                let days = word.text.chars().map(day);
+                let days: Option<Vec<_>> = days.collect();
+                let days = days.ok_or_else(|| flaw("this day is not readable"))?;
+                facets.entry("days").or_default().extend(days.into_iter().map(ToOwned::to_owned));
+            }
+        }
+        expressed.branches.push(facets);
+    }
+    Ok(expressed)
+}
+
+const fn day(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'S' => "sun",
+        'M' => "mon",
+        'T' => "tue",
+        'W' => "wed",
+        'H' => "thu",
+        'F' => "fri",
+        'A' => "sat",
+        'D' => "mon-fri",
+        _ => return None,
+    })
+}
+
+/// Converts `h1:m1-h2:m2`. In Squid the last minute belongs to the time.
+fn hours(text: &str) -> Option<String> {
+    let minutes = |text: &str| {
+        let (hour, minute) = text.split_once(':')?;
+        Some(hour.parse::<u32>().ok()? * 60 + minute.parse::<u32>().ok()?)
+    };
+    let (from, to) = text.split_once('-')?;
+    let (from, to) = (minutes(from)?, (minutes(to)? + 1).min(24 * 60));
+    let show = |time: u32| format!("{:02}:{:02}", time / 60, time % 60);
+    (from < to).then(|| format!("{}-{}", show(from), show(to)))
+}

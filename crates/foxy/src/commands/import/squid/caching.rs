@@ -1,0 +1,78 @@
+//! Handlers for the cache of Squid: disks, memory and sizes.
+
+use super::super::draft::{ImportDraft, Original};
+use super::super::report::ImportReason;
+use super::lines::SquidLine;
+use super::{SquidImport, unreadable, values};
+use std::fmt::Write;
+
+type Converted = Result<(), ImportReason>;
+
+/// Converts `cache_dir TYPE FOLDER MEGABYTES …` into a store of foxy's own engine.
+pub fn cache_dir(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let [_, folder, megabytes, rest @ ..] = line.arguments() else {
+        return Err(unreadable(&line.original));
+    };
+    let count: u64 = megabytes.parse().map_err(|_| unreadable(&line.original))?;
+    let mut store = folder.replacen("/var/spool/squid", "/var/cache/foxy", 1);
+    write!(store, ",size={}", values::bytes(count << 20)).expect("a String takes all");
+    for option in rest.iter().filter_map(|word| word.split_once('=')) {
+        match option {
+            ("min-size", bytes) => write!(store, ",min-object={bytes}"),
+            ("max-size", bytes) => write!(store, ",max-object={bytes}"),
+            _ => Ok(()),
+        }
+        .expect("a String takes all");
+    }
+    import.draft.push("store", store, &line.original);
+    let text = "foxy has its own format; it does not read what Squid stored";
+    Err(ImportReason::Differs(text.into()))
+}
+
+pub fn cache_mem(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    set_size(import, line, "memory", "MB")
+}
+
+pub fn maximum_object_size(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    set_size(import, line, "object-limit", "KB")
+}
+
+pub fn maximum_object_size_in_memory(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    set_size(import, line, "memory-object-limit", "KB")
+}
+
+fn set_size(
+    import: &mut SquidImport<'_>,
+    line: &SquidLine,
+    key: &'static str,
+    unit: &str,
+) -> Converted {
+    let size = values::size(line.arguments(), unit).ok_or_else(|| unreadable(&line.original))?;
+    import.draft.set(key, size, &line.original);
+    Ok(())
+}
+
+pub fn negative_ttl(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let time = values::time(line.arguments(), "second");
+    let time = time.ok_or_else(|| unreadable(&line.original))?;
+    import.draft.set("negative-lifetime", time, &line.original);
+    let text = "foxy keeps only the statuses 404, 405, 410, 414 and 501 for this time";
+    Err(ImportReason::Differs(text.into()))
+}
+
+pub fn store_selection(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let rule = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    import.draft.set("store-selection", rule, &line.original);
+    Ok(())
+}
+
+/// Without `cache_dir` Squid caches in memory alone.
+pub fn finish(draft: &mut ImportDraft) {
+    if draft.value("store").is_none() {
+        let original = Original::file("no cache_dir");
+        draft.set("scheme", "null", &original);
+        let text = "like the original, foxy caches in memory alone; to cache on disk, remove \
+                    `scheme` and set `size`";
+        draft.leave(&original, ImportReason::Step(text.into()));
+    }
+}

@@ -1,0 +1,82 @@
+//! Handlers for the header fields that Squid removes.
+
+use super::super::draft::{ImportDraft, Original};
+use super::super::report::ImportReason;
+use super::super::terms::AccessTerm;
+use super::lines::SquidLine;
+use super::{SquidImport, is_for_all};
+use crate::settings;
+use toml::{Table, Value};
+
+type Converted = Result<(), ImportReason>;
+
+/// Fields that every request or response loses. One rule has all of them, because the first
+/// matching rule decides.
+#[derive(Debug, Default)]
+pub struct RemovedFields {
+    request: Vec<(String, Original)>,
+    response: Vec<(String, Original)>,
+}
+
+impl RemovedFields {
+    pub fn finish(&self, draft: &mut ImportDraft) {
+        for (list, key) in
+            [(&self.request, "request-header-remove"), (&self.response, "response-header-remove")]
+        {
+            let Some((_, original)) = list.first() else { continue };
+            let names = list.iter().map(|(name, _)| Value::from(name.as_str())).collect();
+            let then = Table::from_iter([(key.to_owned(), Value::Array(names))]);
+            let rule = AccessTerm::default().rule(&format!("{key} of Squid"), then);
+            draft.list("rule", rule, original);
+        }
+    }
+}
+
+pub fn request_header_access(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let name = removed(line, "request-header-remove")?;
+    import.removed_fields.request.push((name, line.original.clone()));
+    Ok(())
+}
+
+pub fn reply_header_access(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let name = removed(line, "response-header-remove")?;
+    import.removed_fields.response.push((name, line.original.clone()));
+    Ok(())
+}
+
+/// Returns the name of the field in `NAME deny all`.
+fn removed(line: &SquidLine, key: &str) -> Result<String, ImportReason> {
+    let name = line.argument(0).unwrap_or_default();
+    if is_for_all(line, "allow", 1) && name != "All" {
+        return Err(ImportReason::NotNeeded("foxy passes fields on".into()));
+    }
+    if !is_for_all(line, "deny", 1) || name == "All" || name == "Other" {
+        let text = "foxy removes a listed field from every message or from none; write a rule";
+        return Err(ImportReason::Opens(text.into()));
+    }
+    match settings::mistakes(&format!("[[rule]]\nthen = {{ {key} = [\"{name}\"] }}")) {
+        None => Ok(name.to_owned()),
+        Some(mistake) => Err(ImportReason::Missing(mistake)),
+    }
+}
+
+pub fn forwarded_for(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    match line.argument(0) {
+        Some("delete") => {
+            let removed = &mut import.removed_fields.request;
+            removed.push(("X-Forwarded-For".into(), line.original.clone()));
+            Ok(())
+        }
+        Some("off" | "truncate") => {
+            Err(ImportReason::NotNeeded("a forward proxy of foxy adds no such field".into()))
+        }
+        _ => Err(ImportReason::Missing("a forward proxy of foxy adds no X-Forwarded-For".into())),
+    }
+}
+
+pub fn via(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    match line.argument(0) {
+        Some("on") => Err(ImportReason::NotNeeded("foxy always sends Via".into())),
+        _ => Err(ImportReason::Missing("foxy always sends Via, as RFC 9110 demands".into())),
+    }
+}

@@ -1,0 +1,142 @@
+//! Splits a Squid configuration into directives, and reads the files that it includes.
+
+use super::super::draft::Original;
+use super::super::original_files::OriginalFiles;
+use super::super::report::OriginalPlace;
+
+/// Folder in which Squid expects its files.
+pub const SQUID_FOLDER: &str = "/etc/squid/";
+const DEEPEST_INCLUDE: usize = 16;
+
+/// A directive: its words, its place and its text.
+#[derive(Clone, Debug)]
+pub struct SquidLine {
+    pub words: Vec<String>,
+    pub original: Original,
+}
+
+impl SquidLine {
+    /// Returns the name of the directive.
+    pub fn name(&self) -> &str {
+        &self.words[0]
+    }
+
+    pub fn arguments(&self) -> &[String] {
+        &self.words[1..]
+    }
+
+    /// Returns the argument at this position, counted from 0.
+    pub fn argument(&self, position: usize) -> Option<&str> {
+        self.words.get(position + 1).map(String::as_str)
+    }
+}
+
+/// Returns all directives in order. A file that cannot be read stays as an `include`.
+pub fn lines(content: &str, files: &OriginalFiles) -> Vec<SquidLine> {
+    let mut all = Vec::new();
+    collect(&mut all, None, content, files, 0);
+    all
+}
+
+fn collect(
+    all: &mut Vec<SquidLine>,
+    file: Option<&str>,
+    content: &str,
+    files: &OriginalFiles,
+    depth: usize,
+) {
+    for line in split(file, content) {
+        if line.name() != "include" || depth == DEEPEST_INCLUDE {
+            all.push(line);
+            continue;
+        }
+        for path in line.arguments() {
+            match files.read(path, SQUID_FOLDER) {
+                Ok(found) => {
+                    for (name, content) in found {
+                        collect(all, Some(&name), &content, files, depth + 1);
+                    }
+                }
+                Err(_) => all.push(SquidLine {
+                    words: vec!["include".into(), path.clone()],
+                    original: line.original.clone(),
+                }),
+            }
+        }
+    }
+}
+
+/// Splits a file into directives. A backslash continues a line, and `#` at the start of a word
+/// starts a comment.
+fn split(file: Option<&str>, content: &str) -> Vec<SquidLine> {
+    let mut lines = Vec::new();
+    let mut open: Option<SquidLine> = None;
+    for (number, text) in (1..).zip(content.lines()) {
+        let (text, continues) = match text.strip_suffix('\\') {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
+        let place = OriginalPlace { file: file.map(ToOwned::to_owned), line: number };
+        let mut line = open.take().unwrap_or_else(|| SquidLine {
+            words: Vec::new(),
+            original: Original { place, text: String::new() },
+        });
+        let words = text.split_whitespace().take_while(|word| !word.starts_with('#'));
+        line.words.extend(words.map(ToOwned::to_owned));
+        if continues {
+            open = Some(line);
+        } else if !line.words.is_empty() {
+            lines.push(line);
+        }
+    }
+    lines.extend(open.filter(|line| !line.words.is_empty()));
+    for line in &mut lines {
+        line.original.text = shown(&line.words);
+    }
+    lines
+}
+
+/// Returns the words without passwords.
+fn shown(words: &[String]) -> String {
+    let word = |word: &String| match word.split_once('=') {
+        Some((name @ "login", value)) if value.contains(':') => format!("{name}=…"),
+        _ => word.clone(),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn lines_lose_comments_join_continuations_and_keep_places() {
+        let content =
+            "# text\nacl a src 10.0.0.0/8 # office\n\nacl b \\\n  port 80 \\\n  443\n x y";
+        let lines = lines(content, &OriginalFiles::beside(Path::new("squid.conf")));
+        let shown: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{}: {}", line.original.place, line.original.text))
+            .collect();
+        assert_eq!(
+            shown,
+            ["line 2: acl a src 10.0.0.0/8", "line 4: acl b port 80 443", "line 7: x y"]
+        );
+    }
+
+    #[test]
+    fn included_files_stand_at_their_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("conf.d")).expect("made");
+        std::fs::write(folder.path().join("conf.d/a.conf"), "one\n").expect("written");
+        std::fs::write(folder.path().join("conf.d/b.txt"), "two\n").expect("written");
+        let files = OriginalFiles::beside(&folder.path().join("squid.conf"));
+        let lines = lines("zero\ninclude /etc/squid/conf.d/*.conf /absent\n", &files);
+        let shown: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{}: {}", line.original.place, line.words.join(" ")))
+            .collect();
+        assert_eq!(shown, ["line 1: zero", "a.conf line 1: one", "line 2: include /absent"]);
+    }
+}

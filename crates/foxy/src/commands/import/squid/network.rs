@@ -1,0 +1,152 @@
+//! Handlers for listeners, logs, timeouts and limits of Squid.
+
+use super::super::draft::{ImportDraft, Original};
+use super::super::report::ImportReason;
+use super::super::terms::written;
+use super::lines::SquidLine;
+use super::{SquidImport, unreadable, values};
+use toml::Value;
+
+type Converted = Result<(), ImportReason>;
+
+/// Returns the address of a port directive as foxy writes it.
+fn address(text: &str) -> String {
+    let port_alone = text.bytes().all(|byte| byte.is_ascii_digit());
+    if port_alone { format!(":{text}") } else { text.to_owned() }
+}
+
+/// Returns the value of an option such as `cert=PATH`.
+fn option<'l>(line: &'l SquidLine, names: &[&str]) -> Option<&'l str> {
+    let mut options = line.arguments().iter().filter_map(|word| word.split_once('='));
+    options.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
+}
+
+pub fn http_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let mode = line.argument(1).unwrap_or_default();
+    if matches!(mode, "intercept" | "transparent" | "tproxy") {
+        let text = "foxy has no listener for redirected connections; set the proxy in the clients";
+        return Err(ImportReason::Missing(text.into()));
+    }
+    let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    import.draft.push("listen", address(text), &line.original);
+    if line.arguments().iter().any(|word| word == "ssl-bump") {
+        let text = "foxy intercepts HTTPS for listed hosts; see `intercept-hosts`, `foxy ca init`";
+        return Err(ImportReason::Differs(text.into()));
+    }
+    Ok(())
+}
+
+pub fn https_port(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let text = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    let certificate = option(line, &["cert", "tls-cert"]);
+    let Some(certificate) = certificate else {
+        let text = "`listen-tls` needs a certificate".to_owned();
+        return Err(ImportReason::Missing(text));
+    };
+    let key = option(line, &["key", "tls-key"]).unwrap_or(certificate);
+    import.draft.push("listen-tls", address(text), &line.original);
+    import.draft.push("tls-certificate", certificate, &line.original);
+    import.draft.push("tls-key", key, &line.original);
+    Ok(())
+}
+
+pub fn name_servers(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    for server in line.arguments() {
+        import.draft.push("name-servers", server.as_str(), &line.original);
+    }
+    Ok(())
+}
+
+/// Converts `access_log [MODULE:]PATH|none [FORMAT]`.
+pub fn access_log(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let place = line.argument(0).ok_or_else(|| unreadable(&line.original))?;
+    if place == "none" {
+        import.draft.set("access-log", "off", &line.original);
+        return Ok(());
+    }
+    let path = place.strip_prefix("daemon:").or_else(|| place.strip_prefix("stdio:"));
+    let path = path.unwrap_or(place);
+    if !path.starts_with('/') {
+        return Err(ImportReason::Missing("foxy logs to a file or to standard output".into()));
+    }
+    if import.draft.value("access-log").is_some() {
+        return Err(ImportReason::Missing("foxy has one access log".into()));
+    }
+    let new = path.replacen("/var/log/squid/", "/var/log/foxy/", 1);
+    import.draft.set("access-log", new.as_str(), &line.original);
+    let mut formats = line.arguments()[1..]
+        .iter()
+        .map(|word| word.split_once('=').map_or(word.as_str(), |(_, value)| value));
+    match formats.next() {
+        None | Some("squid") => {}
+        Some(format @ "combined") => import.draft.set("access-log-format", format, &line.original),
+        Some(format) => {
+            return Err(ImportReason::Differs(format!("foxy has no log format {format}")));
+        }
+    }
+    if formats.next().is_some() {
+        return Err(ImportReason::Differs("foxy logs every request".into()));
+    }
+    if new != path {
+        return Err(ImportReason::Differs(format!("foxy logs to {new}")));
+    }
+    Ok(())
+}
+
+/// Sets a setting that is a time.
+pub fn time(import: &mut SquidImport<'_>, line: &SquidLine, key: &'static str) -> Converted {
+    let time = values::time(line.arguments(), "second");
+    import.draft.set(key, time.ok_or_else(|| unreadable(&line.original))?, &line.original);
+    Ok(())
+}
+
+pub fn head_size(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    let size = values::size(line.arguments(), "KB").ok_or_else(|| unreadable(&line.original))?;
+    import.draft.set("limits.head-size", size, &line.original);
+    Ok(())
+}
+
+pub fn connections_per_client(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    match line.argument(0).map(str::parse::<i64>) {
+        Some(Ok(count @ 1..)) => {
+            import.draft.set("limits.connections-per-client", count, &line.original);
+            Ok(())
+        }
+        _ => Err(ImportReason::NotNeeded("foxy has its own default".into())),
+    }
+}
+
+pub fn auth_param(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
+    match (line.argument(0), line.argument(1)) {
+        (Some("basic"), Some("program")) => Err(ImportReason::Missing(
+            "foxy calls no helper program; rules with `proxy_auth` are not converted".into(),
+        )),
+        (Some("basic"), _) => Err(ImportReason::NotNeeded("foxy has its own default".into())),
+        (scheme, _) => {
+            let scheme = scheme.unwrap_or_default();
+            Err(ImportReason::Missing(format!("foxy has no {scheme} authentication")))
+        }
+    }
+}
+
+/// Sets the ports of CONNECT from the list in `deny CONNECT !LIST`.
+pub fn set_connect_ports(draft: &mut ImportDraft, ports: Option<Vec<String>>, original: &Original) {
+    const MOST: usize = 64;
+    let numbers: Option<Vec<String>> =
+        ports.filter(|ports| ports.len() <= MOST && ports.iter().all(|port| !port.contains('-')));
+    match numbers {
+        Some(ports) if ports == ["443"] => {}
+        Some(ports) => {
+            let value = match written(&ports) {
+                Value::Array(values) => Value::Array(values),
+                single => Value::Array(vec![single]),
+            };
+            draft.set("connect-ports", value, original);
+        }
+        None => {
+            let text = "foxy opens tunnels to port 443 alone; see `connect-ports`";
+            let file = Original::file("CONNECT");
+            draft.leave(&file, ImportReason::Differs(text.into()));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Translates the regular expressions of Squid (POSIX, extended) into those of foxy.
+
+use foxy_rules::operator::UrlPattern;
+use std::fmt;
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Why foxy cannot use an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RegexFlaw {
+    /// A backslash stands before a letter or digit, or at the end.
+    Escape,
+    /// A lazy quantifier or another form of Perl, or an unusual class.
+    Form,
+    /// foxy compares paths after decoding, so the expression would not match the same URLs.
+    Encoded,
+    /// The expression may match before the path begins.
+    Start,
+    /// The library refuses the expression.
+    Refused,
+}
+
+impl fmt::Display for RegexFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Escape => "a backslash before a letter or digit means something else in foxy",
+            Self::Form => "this form of regular expression means something else in foxy",
+            Self::Encoded => "foxy decodes % and dot segments of paths before it compares",
+            Self::Start => "the expression may match outside of the path",
+            Self::Refused => "the regular expression is too large or not valid",
+        })
+    }
+}
+
+/// Translates an expression that matches a part of the URL.
+pub fn url_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
+    if posix.contains('%') || posix.contains(r"\.\./") {
+        return Err(RegexFlaw::Encoded);
+    }
+    let mut out = String::from(if ignore_case { "(?i)" } else { "" });
+    out.push_str(&translated(posix)?);
+    out.parse::<UrlPattern>().map_err(|_| RegexFlaw::Refused)?;
+    Ok(out)
+}
+
+/// Translates an expression that matches a part of path and query.
+pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
+    const SITE: &str = "^[a-z]+://[^/]+";
+    let flags = if ignore_case { "(?i)" } else { "" };
+    // Checks the whole expression, so that no branch can close a group.
+    url_regex(posix, ignore_case)?;
+    let branches = posix.split('|').map(|branch| {
+        let (plain, anchored) = (translated(branch)?, branch.starts_with('^'));
+        match (anchored, first_of(branch.trim_start_matches('^'))) {
+            (true, Some('/')) => Ok(format!("{SITE}(?:{})", &plain[1..])),
+            (false, Some('/')) => Ok(format!("{SITE}(?:/.*)?(?:{plain})")),
+            (false, Some(_)) => Ok(format!("{SITE}/.*(?:{plain})")),
+            _ => Err(RegexFlaw::Start),
+        }
+    });
+    let branches: Vec<String> = branches.collect::<Result<_, _>>()?;
+    let out = format!("{flags}{}", branches.join("|"));
+    out.parse::<UrlPattern>().map_err(|_| RegexFlaw::Refused)?;
+    Ok(out)
+}
+
+/// Returns the character with which each match begins, if there is a single such character.
+fn first_of(posix: &str) -> Option<char> {
+    let mut chars = posix.chars();
+    let first = match chars.next()? {
+        '\\' => chars.next().filter(char::is_ascii_punctuation)?,
+        '.' | '[' | '(' | '*' | '+' | '?' | '{' | '^' | '$' => return None,
+        c => c,
+    };
+    (!matches!(chars.next(), Some('*' | '?' | '{'))).then_some(first)
+}
+
+/// Translates an expression for a header field into a pattern. Only literal texts have a pattern.
+pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
+    let start = if posix.starts_with('^') { "" } else { "*" };
+    let end = if posix.ends_with('$') && !posix.ends_with(r"\$") { "" } else { "*" };
+    let text = posix.strip_prefix('^').unwrap_or(posix);
+    let text = if end.is_empty() { &text[..text.len() - 1] } else { text };
+    let mut out = start.to_owned();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let c = match c {
+            '\\' => chars.next().filter(char::is_ascii_punctuation)?,
+            '.' | '[' | ']' | '(' | ')' | '*' | '+' | '?' | '{' | '}' | '|' | '^' | '$' => {
+                return None;
+            }
+            c => c,
+        };
+        match c {
+            '*' | '?' | '[' | ']' | '{' | '}' | '\\' => out.extend(['\\', c]),
+            c if ignore_case && c.is_ascii_alphabetic() => {
+                let (lower, upper) = (c.to_ascii_lowercase(), c.to_ascii_uppercase());
+                out.push_str(&format!("[{lower}{upper}]"));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push_str(end);
+    Some(out)
+}
+
+fn translated(posix: &str) -> Result<String, RegexFlaw> {
+    let mut out = String::new();
+    let mut chars = posix.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(c @ ('w' | 'W' | 's' | 'S' | 'b' | 'B')) => out.extend(['\\', c]),
+                Some(c) if c.is_ascii_punctuation() => out.extend(['\\', c]),
+                Some(c) if !c.is_ascii() => out.push(c),
+                _ => return Err(RegexFlaw::Escape),
+            },
+            '[' => class(&mut chars, &mut out)?,
+            '*' | '+' | '?' if chars.peek() == Some(&'?') => return Err(RegexFlaw::Form),
+            '(' if chars.peek() == Some(&'?') => return Err(RegexFlaw::Form),
+            '{' if !chars.peek().is_some_and(char::is_ascii_digit) => out.push_str("\\{"),
+            '^' if !out.is_empty() && !out.ends_with(['(', '|']) => return Err(RegexFlaw::Form),
+            c => out.push(c),
+        }
+    }
+    Ok(out)
+}
+
+/// Translates a class such as `[^a-z]`. In POSIX a backslash in a class stands for itself.
+fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), RegexFlaw> {
+    out.push('[');
+    if chars.next_if_eq(&'^').is_some() {
+        out.push('^');
+    }
+    if chars.next_if_eq(&']').is_some() {
+        out.push_str("\\]");
+    }
+    loop {
+        match chars.next().ok_or(RegexFlaw::Refused)? {
+            ']' => break,
+            '[' if chars.next_if_eq(&':').is_some() => {
+                out.push_str("[:");
+                loop {
+                    let c = chars.next().ok_or(RegexFlaw::Refused)?;
+                    out.push(c);
+                    if c == ']' {
+                        break;
+                    }
+                }
+            }
+            '[' if matches!(chars.peek(), Some('.' | '=')) => return Err(RegexFlaw::Form),
+            c @ ('\\' | '[' | '&' | '~' | '^') => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.push(']');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_keep_their_meaning() {
+        let cases = [
+            (r"-i|(/cgi-bin/|\?)", r"(?i)(/cgi-bin/|\?)"),
+            (r"|\.(gif|png)$", r"\.(gif|png)$"),
+            (r"|[]\.[:alpha:]-]x", r"[\]\\.[:alpha:]-]x"),
+            (r"|^http://[^/]*\.example\.com/", r"^http://[^/]*\.example\.com/"),
+            (r"|a{x|b{2}", r"a\{x|b{2}"),
+        ];
+        for (from, to) in cases {
+            let (flag, posix) = from.split_once('|').expect("a flag");
+            assert_eq!(url_regex(posix, flag == "-i").as_deref(), Ok(to), "{from}");
+        }
+    }
+
+    #[test]
+    fn expressions_with_another_meaning_are_refused() {
+        let cases = [
+            (r"\d+", RegexFlaw::Escape),
+            (r"(a)\1", RegexFlaw::Escape),
+            ("a+?", RegexFlaw::Form),
+            ("(?i)a", RegexFlaw::Form),
+            ("%20", RegexFlaw::Encoded),
+            (r"\.\./", RegexFlaw::Encoded),
+            ("(", RegexFlaw::Refused),
+            ("[a", RegexFlaw::Refused),
+        ];
+        for (posix, flaw) in cases {
+            assert_eq!(url_regex(posix, false), Err(flaw), "{posix}");
+        }
+    }
+
+    #[test]
+    fn an_expression_for_paths_cannot_match_the_host() {
+        assert_eq!(path_regex("^/a", false).as_deref(), Ok("^[a-z]+://[^/]+(?:/a)"));
+        assert_eq!(path_regex("/a/", true).as_deref(), Ok("(?i)^[a-z]+://[^/]+(?:/.*)?(?:/a/)"));
+        assert_eq!(path_regex(r"\.exe$", false).as_deref(), Ok(r"^[a-z]+://[^/]+/.*(?:\.exe$)"));
+        assert_eq!(path_regex("[^a]b", false), Err(RegexFlaw::Start));
+        assert_eq!(path_regex("/*b", false), Err(RegexFlaw::Start));
+        assert!(path_regex("(a|/b)", false).is_err());
+        assert_eq!(path_regex(r"\/a", false).as_deref(), Ok(r"^[a-z]+://[^/]+(?:/.*)?(?:\/a)"));
+    }
+
+    #[test]
+    fn a_literal_text_becomes_a_pattern() {
+        assert_eq!(field_pattern("^curl/", false).as_deref(), Some("curl/*"));
+        assert_eq!(field_pattern("bad", true).as_deref(), Some("*[bB][aA][dD]*"));
+        assert_eq!(field_pattern(r"a\*$", false).as_deref(), Some(r"*a\*"));
+        assert_eq!(field_pattern("a.c", false), None);
+    }
+}
