@@ -16,7 +16,7 @@ fn main() {
         let rule = |number: usize| OperatorRule {
             name: number.to_string(),
             when: when(number),
-            unless: None,
+            unless: Vec::new(),
             then: deny(),
         };
         OperatorRules::new((0..RULES).map(rule).collect()).expect("sound rules")

@@ -38,8 +38,9 @@ pub struct Policy {
 pub struct Heuristic {
     /// Seconds for a response without a modification time.
     pub at_least: u64,
-    /// Share of the time since the last modification, in percent.
-    pub percent: u32,
+    /// Share of the time since the last modification, in percent. Without a share every response
+    /// has the lifetime `at_least`.
+    pub percent: Option<u32>,
     /// Longest lifetime in seconds.
     pub at_most: u64,
 }
@@ -47,8 +48,8 @@ pub struct Heuristic {
 impl Heuristic {
     /// Returns the lifetime of a response that was last modified `unchanged` seconds ago.
     fn lifetime(self, unchanged: Option<u64>) -> Lifetime {
-        let seconds = match unchanged {
-            Some(unchanged @ 1..) => unchanged.saturating_mul(self.percent.into()) / 100,
+        let seconds = match unchanged.zip(self.percent) {
+            Some((unchanged @ 1.., percent)) => unchanged.saturating_mul(percent.into()) / 100,
             _ => self.at_least,
         };
         match seconds.min(self.at_most) {
@@ -353,7 +354,7 @@ mod tests {
     #[test]
     fn a_rule_computes_the_lifetime_of_a_response_that_gives_none() {
         let of = |status: u16, fields: &[(&str, &str)]| {
-            let heuristic = Heuristic { at_least: 60, percent: 20, at_most: 150 };
+            let heuristic = Heuristic { at_least: 60, percent: Some(20), at_most: 150 };
             let policy = Policy { heuristic: Some(heuristic), ..Policy::default() };
             let control = ResponseControl::of(fields);
             lifetime(status, fields, &control, &policy, RECEIVED, b"http://a/pool/x.deb")

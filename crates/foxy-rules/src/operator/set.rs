@@ -17,8 +17,8 @@ pub struct OperatorRule {
     pub name: String,
     /// Conditions that must hold.
     pub when: Conditions,
-    /// Conditions that must not all hold.
-    pub unless: Option<Conditions>,
+    /// Exceptions: for each, not all conditions may hold.
+    pub unless: Vec<Conditions>,
     /// Effects of a match.
     pub then: Effects,
 }
@@ -150,23 +150,19 @@ impl OperatorRule {
 
     fn check_request<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Result<(), Missed> {
         self.when.check_request(facts)?;
-        match &self.unless {
-            Some(unless) if unless.check_request(facts).is_ok() => Err(Missed::Unless),
-            _ => Ok(()),
-        }
+        let is_exception = self.unless.iter().any(|unless| unless.check_request(facts).is_ok());
+        if is_exception { Err(Missed::Unless) } else { Ok(()) }
     }
 
     fn check_shared(&self, facts: &SharedFacts<'_>) -> Result<(), Missed> {
         self.when.check_shared(facts)?;
-        match &self.unless {
-            Some(unless) if unless.check_shared(facts).is_ok() => Err(Missed::Unless),
-            _ => Ok(()),
-        }
+        let is_exception = self.unless.iter().any(|unless| unless.check_shared(facts).is_ok());
+        if is_exception { Err(Missed::Unless) } else { Ok(()) }
     }
 
     fn matches_url(&self, url: &UrlFacts<'_>) -> bool {
         self.when.check_url(url).is_ok()
-            && self.unless.as_ref().is_none_or(|unless| unless.check_url(url).is_err())
+            && !self.unless.iter().any(|unless| unless.check_url(url).is_ok())
     }
 }
 
@@ -176,7 +172,7 @@ pub fn serve_named_clients_alone(rules: &[OperatorRule]) -> bool {
     let mut access = rules.iter().filter(|rule| rule.then.access.is_some());
     let mut allows = access.clone().filter(|rule| rule.then.access == Some(Access::Allow));
     let refuses_others = |rule: &OperatorRule| {
-        let names = rule.unless.as_ref().is_some_and(Conditions::is_about_client);
+        let names = !rule.unless.is_empty() && rule.unless.iter().all(Conditions::is_about_client);
         rule.then.access != Some(Access::Allow) && rule.when == Conditions::default() && names
     };
     let has_allows = allows.clone().next().is_some();

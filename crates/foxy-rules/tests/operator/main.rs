@@ -96,5 +96,5 @@ impl<'a> Asked<'a> {
 }
 
 fn rule(name: &str, when: Conditions, then: Effects) -> OperatorRule {
-    OperatorRule { name: name.to_owned(), when, unless: None, then }
+    OperatorRule { name: name.to_owned(), when, unless: Vec::new(), then }
 }

@@ -68,14 +68,14 @@ fn reference(
 proptest! {
     #[test]
     fn compiled_rules_decide_as_the_plain_search(
-        list in proptest::collection::vec((when(), proptest::option::of(when()), then()), 0..12),
+        list in proptest::collection::vec((when(), proptest::collection::vec(when(), 0..3), then()), 0..12),
         requests in proptest::collection::vec(request(), 1..6),
     ) {
         let rules: Vec<OperatorRule> = list
             .iter()
             .enumerate()
             .map(|(number, (when, unless, then))| OperatorRule {
-                unless: unless.as_deref().map(conditions),
+                unless: unless.iter().map(|when| conditions(when)).collect(),
                 ..rule(&number.to_string(), conditions(when), then.clone())
             })
             .collect();

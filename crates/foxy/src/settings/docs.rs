@@ -50,7 +50,7 @@ unless = { query = \"preview\" }
 then = { fresh-at-least = \"1h\", query-ignore = [\"utm_*\", \"signature\"] }
 ```
 
-A rule matches if all conditions of `when` hold, and not all of `unless`. A list holds if one of \
+A rule matches if all conditions of `when` hold, and not all of `unless`. A list of tables in `unless` has several exceptions. A list holds if one of \
 its values matches. For each effect, the first matching rule with this effect decides. In patterns \
 `*` stands for any text, `?` for one character and `{a,b}` for alternatives. `foxy explain` shows \
 each rule that foxy tries, and `foxy_rule_requests_total` counts the requests of each rule.

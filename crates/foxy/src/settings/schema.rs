@@ -53,7 +53,7 @@ fn rules() -> Value {
     rule["properties"] = json!({
         "name": { "type": "string", "description": "Name in explanations and metrics." },
         "when": conditions,
-        "unless": conditions,
+        "unless": { "anyOf": [conditions, { "type": "array", "items": conditions }] },
         "then": part(RulePart::Effect),
     });
     rule["required"] = json!(["then"]);

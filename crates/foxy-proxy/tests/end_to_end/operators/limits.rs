@@ -12,7 +12,8 @@ use std::time::Duration;
 /// Starts a proxy with one rule, which permits CONNECT to the origin.
 fn proxy(origin: &TestOrigin, then: Effects) -> TestProxy {
     let port = origin.address.port();
-    let rule = OperatorRule { name: "limit".into(), when: Default::default(), unless: None, then };
+    let rule =
+        OperatorRule { name: "limit".into(), when: Default::default(), unless: Vec::new(), then };
     let rules = RulesInForce::new(OperatorRules::new(vec![rule]).expect("a sound rule"));
     proxy_with(|settings| {
         settings.rules = rules;

@@ -13,7 +13,7 @@ use foxy_testkit::origin::TestOrigin;
 fn rules(list: Vec<(&str, Conditions, Effects)>) -> OperatorRules {
     let rule = |(name, when, then): (&str, _, _)| {
         let name = name.to_owned();
-        OperatorRule { name, when, unless: None, then }
+        OperatorRule { name, when, unless: Vec::new(), then }
     };
     OperatorRules::new(list.into_iter().map(rule).collect()).expect("sound rules")
 }

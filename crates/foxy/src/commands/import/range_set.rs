@@ -21,19 +21,6 @@ impl RangeSet {
         Self(joined)
     }
 
-    fn complement(&self, most: u128) -> Self {
-        let mut gaps = Vec::new();
-        let mut next = Some(0);
-        for &(first, last) in &self.0 {
-            if let Some(start) = next.filter(|&start| start < first) {
-                gaps.push((start, first - 1));
-            }
-            next = last.checked_add(1);
-        }
-        gaps.extend(next.filter(|&start| start <= most).map(|start| (start, most)));
-        Self(gaps)
-    }
-
     fn intersection(&self, other: &Self) -> Self {
         let pairs = self.0.iter().flat_map(|a| other.0.iter().map(move |b| (a, b)));
         let common = pairs.map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
@@ -45,8 +32,6 @@ impl RangeSet {
 pub trait RangeTexts: Sized {
     fn read(texts: &[String]) -> Option<Self>;
     fn texts(&self) -> Vec<String>;
-    #[must_use]
-    fn complement(&self) -> Self;
     #[must_use]
     fn intersection(&self, other: &Self) -> Self;
 }
@@ -68,11 +53,6 @@ impl RangeTexts for PortSet {
             if first == last { first.to_string() } else { format!("{first}-{last}") }
         };
         self.0.0.iter().map(text).collect()
-    }
-
-    fn complement(&self) -> Self {
-        let with_zero = self.0.0.iter().copied().chain([(0, 0)]).collect();
-        Self(RangeSet::of(with_zero).complement(u16::MAX.into()))
     }
 
     fn intersection(&self, other: &Self) -> Self {
@@ -126,10 +106,6 @@ impl RangeTexts for AddressSet {
         v4.chain(v6).filter_map(|(first, last)| Self::range(first, last)).flatten().collect()
     }
 
-    fn complement(&self) -> Self {
-        Self { v4: self.v4.complement(u32::MAX.into()), v6: self.v6.complement(u128::MAX) }
-    }
-
     fn intersection(&self, other: &Self) -> Self {
         Self { v4: self.v4.intersection(&other.v4), v6: self.v6.intersection(&other.v6) }
     }
@@ -147,7 +123,6 @@ mod tests {
     fn ports_are_joined_cut_and_complemented() {
         let set = PortSet::read(&texts(&["443", "80", "81-90", "1025-65535"])).expect("ports");
         assert_eq!(set.texts(), ["80-90", "443", "1025-65535"]);
-        assert_eq!(set.complement().texts(), ["1-79", "91-442", "444-1024"]);
         let other = PortSet::read(&texts(&["85-500"])).expect("ports");
         assert_eq!(set.intersection(&other).texts(), ["85-90", "443"]);
         assert_eq!(PortSet::read(&texts(&["http"])), None);
@@ -157,11 +132,8 @@ mod tests {
     fn addresses_keep_their_families() {
         let set = AddressSet::read(&texts(&["128.0.0.0/1", "::1", "10.0.0.1"])).expect("networks");
         assert_eq!(set.texts(), ["10.0.0.1/32", "128.0.0.0/1", "::1/128"]);
-        let rest = set.complement();
-        assert_eq!(rest.intersection(&set).texts(), Vec::<String>::new());
-        assert_eq!(rest.complement(), set);
-        let upper = AddressSet::read(&texts(&["128.0.0.0/1", "8000::/1"])).expect("networks");
-        assert_eq!(upper.complement().texts(), ["0.0.0.0/1", "::/1"]);
+        let half = AddressSet::read(&texts(&["10.0.0.0/8", "::/0"])).expect("networks");
+        assert_eq!(half.intersection(&set).texts(), ["10.0.0.1/32", "::1/128"]);
         let range = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse().expect("an address"));
         let networks = AddressSet::range(range[0], range[1]);
         assert_eq!(networks, Some(texts(&["10.0.0.1/32", "10.0.0.2/32"])));

@@ -8,11 +8,11 @@ use toml::{Table, Value};
 /// Conditions of a rule: for each key of `when`, a list of values of which one must match.
 pub type Facets = BTreeMap<&'static str, Vec<String>>;
 
-/// Conditions that must hold, and conditions that must not all hold.
+/// Conditions that must hold, and exceptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessTerm {
     pub when: Facets,
-    pub unless: Facets,
+    pub unless: Vec<Facets>,
 }
 
 /// Why no rule can contain a condition.
@@ -20,8 +20,6 @@ pub struct AccessTerm {
 pub enum TermFlaw {
     /// Two conditions on the same key must hold.
     TwoConditions(&'static str),
-    /// Several conditions must not hold, and a rule has one `unless`.
-    TwoExceptions,
     /// The list of this name is not defined.
     Undefined(String),
     /// The list asks clients for their names, and foxy would pass clients without a name to the
@@ -35,7 +33,6 @@ impl fmt::Display for TermFlaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TwoConditions(key) => write!(f, "a rule has one condition on `{key}`"),
-            Self::TwoExceptions => f.write_str("a rule has one `unless`"),
             Self::Undefined(name) => write!(f, "`{name}` is not defined"),
             Self::Credentials(name) => {
                 write!(f, "`{name}` asks for credentials, and the next rules may allow others")
@@ -59,28 +56,23 @@ impl AccessTerm {
         Ok(Some(self))
     }
 
-    /// Adds the condition that not all of `facets` hold.
-    pub fn and_not(mut self, facets: &Facets) -> Result<Option<Self>, TermFlaw> {
-        if self.unless.is_empty() {
-            self.unless = facets.clone();
-            return Ok(Some(self));
+    /// Adds the exception that all of `facets` hold.
+    #[must_use]
+    pub fn and_not(mut self, facets: &Facets) -> Self {
+        let same = self.unless.iter_mut().find_map(|old| match (only(old), only(facets)) {
+            (Some((old_key, _)), Some((key, values))) if old_key == key => {
+                Some((old.get_mut(key)?, values))
+            }
+            _ => None,
+        });
+        match same {
+            Some((old, values)) => {
+                let new: Vec<_> = values.iter().filter(|value| !old.contains(value)).collect();
+                old.extend(new.into_iter().cloned());
+            }
+            None => self.unless.push(facets.clone()),
         }
-        if let (Some((key, values)), Some((old_key, old))) = (only(facets), only(&self.unless)) {
-            if key == old_key {
-                let mut all = old.clone();
-                all.extend(values.iter().filter(|value| !old.contains(value)).cloned());
-                self.unless = Facets::from([(key, all)]);
-                return Ok(Some(self));
-            }
-            if let Some(rest) = complement(key, values) {
-                return self.and(key, &rest);
-            }
-            if let Some(rest) = complement(old_key, old) {
-                self.unless = facets.clone();
-                return self.and(old_key, &rest);
-            }
-        }
-        Err(TermFlaw::TwoExceptions)
+        self
     }
 
     /// Returns whether the term always holds.
@@ -91,10 +83,20 @@ impl AccessTerm {
     /// Returns the rule with these conditions.
     pub fn rule(&self, name: &str, then: Table) -> Table {
         let mut rule = Table::from_iter([("name".to_owned(), Value::from(name))]);
-        for (key, facets) in [("when", &self.when), ("unless", &self.unless)] {
-            if !facets.is_empty() {
-                let entries = facets.iter().map(|(key, values)| (key.to_string(), written(values)));
-                rule.insert(key.into(), Value::Table(entries.collect()));
+        let table = |facets: &Facets| {
+            let entries = facets.iter().map(|(key, values)| (key.to_string(), written(values)));
+            Value::Table(entries.collect())
+        };
+        if !self.when.is_empty() {
+            rule.insert("when".into(), table(&self.when));
+        }
+        match self.unless.as_slice() {
+            [] => {}
+            [single] => {
+                rule.insert("unless".into(), table(single));
+            }
+            several => {
+                rule.insert("unless".into(), several.iter().map(table).collect::<Vec<_>>().into());
             }
         }
         rule.insert("then".into(), Value::Table(then));
@@ -137,18 +139,6 @@ fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, 
     values.ok_or(TermFlaw::TwoConditions(key))
 }
 
-fn complement(key: &str, values: &[String]) -> Option<Vec<String>> {
-    match key {
-        "client" => Some(AddressSet::read(values)?.complement().texts()),
-        "port" => Some(PortSet::read(values)?.complement().texts()),
-        "scheme" => {
-            let both = ["http", "https"].iter().map(ToString::to_string);
-            Some(both.filter(|scheme| !values.contains(scheme)).collect())
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,21 +162,7 @@ mod tests {
         let flaw = term.and("path", &texts(&["/a"])).expect("one").expect("some");
         assert_eq!(flaw.and("path", &texts(&["/b"])), Err(TermFlaw::TwoConditions("path")));
         let term = AccessTerm::default().and_not(&facets("host", &["a.test"]));
-        let term = term.expect("one").expect("some").and_not(&facets("host", &["b.test"]));
-        assert_eq!(
-            term.expect("joined").expect("some").unless,
-            facets("host", &["a.test", "b.test"])
-        );
-    }
-
-    #[test]
-    fn a_second_exception_becomes_a_condition_if_its_complement_is_a_list() {
-        let start = || AccessTerm::default().and_not(&facets("host", &["a.test"]));
-        let term = start().expect("one").expect("some").and_not(&facets("port", &["80"]));
-        let term = term.expect("complement").expect("some");
-        assert_eq!(term.when, facets("port", &["1-79", "81-65535"]));
-        assert_eq!(term.unless, facets("host", &["a.test"]));
-        let flaw = start().expect("one").expect("some").and_not(&facets("method", &["GET"]));
-        assert_eq!(flaw, Err(TermFlaw::TwoExceptions));
+        let term = term.and_not(&facets("host", &["b.test"])).and_not(&facets("port", &["80"]));
+        assert_eq!(term.unless, [facets("host", &["a.test", "b.test"]), facets("port", &["80"])]);
     }
 }

@@ -145,7 +145,7 @@ pub const KEYS: &[RuleKey] = &[
         "heuristic",
         "{ at-least = \"0s\", percent = 20, at-most = \"3d\" }",
         "Lifetime of a response that gives none: a share of the time since its last modification, \
-         or `at-least` if that time is unknown.",
+         or `at-least` if that time is unknown or `percent` is absent.",
     ),
     RuleKey(
         Effect,

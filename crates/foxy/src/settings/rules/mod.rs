@@ -12,7 +12,9 @@ use foxy_rules::operator::{
     OperatorRules, Pattern, PortRange, QueryKey, RequestRate, Rewrite, UrlPattern,
 };
 use serde::Deserialize;
-use serde::de::{Error, IntoDeserializer};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use std::fmt;
 use toml::Spanned;
 use toml::de::DeValue;
 use values::{
@@ -50,7 +52,7 @@ pub fn read(
     let rule = OperatorRule {
         name: rule.name.unwrap_or_else(|| format!("rule-{number}")),
         when: rule.when.unwrap_or_default().into(),
-        unless: rule.unless.map(Into::into),
+        unless: rule.unless.0.into_iter().map(Into::into).collect(),
         then: rule.then.into(),
     };
     Ok((rule, toml::Table::deserialize(value.clone().into_deserializer())?))
@@ -80,8 +82,38 @@ pub fn show(written: &[WrittenRule]) -> String {
 struct RuleTable {
     name: Option<String>,
     when: Option<ConditionTable>,
-    unless: Option<ConditionTable>,
+    #[serde(default)]
+    unless: ExceptionTables,
     then: EffectTable,
+}
+
+/// One table of conditions or a list of tables.
+#[derive(Default)]
+struct ExceptionTables(Vec<ConditionTable>);
+
+impl<'de> Deserialize<'de> for ExceptionTables {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExceptionVisitor)
+    }
+}
+
+struct ExceptionVisitor;
+
+impl<'de> Visitor<'de> for ExceptionVisitor {
+    type Value = ExceptionTables;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of conditions or a list of tables")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ExceptionTables, A::Error> {
+        let table = ConditionTable::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ExceptionTables(vec![table]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ExceptionTables, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ExceptionTables)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -199,7 +231,7 @@ impl From<EffectTable> for Effects {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct HeuristicTable {
     at_least: Option<Parsed<Seconds>>,
-    percent: u32,
+    percent: Option<u32>,
     at_most: Parsed<Seconds>,
 }
 

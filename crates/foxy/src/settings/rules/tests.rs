@@ -136,6 +136,11 @@ fn only_rules_that_admit_named_clients_replace_allow_client() {
         |when: &str| format!("[[rule]]\nwhen = {{ {when} }}\nthen = {{ access = \"allow\" }}\n");
     let deny_others = rule("", office, "deny");
     assert!(serves(&allow(office)) && serves(&deny_others));
+    let two = |other: &str| {
+        let list = format!("unless = [{{ {office} }}, {{ {other} }}]");
+        format!("[[rule]]\n{list}\nthen = {{ access = \"deny\" }}\n")
+    };
+    assert!(serves(&two("client = \"10.8.0.1\"")) && !serves(&two(others)));
     assert!(!serves(&allow(others)) && !serves(&rule(others, office, "deny")));
     assert!(!serves(&[allow(office), allow(others)].concat()));
     assert!(!serves(&[allow(""), deny_others].concat()));

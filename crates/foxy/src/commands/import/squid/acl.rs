@@ -124,11 +124,10 @@ impl SquidAcls {
                 if let Some(flaw) = lost.into_iter().next() {
                     return Err(flaw);
                 }
-                let without = |terms: Vec<AccessTerm>, facets: &Facets| {
-                    let terms = terms.into_iter().map(|term| term.and_not(facets));
-                    terms.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+                let without = |term: AccessTerm| {
+                    branches.iter().fold(term, |term, facets| term.and_not(facets))
                 };
-                let terms = branches.iter().try_fold(line.terms, without)?;
+                let terms = line.terms.into_iter().map(without).collect();
                 Ok(ExpandedLine { terms, lost: line.lost })
             }
             AclMeaning::Branches { branches, mut lost } => {

@@ -128,11 +128,11 @@ mod tests {
     #[test]
     fn included_files_stand_at_their_place() {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(folder.path().join("conf.d")).expect("made");
-        std::fs::write(folder.path().join("conf.d/a.conf"), "one\n").expect("written");
-        std::fs::write(folder.path().join("conf.d/b.txt"), "two\n").expect("written");
+        std::fs::create_dir(folder.path().join("foxy-test.d")).expect("made");
+        std::fs::write(folder.path().join("foxy-test.d/a.conf"), "one\n").expect("written");
+        std::fs::write(folder.path().join("foxy-test.d/b.txt"), "two\n").expect("written");
         let files = OriginalFiles::beside(&folder.path().join("squid.conf"));
-        let lines = lines("zero\ninclude /etc/squid/conf.d/*.conf /absent\n", &files);
+        let lines = lines("zero\ninclude /etc/squid/foxy-test.d/*.conf /absent\n", &files);
         let shown: Vec<_> = lines
             .iter()
             .map(|line| format!("{}: {}", line.original.place, line.words.join(" ")))
