@@ -12,13 +12,15 @@ const OPENING: &str = "\
 table. -->
 # Configuration
 
-foxy needs no configuration. The command line overrides environment variables such as \
-`FOXY_TIMEOUTS_CONNECT=5s` or `FOXY_CONNECT_PORTS=443,8443`. They override a TOML file, which \
-`--config` or `FOXY_CONFIG` names. Otherwise foxy reads `$XDG_CONFIG_HOME/foxy/foxy.toml` (usually \
-`~/.config/foxy/foxy.toml`), else `/etc/foxy/foxy.toml`, if it exists.
+foxy needs no configuration. Flags override environment variables, such as \
+`FOXY_TIMEOUTS_CONNECT=5s` or `FOXY_CONNECT_PORTS=443,8443`. Environment variables override a TOML \
+file. `--config` or `FOXY_CONFIG` names this file. Without a name, foxy reads \
+`$XDG_CONFIG_HOME/foxy/foxy.toml` (usually `~/.config/foxy/foxy.toml`), else \
+`/etc/foxy/foxy.toml`, if it exists.
 
-`foxy check [FILE]` tries what `foxy serve` would open, changes nothing, and prints every \
-setting in force. `-` is standard input. `--print-schema` prints a JSON Schema for editors.
+`foxy check [FILE]` tests a configuration. The command opens what `foxy serve` would open, changes \
+nothing, and prints every setting in force. `-` as FILE means standard input. `foxy check \
+--print-schema` prints a JSON Schema for editors.
 
 ```toml
 listen = \"0.0.0.0:3128\"
@@ -32,15 +34,17 @@ allow-destination = [\"10.0.0.0/8\"]
 connect = \"5s\"
 ```
 
-Sizes are written `512M`, `10G` or `2TiB`; units are binary. Times are written `500ms`, \
-`30s`, `5m`, `2h` or `1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a list is one value or an array. A list's flag is marked … and can be repeated. The \
-table `[timeouts]` contains the settings named `timeouts.NAME`; other tables work alike.
+Each section below gives the meaning of a setting, its flag, its bounds and its default. Sizes are \
+written `512M`, `10G` or `2TiB`; units are binary. Times are written `500ms`, `30s`, `5m`, `2h` or \
+`1d`. A time may be from 10ms to 1d unless other bounds are given. In the file a list is one value \
+or an array. A flag marked … takes a list if you repeat it. The table `[timeouts]` contains the \
+settings named `timeouts.NAME`; other tables work alike.
 ";
 
 const RULES: &str = "
 ## Rules
 
-Each `[[rule]]` of the file has conditions and effects:
+Each `[[rule]]` of the file has conditions (`when`, `unless`) and effects (`then`):
 
 ```toml
 [[rule]]
@@ -50,15 +54,18 @@ unless = { query = \"preview\" }
 then = { fresh-at-least = \"1h\", query-ignore = [\"utm_*\", \"signature\"] }
 ```
 
-A rule matches if all conditions of `when` hold, and not all of `unless`. A list of tables in `unless` has several exceptions. A list holds if one of \
-its values matches. For each effect, the first matching rule with this effect decides. In patterns \
-`*` stands for any text, `?` for one character and `{a,b}` for alternatives. `foxy explain` shows \
-each rule that foxy tries, and `foxy_rule_requests_total` counts the requests of each rule.
+A rule matches if all conditions of `when` hold, and not all conditions of `unless` hold. If \
+`unless` is a list of tables, each table is an exception of its own. A condition with a list \
+holds if one of its values matches. For each effect, the first matching rule with this effect \
+decides. In patterns `*` stands for any text, `?` for one character and `{a,b}` for alternatives. \
+`foxy explain` shows each rule that foxy tries, and `foxy_rule_requests_total` counts the \
+requests of each rule.
 
-All clients share the cache. So only `access`, `bypass` and `rewrite` may depend on `client`, \
-`method`, `header`, `days` and `hours`; `request-header` may too if the rule also has `bypass = \
-true`. Effects on responses see the URL of the cache key, after `rewrite`. `foxy purge` names this \
-URL too. A rule may not depend on a query parameter that another rule leaves out of the key.
+All clients share the cache. So only `access`, `bypass`, `rewrite`, `rate-limit` and \
+`bandwidth-limit` may depend on `client`, `method`, `header`, `days` and `hours`. \
+`request-header-…` may too if the rule also has `bypass = true`. Rules about responses, and \
+`foxy purge`, see the URL of the cache key, after \
+`rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache key.
 ";
 
 const COLUMNS: usize = 100;

@@ -9,27 +9,29 @@ settings! {
     struct Access, written as WrittenAccess in access, chapter "What may be relayed";
 
     /// Networks whose clients may use foxy. foxy answers other clients with 403. By default foxy
-    /// serves every client, but a forward proxy beyond loopback does not start.
+    /// serves every client, but a forward proxy that listens beyond loopback does not start without
+    /// this setting.
     allow_client: given Vec<Cidr> = "allow-client" flag "allow-client", Networks, Fixed();
 
     /// Networks that foxy may connect to although they are loopback, link-local, private or
-    /// otherwise not public. The rule applies to the address that foxy connects to, not to the host
-    /// name. foxy may always connect to public addresses, except this machine's own. foxy does not
-    /// recognise a public address that a router translates to this machine. Blocks reserved for
+    /// otherwise not public. foxy may always connect to public addresses, except this machine's
+    /// own. What counts is the address that foxy connects to, not the host name. foxy does not
+    /// recognise a public address that a router translates to this machine. Addresses reserved for
     /// documentation (192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24, 2001:db8::/32, 3fff::/20)
     /// count as public.
     allow_destination: given Vec<Cidr> = "allow-destination" flag "allow-destination",
         Networks, Fixed();
 
     /// File with the secret word that `/purge` and `/explain` require as `Authorization: Bearer
-    /// WORD`. A client outside `purge-from` may send PURGE to the proxy with this word in
-    /// `Proxy-Authorization` or `Authorization`. foxy reads the file at start-up, and does not
-    /// start if every user may read it, or other users may change it (`chmod 600`).
+    /// WORD`. Outside `purge-from`, a client may send PURGE to the proxy with this word in
+    /// `Proxy-Authorization` or `Authorization`. foxy reads the file at start-up. foxy does not
+    /// start if every user may read the file, or other users may change it (`chmod 600`).
     admin_token_file: optional PathBuf = "admin-token-file" flag "admin-token-file",
         File, Nothing("every client on this machine that can connect to `admin` may purge and explain");
 
     /// Networks whose clients may send PURGE to the proxy without a token. Loopback is not
-    /// included, because behind another proxy on this machine every client has a loopback address.
+    /// included, because every client has a loopback address if another proxy on this machine is in
+    /// front of foxy.
     purge_from: given Vec<Cidr> = "purge-from" flag "purge-from", Networks, Fixed();
 
     /// Ports to which clients may open CONNECT tunnels.
@@ -37,16 +39,16 @@ settings! {
 
     /// Folder of the certificate authority that signs certificates for `intercept-hosts`. `foxy ca
     /// init` creates the folder. Clients must trust this authority; `foxy ca show` explains how.
-    /// foxy does not start if other users may read the private key, or if the authority has expired
-    /// or may not sign for a listed host.
+    /// foxy does not start if other users may read the private key, if the authority has expired,
+    /// or if it may not sign for a listed host.
     intercept_ca: optional PathBuf = "intercept-ca" flag "intercept-ca",
         Folder, Nothing("foxy tunnels every CONNECT");
 
     /// Hosts whose HTTPS responses foxy caches for clients that use CONNECT. `example.org` means
     /// this name and all names below it, `*.example.org` only the names below it, `192.0.2.0/24`
-    /// these addresses. foxy terminates the client's TLS with a certificate signed by
-    /// `intercept-ca`. foxy tunnels CONNECT to other hosts, and every CONNECT over `listen-tls` or
-    /// HTTP/2. foxy closes a CONNECT to a listed host if the client does not start TLS.
+    /// these addresses. foxy decrypts the client's TLS with a certificate signed by `intercept-ca`.
+    /// If the client does not start TLS, foxy closes the connection. A CONNECT to another host,
+    /// over `listen-tls` or over HTTP/2 becomes a tunnel.
     intercept_hosts: given Vec<HostPattern> = "intercept-hosts" flag "intercept-host",
         Hosts, Fixed();
 }

@@ -16,29 +16,29 @@ const TIB: u64 = 1 << 40;
 settings! {
     struct DiskCache, written as WrittenDiskCache in disk, chapter "The cache on disk";
 
-    /// Folders of the on-disk cache, one store in each folder. foxy creates a missing folder. For
-    /// `webcosm` a link to a block device may replace the store file (docs/operation.md). Options
-    /// may follow a folder, as in `/disk1/foxy,scheme=coss,max-object=8K,size=1G`: `scheme` and
-    /// `size` override these settings; `min-object` and `max-object` limit the sizes of objects in
-    /// this store.
+    /// Folders of the on-disk cache, one store in each folder. foxy creates a missing folder. A
+    /// `webcosm` store can use a block device in place of a file (docs/operation.md). Options may
+    /// follow a folder, as in `/disk1/foxy,scheme=coss,max-object=8K,size=1G`. `scheme` and `size`
+    /// override the settings of these names; `min-object` and `max-object` limit the sizes of
+    /// objects in this store.
     store: defaulted Vec<StoreChoice> = "store" flag "store", Stores,
         Computed("$XDG_CACHE_HOME/foxy, else $HOME/.cache/foxy, else /var/cache/foxy; no \
                   default if `cache-dir` is set");
 
     /// More stores, each written as a `cache_dir` line of a Squid configuration. Types are `ufs`,
     /// `aufs`, `diskd`, `coss`, `rock` (the scheme `stream-packetizer`) and `null`. The size is in
-    /// megabytes. For the first three types, `16 256` must follow the size: the numbers of
-    /// directories on both levels. Options are `min-size` and `max-size` in bytes, and for `diskd`
-    /// also `Q1` and `Q2`. foxy does not read objects that Squid stored.
+    /// megabytes. For the first three types, `16 256`, the numbers of directories on both levels,
+    /// must follow the size. Options are `min-size` and `max-size` in bytes, and for `diskd` also
+    /// `Q1` and `Q2`. foxy does not read objects that Squid stored.
     cache_dir: defaulted Vec<CacheDir> = "cache-dir" flag "cache-dir", CacheDirs, Fixed();
 
     /// Rule that chooses a store for a new object, among the stores that accept its size. A new
     /// version of a stored object always goes to the store of the old version. With `key` and
-    /// stores of equal sizes, the key alone names the store. Otherwise foxy remembers the stores of
-    /// about a million keys in up to 17 MiB of memory, searches every store for other keys, and
-    /// stores an object only after the other stores have confirmed that they do not have it. Empty
-    /// a store before you use it again after an absence, and all stores before you change to `key`:
-    /// otherwise foxy may serve outdated objects.
+    /// stores of equal sizes, the cache key alone determines the store. Otherwise foxy remembers
+    /// the stores of about a million keys, in up to 17 MiB of memory, and searches every store for
+    /// other keys. foxy then stores an object only after the other stores have confirmed that they
+    /// lack it. To avoid outdated objects, empty a store that you use again after an absence, and
+    /// empty all stores before you change to `key`.
     store_selection: given &'static str = "store-selection" flag "store-selection", choice(&[
         ("key", "the store that a hash of the key selects"),
         ("round-robin", "each store in turn, as round-robin in Squid"),
@@ -47,18 +47,17 @@ settings! {
 
     /// Size of each store on disk. foxy does not start if the disk lacks this space for a new
     /// store. After a change of size, a `webcosm` store keeps the objects that fit. It discards all
-    /// objects if the new size is below about half of the size before the change. It also discards
-    /// all objects if the new size is more than eight times smaller or larger than the size with
-    /// which the store was created.
+    /// objects if the new size is below about half of the old size. It also discards all objects if
+    /// the new size differs by more than a factor of eight from the size at the store's creation.
     size: optional ByteSize = "size" flag "size", size(*STORE_BYTES.start(), *STORE_BYTES.end()),
         Computed("the present size; for a new store 10 % of the free disk space, at most 10 GiB");
 
     /// Layout of objects on disk.
     scheme: given SchemeName = "scheme" flag "scheme", Scheme, Fixed("webcosm");
 
-    /// Rule that chooses the object to evict when the disk is full, for `stream-packetizer` and the
-    /// schemes with one file per object. Other schemes have their own rule. foxy does not start
-    /// with a policy that no store uses.
+    /// Rule that chooses the object to evict when the disk is full. The setting applies to
+    /// `stream-packetizer` and to the schemes with one file per object; other schemes have their
+    /// own rule. foxy does not start with a policy that no store uses.
     policy: defaulted PolicyName = "policy" flag "policy", Policy,
     Nothing("stores that need a policy use lru");
 
@@ -66,28 +65,28 @@ settings! {
     device: given &'static str = "device" flag "device", choice(&[
         (
             "auto",
-            "as the scheme needs: blocking for ufs and similar schemes, threads for aufs, \
-             helper for diskd; else io_uring, or threads if the system forbids io_uring",
+            "blocking for ufs and similar schemes, threads for aufs, helper for diskd; for \
+             other schemes uring, or threads if the system forbids io_uring",
         ),
-        ("uring", "io_uring; foxy does not start if the system forbids io_uring"),
+        ("uring", "Linux's io_uring; foxy does not start if the system forbids io_uring"),
         ("threads", "a pool of threads"),
         ("blocking", "the store's own thread, which waits for each operation"),
         ("helper", "a separate process"),
     ]), Fixed("auto");
 
     /// Number of bytes that each `webcosm` store should write per day, to reduce wear of the disk.
-    /// foxy saves unused budget for at most a day. When the budget is spent and the store has been
-    /// full, relatively large new objects wait in memory until a client requests them again; a stop
-    /// loses them. foxy still writes all other objects, so the budget is not a strict limit.
-    /// Waiting objects use at most a fiftieth of the store's size, and in all stores together a
-    /// quarter of `memory`, in addition to `memory`. A budget of 0 is always spent.
+    /// foxy saves unused budget for at most a day. If the budget is spent and the store has been
+    /// full, large new objects wait in memory until a client requests them again. If foxy stops,
+    /// waiting objects are lost. foxy still writes all other objects, so the budget is not a strict
+    /// limit. Waiting objects use memory in addition to `memory`: a fiftieth of the store's size,
+    /// and in all stores together a quarter of `memory` at most. A budget of 0 is always spent.
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
         size(0, 1 << 50), Nothing("foxy writes every object");
 
     /// Which objects the schemes with one file per object recover after a crash. `webcosm` and
     /// `stream-packetizer` always recover their objects; other schemes never do.
     recovery: given &'static str = "recovery" flag "recovery", choice(&[
-        ("crash", "all durable objects; each removal of an object then needs a sync"),
+        ("crash", "all durable objects; each removal of an object then needs a sync of the disk"),
         ("clean-stop", "no object after a crash, all objects after a stop; serving never syncs"),
     ]), Fixed("crash");
 
@@ -98,11 +97,11 @@ settings! {
         ("round-robin", "consecutive files lie in different folders, as in Squid 1.1"),
     ]), Fixed("consecutive");
 
-    /// Number of operations in progress at which `aufs` opens no more files. Then hits become
-    /// misses, and foxy stores no new responses.
+    /// Number of operations in progress at which `aufs` opens no more files. Further hits then
+    /// become misses, and foxy stores no new responses.
     aufs_queue: given usize = "aufs.queue", count(1, OPERATIONS), Fixed("80");
 
-    /// Which threads write for `aufs`.
+    /// Threads that write to disk for `aufs`.
     aufs_writes: given &'static str = "aufs.writes", choice(&[
         ("queued", "a pool of threads"),
         ("waited", "the store's own thread, as in Squid 2.5"),
@@ -116,13 +115,13 @@ settings! {
     diskd_q2: given usize = "diskd.q2", count(1, OPERATIONS), Fixed("72");
 
     /// Largest response that foxy stores. A response must also fit the store: `webcosm` accepts up
-    /// to 25 MiB in a store of 64 MiB, and three quarters of a store of 1 GiB or more.
+    /// to 25 MiB in a store of 64 MiB, and up to three quarters of a store of 1 GiB or more.
     object_limit: optional ByteSize = "object-limit" flag "object-limit", size(KIB, TIB),
         Computed("an eighth of the smallest store, at least 64 MiB, at most half of the store");
 
-    /// How long a response with status 404, 405, 410, 414 or 501 stays fresh if it does not state a
-    /// lifetime (RFC 9111 §4.2.2). The time is in whole seconds. With 0s foxy stores such a
-    /// response only if it can be validated.
+    /// How long a response with status 404, 405, 410, 414 or 501 stays fresh if it states no
+    /// lifetime (RFC 9111 §4.2.2), in whole seconds. With 0s foxy stores such a response only if it
+    /// can be validated.
     negative_lifetime: given Duration = "negative-lifetime" flag "negative-lifetime",
         span_from_zero, Fixed("0s");
 }

@@ -21,7 +21,7 @@ settings! {
     /// Time limit for a client to send its next request on an open connection.
     client_idle: given Duration = "timeouts.client-idle", span, Fixed("60s");
 
-    /// Time limit between two reads of a request body.
+    /// Time limit for a client to send more of a request body.
     client_read: given Duration = "timeouts.client-read", span, Fixed("60s");
 
     /// Time limit for a client to accept more bytes of a response.
@@ -36,7 +36,7 @@ settings! {
     /// Time limit for an origin server to start its response.
     origin_head: given Duration = "timeouts.origin-head", span, Fixed("60s");
 
-    /// Time limit between two reads of a response body.
+    /// Time limit for an origin server to send more of a response body.
     origin_read: given Duration = "timeouts.origin-read", span, Fixed("60s");
 
     /// Time limit for an origin server to answer `Expect: 100-continue`. After this time foxy sends
@@ -47,8 +47,8 @@ settings! {
     origin_idle: given Duration = "timeouts.origin-idle", span, Fixed("60s");
 
     /// Time limit for the store to answer. After this time foxy asks the origin server. While foxy
-    /// stores a large response, it waits this long for a busy store, and this long again for each
-    /// 16 MiB.
+    /// stores a large response, it waits this long for a busy store, and as long again for each 16
+    /// MiB.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.
@@ -60,12 +60,13 @@ settings! {
 
     /// Highest number of open client connections. When a further client connects, foxy closes the
     /// connection that has waited longest for a request, a request head or a TLS handshake. If all
-    /// connections have requests in progress, the further connection gets 503.
+    /// connections have requests in progress, foxy answers the further client with 503.
     connections: given usize = "limits.connections", count(1, MAX_CONNECTIONS), Fixed("8192");
 
-    /// Highest number of open connections from one IPv4 address or one IPv6 /64 network. Beyond it,
-    /// foxy closes a connection of this client by the rule of `limits.connections`. For a balancer
-    /// of `proxy-protocol-from`, the address in the PROXY header counts.
+    /// Highest number of open connections from one IPv4 address or one IPv6 /64 network. When this
+    /// client opens a further connection, foxy closes a connection of this client or answers 503,
+    /// as for `limits.connections`. For a load balancer of `proxy-protocol-from`, the address in
+    /// the PROXY header counts.
     connections_per_client: given usize = "limits.connections-per-client",
         count(1, MAX_CONNECTIONS),
         Computed("three quarters of limits.connections");

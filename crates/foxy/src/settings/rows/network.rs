@@ -12,33 +12,34 @@ settings! {
     struct Network, written as WrittenNetwork in network, chapter "Addresses and threads";
 
     /// Addresses where clients connect, such as `127.0.0.1:3128`, `localhost:3128` (IPv4 and IPv6),
-    /// `:3128` or `3128` (all addresses), `unix:/run/foxy/proxy.sock` (mode 0660). The system
-    /// chooses port 0, and the start-up message names it. Clients of a Unix socket are one client
-    /// with the address 127.0.0.1, need no `allow-client`, and purge with a token only.
+    /// `:3128` or `3128` (all addresses), or `unix:/run/foxy/proxy.sock` (mode 0660). For port 0
+    /// the system chooses a port, which the start-up message names. All clients of a Unix socket
+    /// count as one client, 127.0.0.1. They need no `allow-client`, and can purge only with a
+    /// token.
     listen: given Vec<ListenAddress> = "listen" flag "listen", Listen, Fixed("127.0.0.1:3128");
 
     /// Addresses where clients connect over TLS 1.2 or 1.3.
     listen_tls: given Vec<ListenAddress> = "listen-tls" flag "listen-tls", Listen, Fixed("off");
 
-    /// Files with the certificate chains for `listen-tls`, one chain in PEM per file. foxy presents
-    /// the first certificate that matches the host name in the client's TLS handshake, otherwise
-    /// the first certificate of the list. On SIGHUP foxy reads the files again.
+    /// Files in PEM, each with a certificate chain for `listen-tls`. foxy presents the first
+    /// certificate that matches the host name in the client's TLS handshake, otherwise the first
+    /// certificate of the list. On SIGHUP foxy reads the files again.
     tls_certificate: given Vec<PathBuf> = "tls-certificate" flag "tls-certificate", Files, Fixed();
 
-    /// Files with the private keys of `tls-certificate` in PEM, in the same order. foxy does not
+    /// Files in PEM with the private keys of `tls-certificate`, in the same order. foxy does not
     /// start if every user may read a key, or other users may change a key (`chmod 600`).
     tls_key: given Vec<PathBuf> = "tls-key" flag "tls-key", Files, Fixed();
 
-    /// Networks of load balancers that send a PROXY protocol header, version 1 or 2. foxy uses the
-    /// client address in this header for the access log, `purge-from` and
-    /// `limits.connections-per-client`, and closes connections from these networks without a
+    /// Networks of load balancers that send a PROXY protocol header, version 1 or 2. The client
+    /// address in this header counts for the access log, `purge-from` and
+    /// `limits.connections-per-client`. foxy closes connections from these networks that lack the
     /// header.
     proxy_protocol_from: given Vec<Cidr> = "proxy-protocol-from" flag "proxy-protocol-from",
         Networks, Fixed();
 
-    /// Networks of load balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto`
-    /// fields foxy trusts as a reverse proxy (docs/operation.md). In requests from other clients
-    /// foxy replaces these fields.
+    /// Networks of load balancers whose `X-Forwarded-For`, `Forwarded` and `X-Forwarded-Proto` foxy
+    /// trusts as a reverse proxy (docs/operation.md). foxy replaces these fields in requests from
+    /// other clients.
     forwarded_from: given Vec<Cidr> = "forwarded-from" flag "forwarded-from", Networks, Fixed();
 
     /// Addresses of the admin server, which serves `/metrics`, `/healthz`, `/purge` and `/explain`.
@@ -46,18 +47,18 @@ settings! {
     /// `/explain`.
     admin: given Vec<ListenAddress> = "admin" flag "admin", Listen, Fixed("127.0.0.1:3129");
 
-    /// Names that `Host` of a request to the admin server may contain, in addition to IP addresses
-    /// and `localhost`. foxy refuses other names with 421, so that no web page reads the answers
-    /// through a host name of its own.
+    /// Host names by which clients may address the admin server, in addition to IP addresses and
+    /// `localhost`. foxy refuses a request with another name in `Host` with 421. So no web page can
+    /// read the answers through a host name of its own.
     admin_hosts: given Vec<HostPattern> = "admin-hosts" flag "admin-host", Hosts, Fixed();
 
-    /// Origin server of foxy as a reverse proxy. foxy sends it the requests for every host name. It
-    /// may have any address, without `allow-destination`.
+    /// Origin server of foxy as a reverse proxy. foxy sends the requests for all host names to this
+    /// server. The server may have any address, without `allow-destination`.
     origin: optional OriginUrl = "origin" flag "origin", Origin, Nothing("foxy is a forward proxy");
 
     /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
-    /// to the system's authorities. `SSL_CERT_FILE` and `SSL_CERT_DIR` name the system's
-    /// authorities, as for OpenSSL.
+    /// to the system's authorities. As in OpenSSL, `SSL_CERT_FILE` and `SSL_CERT_DIR` name the
+    /// system's authorities.
     origin_ca: given Vec<PathBuf> = "origin-ca" flag "origin-ca", Files, Fixed();
 
     /// Whether foxy uses HTTP/2 with origin servers. Upgrades, such as WebSocket, always use
@@ -68,11 +69,11 @@ settings! {
         (
             "prior-knowledge",
             "as auto, and with every http origin without negotiation; requests to an http \
-             origin that speaks only HTTP/1.1 then fail",
+             origin that lacks HTTP/2 then fail",
         ),
     ]), Fixed("auto");
 
-    /// DNS servers that resolve the names of origin servers. The default port is 53. foxy uses no
+    /// DNS servers that resolve the names of origin servers, by default on port 53. foxy uses no
     /// search list, and reads /etc/hosts first.
     name_servers: defaulted Vec<SocketAddr> = "name-servers" flag "name-server",
         NameServers, Nothing("foxy uses the servers in /etc/resolv.conf");

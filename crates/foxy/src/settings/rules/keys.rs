@@ -17,7 +17,7 @@ use RulePart::{Condition, Effect};
 /// All keys of `when`, `unless` and `then`.
 pub const KEYS: &[RuleKey] = &[
     RuleKey(Condition, "client", "[\"10.0.0.0/8\", \"::1\"]", "Networks or addresses of clients."),
-    RuleKey(Condition, "method", "[\"GET\", \"HEAD\"]", "Methods."),
+    RuleKey(Condition, "method", "[\"GET\", \"HEAD\"]", "Methods of the request."),
     RuleKey(Condition, "scheme", "\"https\"", "`http` or `https`. A CONNECT counts as `https`."),
     RuleKey(
         Condition,
@@ -39,14 +39,19 @@ pub const KEYS: &[RuleKey] = &[
         Condition,
         "url",
         "'(?i)/cgi-bin/|[?]'",
-        "Regular expressions for a part of the URL. CONNECT has `host:port`.",
+        "Regular expressions for a part of the URL. The URL of a CONNECT is `host:port`.",
     ),
-    RuleKey(Condition, "query", "\"token\"", "Query parameters, `NAME` or `NAME=PATTERN`."),
+    RuleKey(
+        Condition,
+        "query",
+        "\"token\"",
+        "Query parameters of the URL, as `NAME` or `NAME=PATTERN`.",
+    ),
     RuleKey(
         Condition,
         "header",
         "\"User-Agent: curl/*\"",
-        "Fields of the request, `NAME` or `NAME: PATTERN`.",
+        "Fields of the request, as `NAME` or `NAME: PATTERN`.",
     ),
     RuleKey(Condition, "days", "\"mon-fri\"", "Days of the week in UTC."),
     RuleKey(Condition, "hours", "\"08:00-18:00\"", "Time of day in UTC."),
@@ -63,21 +68,21 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "access",
         "\"deny\"",
-        "`allow` or `deny`. If a rule allows anything, foxy refuses each request that no \
-         rule allows.",
+        "`allow` or `deny`. If any rule has `allow`, foxy refuses each request that no rule \
+         allows.",
     ),
     RuleKey(
         Effect,
         "message",
         "\"Ask the help desk.\"",
-        "Text for the client of a refused request.",
+        "Text that foxy sends to the client if a rule with `deny` refuses the request.",
     ),
     RuleKey(Effect, "bypass", "true", "Whether the request goes to the origin without the cache."),
     RuleKey(
         Effect,
         "rewrite",
         "{ from = \"/old/(.*)\", to = \"/new/$1\" }",
-        "New path. `from` is a regular expression for the whole path.",
+        "Replaces the path of the URL. `from` is a regular expression for the whole path.",
     ),
     RuleKey(
         Effect,
@@ -98,26 +103,30 @@ pub const KEYS: &[RuleKey] = &[
         "[\"utm_*\", \"signature\"]",
         "Query parameters that the cache key leaves out. The origin still receives them.",
     ),
-    RuleKey(Effect, "query-keep", "[\"id\"]", "The only query parameters of the cache key."),
+    RuleKey(
+        Effect,
+        "query-keep",
+        "[\"id\"]",
+        "The only query parameters that the cache key contains.",
+    ),
     RuleKey(Effect, "query-sort", "true", "Whether the cache key sorts the query parameters."),
     RuleKey(
         Effect,
         "request-header-set",
         "{ X-Cache = \"foxy\" }",
-        "Fields that the origin receives.",
+        "Fields that foxy sets in the request to the origin.",
     ),
     RuleKey(
         Effect,
         "request-header-remove",
         "[\"Cookie\"]",
-        "Fields that the origin does not receive.",
+        "Fields that foxy removes from the request to the origin.",
     ),
     RuleKey(
         Effect,
         "response-header-set",
         "{ Cache-Control = \"max-age=60\" }",
-        "Fields that replace fields of the origin's response, before foxy decides about \
-         caching.",
+        "Fields that foxy sets in the origin's response before it decides about caching.",
     ),
     RuleKey(
         Effect,
@@ -130,16 +139,17 @@ pub const KEYS: &[RuleKey] = &[
         Effect,
         "store-set-cookie",
         "false",
-        "Whether foxy may store a response with `Set-Cookie`. Without a rule, foxy stores \
-         it only with `public` or an explicit lifetime.",
+        "Whether foxy may store a response with `Set-Cookie`. Without such a rule, foxy \
+         stores the response only if it has `public` or an explicit lifetime.",
     ),
     RuleKey(
         Effect,
         "fresh-at-least",
         "\"1h\"",
-        "Shortest freshness lifetime. `no-store`, `private` and `no-cache` still apply.",
+        "Shortest freshness lifetime of the response. `no-store`, `private` and `no-cache` \
+         still apply.",
     ),
-    RuleKey(Effect, "fresh-at-most", "\"1d\"", "Longest freshness lifetime."),
+    RuleKey(Effect, "fresh-at-most", "\"1d\"", "Longest freshness lifetime of the response."),
     RuleKey(
         Effect,
         "heuristic",
