@@ -170,7 +170,8 @@ mod tests {
         };
         let number = value.as_u64().unwrap_or(0);
         let is_in_object = |(name, value): (&String, &Value)| {
-            schema["properties"].get(name).is_some_and(|schema| is_valid(value, schema))
+            let Some(listed) = schema.get("properties") else { return true };
+            listed.get(name).is_some_and(|schema| is_valid(value, schema))
         };
         has_type
             && branches("anyOf").is_none_or(|count| count >= 1)
@@ -224,6 +225,26 @@ mod tests {
             {
                 assert!(is_valid(value, schema), "{}: {value}", setting.key);
             }
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_documents_and_packages_are_valid() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("there");
+        let mut examples = vec![read("packaging/debian/foxy.toml")];
+        examples.push(read("packaging/kubernetes/foxy.toml"));
+        examples.push(read("crates/foxy/tests/import/squid-office.toml"));
+        for document in ["docs/configuration.md", "docs/operation.md"] {
+            let text = read(document);
+            let blocks =
+                text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+            examples.extend(blocks.map(ToOwned::to_owned));
+        }
+        assert!(examples.len() >= 7, "{examples:?}");
+        for example in examples {
+            assert_eq!(crate::settings::mistakes(&example), None, "{example}");
+            assert!(is_valid(&toml_as_json(&example), &parsed()), "{example}");
         }
     }
 

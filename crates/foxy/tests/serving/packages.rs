@@ -63,3 +63,26 @@ fn systemd_finds_no_fault_in_the_units_and_the_service_has_few_rights() {
     assert_eq!(analyze(&["verify", "./foxy.service", "./foxy.socket"]), "");
     analyze(&["security", "--offline=true", "--threshold=20", "./foxy.service"]);
 }
+
+#[test]
+fn the_kubernetes_manifests_are_complete_and_their_settings_are_valid() {
+    let folder = packaging().join("kubernetes");
+    let mut check = Command::new(env!("CARGO_BIN_EXE_foxy"));
+    let home = tempfile::tempdir().expect("a folder");
+    check.env_clear().env("HOME", home.path()).arg("check").arg(folder.join("foxy.toml"));
+    assert!(output(&mut check).contains("allow-client = [\"10.0.0.0/8\"]"));
+    let kubectl = Command::new("kubectl").arg("kustomize").arg(&folder).output();
+    let Ok(built) = kubectl else {
+        assert!(!is_here("kubectl"));
+        return;
+    };
+    let text = String::from_utf8(built.stdout).expect("UTF-8");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // kustomize replaces the names in both documents only if they fit together.
+    let config = text.split("  name: foxy-").nth(1).and_then(|rest| rest.lines().next());
+    let config = config.expect("a name with the hash of the settings");
+    assert!(text.matches(&format!("name: foxy-{config}")).count() >= 2, "{text}");
+    for part in ["kind: Service\n", "kind: StatefulSet\n", "image: registry.example/foxy:latest"] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+}

@@ -18,7 +18,7 @@ use RulePart::{Condition, Effect};
 pub const KEYS: &[RuleKey] = &[
     RuleKey(Condition, "client", "[\"10.0.0.0/8\", \"::1\"]", "Networks or addresses of clients."),
     RuleKey(Condition, "method", "[\"GET\", \"HEAD\"]", "Methods of the request."),
-    RuleKey(Condition, "scheme", "\"https\"", "`http` or `https`. A CONNECT counts as `https`."),
+    RuleKey(Condition, "scheme", "[\"https\"]", "`http` or `https`. A CONNECT counts as `https`."),
     RuleKey(
         Condition,
         "host",
@@ -38,27 +38,27 @@ pub const KEYS: &[RuleKey] = &[
     RuleKey(
         Condition,
         "url",
-        "'(?i)/cgi-bin/|[?]'",
+        "['(?i)/cgi-bin/|[?]']",
         "Regular expressions for a part of the URL. The URL of a CONNECT is `host:port`.",
     ),
     RuleKey(
         Condition,
         "query",
-        "\"token\"",
+        "[\"token\"]",
         "Query parameters of the URL, as `NAME` or `NAME=PATTERN`.",
     ),
     RuleKey(
         Condition,
         "header",
-        "\"User-Agent: curl/*\"",
+        "[\"User-Agent: curl/*\"]",
         "Fields of the request, as `NAME` or `NAME: PATTERN`.",
     ),
-    RuleKey(Condition, "days", "\"mon-fri\"", "Days of the week in UTC."),
+    RuleKey(Condition, "days", "[\"mon-fri\"]", "Days of the week in UTC."),
     RuleKey(Condition, "hours", "\"08:00-18:00\"", "Time of day in UTC."),
     RuleKey(
         Condition,
         "content-type",
-        "\"image/*\"",
+        "[\"image/*\"]",
         "Patterns for the media type of the response.",
     ),
     RuleKey(Condition, "status", "[200, 404]", "Status codes of the response."),
