@@ -12,6 +12,7 @@ mod settings;
 mod slotted;
 pub mod stream_packetizer;
 mod table;
+mod tuning;
 mod ufs;
 
 pub use policy::{POLICIES, Policy, PolicyName, PolicySettings, UnknownPolicy};
@@ -19,3 +20,4 @@ pub use scheme_name::{SchemeName, UnknownScheme};
 pub use settings::{SchemeSettings, SchemeSettingsError, UfsMapping, UfsReclaim};
 pub use slotted::{BufferChoice, locality_buffers};
 pub use table::{PreferredDevice, SCHEMES, SchemeRow};
+pub use tuning::{TUNING, TuningRow};

@@ -40,6 +40,8 @@ pub enum SchemeName {
     Squidmla,
     /// One file in which each record takes the next free slots.
     Stream,
+    /// The scheme `Packetizer`, which here also groups writes by origin server.
+    StreamLoc,
     /// One file. A buffer collects records into pages.
     StreamPacketizer,
     /// One file per record in two levels of directories, like Squid.

@@ -4,6 +4,7 @@ use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::slotted::BufferChoice;
 use foxy_store::{SettingsError, StoreSettings};
 use std::fmt;
+use std::time::Duration;
 
 /// Decides how file numbers are spread over two levels of directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,11 @@ pub struct SchemeSettings {
     /// server (requirement R36). 0 disables prefetching. Only schemes that group records by origin
     /// server prefetch. Prefetched records in memory take at most sixteen times this limit.
     pub prefetch: usize,
+    /// Number of reads that the schemes `lazy-reads` and `lazy-reads-loc` collect, sort and start
+    /// together (requirement R26).
+    pub read_batch: usize,
+    /// Time after which these schemes start a batch that is not full (requirements R26, R27).
+    pub read_patience: Duration,
     /// Percentage of used space at which eviction starts (requirement R50).
     pub high_watermark: u8,
     /// Percentage of used space at which eviction ends (requirement R50).
@@ -103,6 +109,8 @@ impl From<StoreSettings> for SchemeSettings {
             locality_buffers: 128,
             locality_choice: BufferChoice::default(),
             prefetch: 0,
+            read_batch: 10,
+            read_patience: Duration::from_millis(250),
             high_watermark: 95,
             low_watermark: 90,
         }

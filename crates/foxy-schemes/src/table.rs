@@ -158,6 +158,12 @@ pub const SCHEMES: &[SchemeRow] = &[
         "stream.foxy",
         plan::STREAM,
     ),
+    slotted_row(
+        SchemeName::StreamLoc,
+        "packetizer, with writes grouped by origin server",
+        "stream-loc.foxy",
+        plan::STREAM_LOC,
+    ),
     SchemeRow {
         name: SchemeName::StreamPacketizer,
         text: "stream-packetizer",
@@ -216,13 +222,10 @@ impl SchemeRow {
         }
     }
 
-    /// Returns the number of reads that the scheme waits for and sorts. Other schemes start each
-    /// read at once.
-    pub const fn read_batch(&self) -> usize {
-        match &self.kind {
-            Kind::Slotted(plan) => plan.read_batch(),
-            _ => 1,
-        }
+    /// Returns whether the scheme collects reads and sorts them. Other schemes start each read at
+    /// once.
+    pub fn batches_reads(&self) -> bool {
+        matches!(&self.kind, Kind::Slotted(plan) if plan.reads == plan::ReadOrder::Batched)
     }
 
     /// Returns whether the scheme collects writes in a buffer for each origin server.

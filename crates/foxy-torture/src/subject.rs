@@ -52,6 +52,7 @@ pub const SCHEMES: &[Subject] = &[
     plain("squidm", |seed, observer| SchemeName::Squidm.make(&settings(seed), observer)),
     plain("squidmla", |seed, observer| SchemeName::Squidmla.make(&settings(seed), observer)),
     plain("stream", |seed, observer| SchemeName::Stream.make(&settings(seed), observer)),
+    plain("stream-loc", |seed, observer| SchemeName::StreamLoc.make(&settings(seed), observer)),
     Subject {
         name: "stream-packetizer",
         scheme: |seed, observer| SchemeName::StreamPacketizer.make(&settings(seed), observer),

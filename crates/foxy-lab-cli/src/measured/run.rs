@@ -63,18 +63,12 @@ impl<'a> Run<'a> {
             PreferredDevice::Threads | PreferredDevice::Helper => AUFS_THREADS,
             PreferredDevice::Any | PreferredDevice::Blocking => 1,
         };
-        let plan = SimulationPlan {
-            scheme,
-            utilization: 0.75,
-            prefetch: 0,
-            ufs_mapping: UfsMapping::default(),
-            seed,
-        };
+        let plan = SimulationPlan::of(scheme, seed);
         Self { folder, plan, at_once, operations, watch }
     }
 
     pub fn with_mapping(mut self, mapping: UfsMapping) -> Self {
-        self.plan.ufs_mapping = mapping;
+        self.plan.scheme_settings.ufs_mapping = mapping;
         self
     }
 

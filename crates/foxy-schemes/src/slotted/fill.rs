@@ -209,7 +209,7 @@ impl Slotted {
     /// limits the writes in flight. Otherwise the elevator of a disk would serve the consecutive
     /// writes first, and the reads would wait for seconds.
     pub(super) fn write_held(&mut self, out: &mut Outbox) {
-        let limits = matches!(self.plan.reads, ReadOrder::Batched { .. });
+        let limits = self.plan.reads == ReadOrder::Batched;
         while !(limits && (self.hits.is_reading() || self.writing >= WRITE_WINDOW))
             && let Some(batch) = self.held.pop_front()
         {

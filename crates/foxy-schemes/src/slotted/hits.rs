@@ -7,6 +7,7 @@ use super::files::Access;
 use super::plan::{OnHit, ReadOrder};
 use super::prefetch::Neighbour;
 use super::work::Job;
+use crate::SchemeSettings;
 use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use foxy_store::contract::{AbsentReason, Answer, Key, Outbox, Record, Ticket};
@@ -14,6 +15,7 @@ use foxy_store::layout::SLOT;
 use foxy_store::record;
 use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 /// Identifies a record at the time of a get.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +43,18 @@ struct Reading {
     also: Vec<PendingGet>,
 }
 
+/// The size of a batch of reads.
+#[derive(Clone, Copy, Debug)]
+struct ReadBatch {
+    count: usize,
+    /// Time after which a smaller batch starts.
+    patience: Duration,
+}
+
 #[derive(Debug)]
 pub struct Hits {
-    order: ReadOrder,
+    /// `None` if each read starts at once.
+    batch: Option<ReadBatch>,
     /// Gets that wait for a batch, in the order of their arrival.
     waiting: VecDeque<PendingGet>,
     reading: HashMap<u64, Reading>,
@@ -55,16 +66,11 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// `most` limits the number of reads that can wait.
-    pub fn new(order: ReadOrder, most: usize) -> Self {
-        let order = match order {
-            ReadOrder::Eager => ReadOrder::Eager,
-            ReadOrder::Batched { count, patience } => {
-                ReadOrder::Batched { count: count.min(most), patience }
-            }
-        };
+    pub fn new(order: ReadOrder, settings: &SchemeSettings) -> Self {
+        let SchemeSettings { read_batch, read_patience: patience, ref store, .. } = *settings;
+        let count = read_batch.min(store.waiting_reads);
         Self {
-            order,
+            batch: (order == ReadOrder::Batched).then_some(ReadBatch { count, patience }),
             waiting: VecDeque::new(),
             reading: HashMap::new(),
             coming: HashMap::new(),
@@ -100,18 +106,14 @@ impl Hits {
     /// Returns the time at which the waiting reads must start, even if the batch is not full. A
     /// batch in flight finishes first.
     pub fn deadline(&self) -> Option<Instant> {
-        match (self.order, self.waiting.front()) {
-            (ReadOrder::Batched { patience, .. }, Some(first)) if self.reading.is_empty() => {
-                Some(first.asked + patience)
-            }
-            _ => None,
-        }
+        let (batch, first) = (self.batch?, self.waiting.front()?);
+        self.reading.is_empty().then(|| first.asked + batch.patience)
     }
 
     /// Returns whether a batch must start now.
     fn is_batch_due(&self, now: Instant) -> bool {
-        let ReadOrder::Batched { count, .. } = self.order else { return false };
-        let is_full = self.reading.is_empty() && self.waiting.len() >= count;
+        let Some(batch) = self.batch else { return false };
+        let is_full = self.reading.is_empty() && self.waiting.len() >= batch.count;
         is_full || self.deadline().is_some_and(|deadline| deadline <= now)
     }
 }
@@ -141,7 +143,7 @@ impl Slotted {
         }
         match self.plan.reads {
             ReadOrder::Eager => self.read(get, out),
-            ReadOrder::Batched { .. } => {
+            ReadOrder::Batched => {
                 self.hits.waiting.push_back(get);
                 self.start_due_batch(now, out);
             }
@@ -150,9 +152,8 @@ impl Slotted {
 
     /// Starts a batch of reads if the batch is full or has waited long enough.
     pub(super) fn start_due_batch(&mut self, now: Instant, out: &mut Outbox) {
-        if self.hits.is_batch_due(now) {
-            let ReadOrder::Batched { count, .. } = self.hits.order else { return };
-            self.release_reads(count, out);
+        if let Some(batch) = self.hits.batch.filter(|_| self.hits.is_batch_due(now)) {
+            self.release_reads(batch.count, out);
         }
     }
 

@@ -172,7 +172,7 @@ impl Slotted {
             held: VecDeque::new(),
             writing: 0,
             locality,
-            hits: Hits::new(plan.reads, settings.store.waiting_reads),
+            hits: Hits::new(plan.reads, settings),
             prefetch: Prefetch::new(if plan.writes == WriteOrder::Sites {
                 settings.prefetch
             } else {

@@ -1,7 +1,6 @@
 //! The plans of the slotted schemes. A plan consists of a layout, a write order and a read order.
 
 use super::layout::LayoutKind;
-use std::time::Duration;
 
 /// The order of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +19,10 @@ pub enum WriteOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
     Eager,
-    /// Sorted batches of `count` reads. After the time `patience`, a smaller batch starts
-    /// (requirements R26, R27).
-    Batched {
-        count: usize,
-        patience: Duration,
-    },
+    /// Sorted batches (requirements R26, R27). [`SchemeSettings`] gives their size.
+    ///
+    /// [`SchemeSettings`]: crate::SchemeSettings
+    Batched,
 }
 
 /// The effect of a hit on a record on disk.
@@ -59,21 +56,11 @@ impl Plan {
         matches!(self.layout, LayoutKind::Cyclic | LayoutKind::Ring)
     }
 
-    /// Returns the number of reads that the store waits for and sorts.
-    pub const fn read_batch(&self) -> usize {
-        match self.reads {
-            ReadOrder::Eager => 1,
-            ReadOrder::Batched { count, .. } => count,
-        }
-    }
-
     /// Whether the store collects writes in a buffer for each origin server.
     pub const fn gathers_by_site(&self) -> bool {
         matches!(self.writes, WriteOrder::Sites)
     }
 }
-
-const LAZY: ReadOrder = ReadOrder::Batched { count: 10, patience: Duration::from_millis(250) };
 
 /// The scheme STREAM of the paper.
 pub const STREAM: Plan = Plan {
@@ -87,8 +74,11 @@ pub const STREAM: Plan = Plan {
 /// The scheme STREAM-PACKETIZER as the paper describes it.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
+/// The scheme STREAM-LOC of the paper: locality buffers without lazy reads (requirement R73).
+pub const STREAM_LOC: Plan = Plan { name: "stream-loc", writes: WriteOrder::Sites, ..PACKETIZER };
+
 /// The scheme LAZY-READS of the paper.
-pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: LAZY, ..PACKETIZER };
+pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: ReadOrder::Batched, ..PACKETIZER };
 
 /// The scheme LAZY-READS-LOC of the paper.
 pub const LAZY_READS_LOC: Plan =

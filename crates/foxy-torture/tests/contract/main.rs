@@ -38,7 +38,7 @@ fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
 /// settings with this feature.
 fn variants(scheme: SchemeName, settings: &SchemeSettings) -> Vec<SchemeSettings> {
     let mut variants = vec![settings.clone()];
-    if matches!(scheme, SchemeName::LazyReadsLoc | SchemeName::Squidmla) {
+    if scheme.row().gathers_by_site() {
         variants.push(SchemeSettings { prefetch: 32 << 10, ..settings.clone() });
     }
     if scheme == SchemeName::Webcosm {

@@ -75,6 +75,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(interception(settings, written));
     complaints.extend(too_large(settings, written));
     complaints.extend(unused_policy(settings, written));
+    complaints.extend(crossed_watermarks(settings, written));
     complaints.extend(super::rules::compile(&written.rules).err());
     if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
 }
@@ -103,6 +104,14 @@ fn overlapping_listeners(settings: &Settings, written: &Written) -> Option<Compl
         "`{key}` is {address} and `{other_key}` is {other}, which overlap; change one of them"
     );
     Some(complaint(written, if is_written { other_key } else { key }, text))
+}
+
+fn crossed_watermarks(settings: &Settings, written: &Written) -> Option<Complaint> {
+    let (low, high) = (settings.disk.low_watermark, settings.disk.high_watermark);
+    let text = format!("`low-watermark` is {low}, above `high-watermark`, which is {high}");
+    let is_written = written.sources.contains_key("low-watermark");
+    let key = if is_written { "low-watermark" } else { "high-watermark" };
+    (low > high).then(|| complaint(written, key, text))
 }
 
 fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {

@@ -126,6 +126,10 @@ fn contradictions_are_refused_with_their_place() {
             "f:1:1: the scheme coss has its own eviction order; leave `policy` out, or use one of \
              the schemes aufs, ",
         ),
+        (
+            "high-watermark = 80",
+            "f:1:1: `low-watermark` is 90, above `high-watermark`, which is 80",
+        ),
         ("listen = \"off\"", "f:1:1: foxy would listen nowhere; give an address in `listen`"),
         ("listen-tls = \"127.0.0.1:443\"", "f:1:1: `listen-tls` needs a certificate"),
         ("tls-certificate = \"a\"", "f:1:1: 1 × `tls-certificate` but 0 × `tls-key`; give one"),

@@ -16,8 +16,8 @@ use foxy_base::ByteSize;
 use foxy_cli::failure::Failure;
 use foxy_cli::machine::Machine;
 use foxy_lab::simulation::caches::policies::CacheSize;
-use foxy_schemes::SCHEMES;
 use foxy_schemes::policy::POLICIES;
+use foxy_schemes::{SCHEMES, TUNING};
 use foxy_workload::trace::synthetic::MODELS;
 
 pub fn command() -> Command {
@@ -68,6 +68,10 @@ fn names() -> String {
     );
     for row in SCHEMES {
         text.push_str(&format!("  {:<17} {}\n", row.text, row.summary));
+    }
+    text.push_str("\nSettings of schemes (--set), with their defaults in brackets:\n");
+    for row in TUNING {
+        text.push_str(&format!("  {:<17} {}\n{:20}{}\n", row.name, row.values, "", row.summary));
     }
     text.push_str(
         "\nExit codes: 0 done (the row of a failed run gives the reason), 2 unusable arguments or input, 3 no run succeeded",
@@ -171,6 +175,12 @@ fn storage() -> Vec<Arg> {
         .default_value("0")
         .requires("scheme")
         .value_parser(value_parser!(ByteSize)),
+        several(
+            "set",
+            "NAME=VALUE",
+            "Setting of the schemes, such as locality-buffers=32; the settings are listed below",
+        )
+        .requires("scheme"),
         path("save-operations", "FILE", "Write the URL operations to this file, for a later run with --operations"),
     ]
 }

@@ -15,8 +15,7 @@ use foxy_lab::parallel::run_all;
 use foxy_lab::simulation::storage::operation::Operations;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan, Watch};
 use foxy_report::Record;
-use foxy_schemes::UfsMapping;
-use foxy_schemes::{PreferredDevice, SCHEMES, SchemeName};
+use foxy_schemes::{PreferredDevice, SCHEMES, SchemeName, SchemeSettings};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub fn run(
@@ -35,10 +34,7 @@ pub fn run(
     }
     let utilizations: Vec<f64> =
         matches.get_many("utilization").into_iter().flatten().copied().collect();
-    let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
-    let prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
-    let mapping = mapping(matches.get_one::<String>("ufs-mapping").expect("has a default"));
-    let tasks = tasks(&schemes, &utilizations, prefetch, mapping, seeds);
+    let tasks = tasks(&schemes, &utilizations, &scheme_settings(matches)?, seeds);
     let mut watch = Watch::default();
     if matches!(device, Where::Folder(_)) {
         watch.stop = interrupted()?;
@@ -65,8 +61,19 @@ pub fn run(
     Ok((text, records, any))
 }
 
-fn mapping(name: &str) -> UfsMapping {
-    if name == "round-robin" { UfsMapping::RoundRobin } else { UfsMapping::Consecutive }
+/// Returns the settings of `--ufs-mapping`, `--prefetch` and `--set`.
+fn scheme_settings(matches: &ArgMatches) -> Result<SchemeSettings, Failure> {
+    let mut settings = SchemeSettings::with_size(0);
+    let prefetch = matches.get_one::<ByteSize>("prefetch").expect("has a default").0;
+    settings.prefetch = usize::try_from(prefetch).unwrap_or(usize::MAX);
+    let mapping = matches.get_one::<String>("ufs-mapping").expect("has a default");
+    let changes = matches.get_many::<String>("set").into_iter().flatten().cloned();
+    for change in std::iter::once(format!("ufs-mapping={mapping}")).chain(changes) {
+        settings
+            .tune(&change)
+            .map_err(|error| Failure::Unusable(format!("--set {change}: {error}")))?;
+    }
+    Ok(settings)
 }
 
 fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
@@ -89,8 +96,7 @@ fn schemes(matches: &ArgMatches) -> Result<Vec<SchemeName>, Failure> {
 fn tasks(
     schemes: &[SchemeName],
     utilizations: &[f64],
-    prefetch: usize,
-    ufs_mapping: UfsMapping,
+    scheme_settings: &SchemeSettings,
     seeds: &[u64],
 ) -> Vec<SimulationPlan> {
     let mut tasks = Vec::new();
@@ -100,8 +106,7 @@ fn tasks(
             tasks.extend(seeds.iter().map(|&seed| SimulationPlan {
                 scheme,
                 utilization,
-                prefetch,
-                ufs_mapping,
+                scheme_settings: scheme_settings.clone(),
                 seed,
             }));
         }

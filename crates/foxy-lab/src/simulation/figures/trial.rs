@@ -86,16 +86,18 @@ impl Trial {
     }
 
     fn setup(&self, operations: &Operations) -> Result<StoreSetup, RunError> {
-        let Self { utilization, ufs_mapping, seed, .. } = *self;
         let scheme = self.scheme.parse().expect("figures name schemes there are");
-        let plan = SimulationPlan { scheme, utilization, prefetch: 0, ufs_mapping, seed };
-        let setup = runs::setup(&plan, requests_at_once(scheme), operations)?;
-        let mut settings = SchemeSettings {
+        let usual = SimulationPlan::of(scheme, self.seed);
+        let scheme_settings = SchemeSettings {
             buddy_threshold: self.buddy_threshold,
             locality_buffers: self.locality_buffers,
             locality_choice: self.locality_choice,
-            ..setup.settings
+            ufs_mapping: self.ufs_mapping,
+            ..usual.scheme_settings
         };
+        let plan = SimulationPlan { utilization: self.utilization, scheme_settings, ..usual };
+        let setup = runs::setup(&plan, requests_at_once(scheme), operations)?;
+        let mut settings = setup.settings;
         if self.eviction == Eviction::ByItself {
             let defaults = SchemeSettings::with_size(operations.disk);
             settings.high_watermark = defaults.high_watermark;

@@ -31,8 +31,8 @@ fn operations() -> Operations {
 /// Returns the seconds that a scheme needs on `disks` disks.
 fn seconds(scheme: &str, disks: usize) -> f64 {
     let (scheme, operations) = (scheme.parse().expect("a scheme"), operations());
-    let ufs_mapping = UfsMapping::RoundRobin;
-    let plan = SimulationPlan { scheme, utilization: 0.75, prefetch: 0, ufs_mapping, seed: 1 };
+    let mut plan = SimulationPlan::of(scheme, 1);
+    plan.scheme_settings.ufs_mapping = UfsMapping::RoundRobin;
     let setup = runs::setup(&plan, requests_at_once(scheme), &operations).expect("fits");
     let device = Crew::new(Mechanical::new(DiskProfile::st15150w(), disks, 1), scheme);
     let mut drive =

@@ -8,7 +8,7 @@ use super::outcome::Shortfall;
 use super::sizing::{self, FLUSH_AFTER, FewerBuffers, waiting_bytes};
 use foxy_base::{ByteSize, Instant};
 use foxy_device::{BlockingDevice, Device, DiskProfile, Mechanical, Memory};
-use foxy_schemes::{SchemeName, SchemeSettings, UfsMapping};
+use foxy_schemes::{SchemeName, SchemeSettings};
 use foxy_store::layout::PAGE;
 use foxy_store::settings::MINIMUM_SIZE;
 use foxy_store::statistics::StoreStatistics;
@@ -22,17 +22,23 @@ use std::time::Duration;
 /// The size in bytes of the largest store whose slots can be numbered.
 pub const LARGEST_STORE: u64 = 1 << 40;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SimulationPlan {
     pub scheme: SchemeName,
     /// The share of slots that hold live data (R23). Only for schemes that use one file.
     pub utilization: f64,
-    /// The bytes to read ahead (R36). Only for schemes that gather objects by origin server.
-    pub prefetch: usize,
-    /// The rule by which `ufs` and similar schemes spread files over directories (R18).
-    pub ufs_mapping: UfsMapping,
+    /// The settings of the scheme, except for its size and its watermarks.
+    pub scheme_settings: SchemeSettings,
     /// The seed of the store and of the rotation of the disk.
     pub seed: u64,
+}
+
+impl SimulationPlan {
+    /// Returns a plan at 75 % utilization with the scheme's usual settings, as in the paper.
+    pub fn of(scheme: SchemeName, seed: u64) -> Self {
+        let scheme_settings = SchemeSettings::with_size(0);
+        Self { scheme, utilization: 0.75, scheme_settings, seed }
+    }
 }
 
 pub enum Place {
@@ -112,9 +118,7 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
     SchemeSettings {
         high_watermark: 100,
         low_watermark: 100,
-        prefetch: plan.prefetch,
-        ufs_mapping: plan.ufs_mapping,
-        ..SchemeSettings::from(StoreSettings {
+        store: StoreSettings {
             recovery: Recovery::AfterCleanStop,
             record_limit: record_limit as u32,
             waiting_bytes: waiting_bytes(size),
@@ -123,7 +127,8 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
             checkpoint_interval: Duration::from_secs(1 << 30),
             seed: plan.seed,
             ..StoreSettings::with_size(size)
-        })
+        },
+        ..plan.scheme_settings.clone()
     }
 }
 
@@ -223,7 +228,8 @@ pub(crate) fn setup(
     if settings.store.size > LARGEST_STORE {
         return Err(RunError::TooLarge(settings.store.size));
     }
-    let reads_at_once = at_once.max(plan.scheme.row().read_batch());
+    let batch = if plan.scheme.row().batches_reads() { settings.read_batch } else { 1 };
+    let reads_at_once = at_once.max(batch);
     Ok(StoreSetup { scheme: plan.scheme, settings, reads_at_once, writes_at_once: at_once })
 }
 

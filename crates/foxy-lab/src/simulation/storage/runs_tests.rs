@@ -27,14 +27,7 @@ fn stream() -> Operations {
 }
 
 fn plan(scheme: &str) -> SimulationPlan {
-    let scheme = scheme.parse().expect("a scheme");
-    SimulationPlan {
-        scheme,
-        utilization: 0.75,
-        prefetch: 0,
-        ufs_mapping: UfsMapping::default(),
-        seed: 1,
-    }
+    SimulationPlan::of(scheme.parse().expect("a scheme"), 1)
 }
 
 #[test]

@@ -20,7 +20,7 @@ use device::OpenDevice;
 use foxy_base::{ByteSize, Instant, Random, clock};
 use foxy_device::{LockedFile, Root, release_freed_memory};
 use foxy_schemes::SchemeSettings;
-use foxy_schemes::UfsMapping;
+use foxy_schemes::{UfsMapping, UfsReclaim};
 use foxy_store::{
     Beginning, Newcomers, Observer, OpenStoreError, Recovery, Shard, ShardSettings, SizeWish,
     StoreSettings, StoreStatus, WriteBudget,
@@ -157,6 +157,10 @@ pub fn open(
     Ok(stores)
 }
 
+fn percent(setting: usize) -> u8 {
+    u8::try_from(setting).unwrap_or(100)
+}
+
 fn start(
     settings: &Settings,
     place: StorePlace<'_>,
@@ -174,6 +178,12 @@ fn start(
             "round-robin" if scheme.row().grows() => UfsMapping::RoundRobin,
             _ => UfsMapping::Consecutive,
         },
+        ufs_reclaim: match settings.disk.ufs_reclaim {
+            "every-second" => UfsReclaim::EverySecond,
+            _ => UfsReclaim::AtOnce,
+        },
+        high_watermark: percent(settings.disk.high_watermark),
+        low_watermark: percent(settings.disk.low_watermark),
         aufs_queue: settings.disk.aufs_queue,
         diskd_q1: store.q1.unwrap_or(settings.disk.diskd_q1),
         ..SchemeSettings::from(StoreSettings {

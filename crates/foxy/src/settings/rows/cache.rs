@@ -90,6 +90,20 @@ settings! {
         ("clean-stop", "no object after a crash, all objects after a stop; serving never syncs"),
     ]), Fixed("crash");
 
+    /// Percentage of the store's size at which the schemes other than `webcosm` begin to evict
+    /// objects, as `cache_swap_high` of Squid.
+    high_watermark: given usize = "high-watermark", count(1, 100), Fixed("95");
+
+    /// Percentage of the store's size at which they stop, as `cache_swap_low` of Squid. At most
+    /// `high-watermark`.
+    low_watermark: given usize = "low-watermark", count(1, 100), Fixed("90");
+
+    /// When `ufs`, `aufs` and `diskd` evict objects.
+    ufs_reclaim: given &'static str = "ufs.reclaim", choice(&[
+        ("at-once", "when a new object would exceed the high watermark"),
+        ("every-second", "above the low watermark, more of them the fuller the store is, as Squid"),
+    ]), Fixed("at-once");
+
     /// How `ufs`, `aufs` and `diskd` distribute files over folders. A change of this setting loses
     /// all stored objects.
     ufs_mapping: given &'static str = "ufs.mapping", choice(&[
