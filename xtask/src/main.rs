@@ -10,6 +10,7 @@ mod dependencies;
 mod imports;
 mod licences;
 mod names;
+mod quotes;
 mod ratchet;
 mod tidy;
 mod tools;
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask STEP
   tidy      every file says what it is; no leftovers; no ratchet rises (--tighten lowers the ratchets)
   licences  every dependency's licence is on the list
   tools     what the tests need beside Rust, installed if it can be
+  quotes FOLDER  compares the table of quoted values with the papers in FOLDER; not part of ci
   test      cargo test over the workspace";
 
 type Step = fn() -> Result<String, String>;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
     let result = match wanted.as_slice() {
         ["ci"] => all(),
         ["tidy", "--tighten"] => ratchet::tighten().map(|text| println!("{text}")),
+        ["quotes", folder] => quotes::update(folder).map(|text| println!("{text}")),
         [name] => match STEPS.iter().find(|(step, _)| step == name) {
             Some((name, step)) => run(name, *step),
             None => Err(USAGE.into()),

@@ -19,5 +19,6 @@ mod run;
 mod trust;
 mod workloads;
 
+pub use commands::figure::requirements;
 pub use commands::{COMMANDS, store_bench};
 pub use experiment::note_start;

@@ -1,7 +1,7 @@
 //! Run records: one JSON object per line, from `setup` to `end`. Later versions may add keys, but
 //! must not change the meaning of a key.
 
-use crate::figure::FigureRow;
+use crate::figure::{Condition, FigureRow, NoVerdictReason};
 use crate::{Latencies, Summary};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -210,6 +210,15 @@ pub enum Record {
         subject: String,
         /// Reason in a few words.
         reason: String,
+    },
+    /// A result that must not be compared, because a condition of a verdict fails.
+    NoVerdict {
+        /// Name of the proxy, scheme or engine.
+        subject: String,
+        /// The reasons.
+        reasons: Vec<NoVerdictReason>,
+        /// The conditions that failed.
+        conditions: Vec<Condition>,
     },
     /// A subject that could not be started, such as a proxy that is not installed.
     LeftOut {

@@ -9,10 +9,10 @@ mod table_3;
 mod wpb;
 
 use foxy_lab::simulation::figures::{Extent, Figure, Lab};
+use foxy_lab::simulation::storage::operation::{OperationKind, Operations};
 use foxy_lab::simulation::storage::runs::{RunError, Watch};
-use foxy_report::figure::{FigureRow, Place, Verdict};
+use foxy_report::figure::{Condition, FigureRow, Place, Verdict};
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Measured runs use the scale of a modelled run multiplied by this factor. Measured runs are
@@ -93,15 +93,8 @@ impl Missing {
         Self { verdict: Verdict::NotPossibleHere, why: why.to_string() }
     }
 
-    fn row(
-        &self,
-        figure: &str,
-        name: &str,
-        unit: &str,
-        quoted: Option<f64>,
-        scale: f64,
-    ) -> FigureRow {
-        let row = FigureRow::impossible(figure, name, unit, quoted, &self.why).at_scale(scale);
+    fn row(&self, figure: &str, name: &str, unit: &str, scale: f64) -> FigureRow {
+        let row = FigureRow::impossible(figure, name, unit, &self.why).at_scale(scale);
         FigureRow { verdict: self.verdict, ..row }
     }
 }
@@ -124,37 +117,17 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-/// Smallest number of runs for the verdict "reproduced".
-const RUNS: u32 = 3;
+/// A note about rates that a file system gave.
+const CACHED: &str =
+    "short runs; reads come from the page cache, and the time includes the sync of writes";
 
-/// Returns the row with its verdict. The verdict is "reproduced" if at least [`RUNS`] runs are all
-/// within the band. The verdict is "shape only" if all runs are on the quoted value's side of 1.
-fn judged(row: FigureRow, quoted: f64, band: &RangeInclusive<f64>) -> FigureRow {
-    let row = row.against(quoted, band.clone());
-    let (Some(low), Some(high)) = (row.low, row.high) else { return row };
-    let same_side = (low > 1.0 && quoted > 1.0) || (high < 1.0 && quoted < 1.0);
-    let within = band.contains(&low) && band.contains(&high);
-    let verdict = match (same_side, within && row.seeds >= RUNS) {
-        (true, true) => Verdict::Reproduced,
-        (true, false) => Verdict::ShapeOnly,
-        (false, _) => Verdict::DifferentToday,
+/// Returns the fills of the cache by a list of operations.
+fn fills(operations: &[&Operations]) -> Condition {
+    let reached = |operations: &&Operations| {
+        let writes = operations.list.iter().filter(|one| one.kind == OperationKind::Write);
+        writes.map(|one| one.size).sum::<u64>() as f64 / operations.disk.max(1) as f64
     };
-    let few = if row.seeds < RUNS { "; too few runs to call it reproduced" } else { "" };
-    let note = format!(
-        "short runs; reads come from the page cache, and the time includes the sync of \
-         writes{few}"
-    );
-    FigureRow { verdict, ..row }.with_note(note)
-}
-
-fn judged_by_value(row: FigureRow, quoted: f64, band: RangeInclusive<f64>) -> FigureRow {
-    let row = row.against(quoted, band);
-    if row.verdict == Verdict::Reproduced && row.seeds < RUNS {
-        FigureRow { verdict: Verdict::ShapeOnly, ..row }
-            .with_note("too few runs to call it reproduced")
-    } else {
-        row
-    }
+    Condition::Fills { reached: operations.iter().map(reached).fold(f64::INFINITY, f64::min) }
 }
 
 #[cfg(test)]
@@ -173,22 +146,12 @@ mod tests {
             disk_full: true,
         };
         let missing = Missing::from(RunError::FellShort(none));
-        let row = missing.row("000-d1", "coss over aufs", "times", Some(1.94), 0.1);
-        assert_eq!((row.verdict, row.quoted, row.ours), (Verdict::UnequalWork, Some(1.94), None));
+        let row = missing.row("000-d1", "ext2 noatime: coss over aufs", "times", 0.1);
+        assert_eq!(
+            (row.verdict, row.quoted, row.ours),
+            (Verdict::UnequalWork, Some(326.3 / 168.5), None)
+        );
         assert_eq!(row.note, "failed: the disk was full, reads that found nothing: 3 of 4");
         assert_eq!(Missing::from(RunError::Stopped), Missing::impossible("stopped"));
-    }
-
-    #[test]
-    fn only_several_runs_within_the_band_reproduce_a_ratio() {
-        let check = |values: &[f64], expected| {
-            let row = row("000-d1", "noatime", "times", values, 1.0);
-            assert_eq!(judged(row, 1.5, &(1.2..=1.9)).verdict, expected, "{values:?}");
-        };
-        check(&[1.4, 1.5, 1.8], Verdict::Reproduced);
-        check(&[1.5], Verdict::ShapeOnly);
-        check(&[1.4, 1.5, 2.3], Verdict::ShapeOnly);
-        check(&[0.8, 1.5, 2.0], Verdict::DifferentToday);
-        check(&[], Verdict::NotPossibleHere);
     }
 }

@@ -2,12 +2,12 @@
 //! equal scale.
 
 use super::run::Run;
-use super::{Context, Missing, judged, row};
+use super::{CACHED, Context, Missing, fills, row};
 use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
 use foxy_lab::simulation::figures::trial::{Mix, Trial, TrialResult};
 use foxy_lab::simulation::figures::{Figure, Lab};
 use foxy_lab::simulation::storage::sizing::FewerBuffers;
-use foxy_report::figure::{FigureRow, within};
+use foxy_report::figure::{Condition, FigureRow};
 use foxy_report::statistics::mean;
 use foxy_schemes::SchemeName;
 use foxy_schemes::UfsMapping;
@@ -17,15 +17,15 @@ const NAME: &str = "001-table2-disk";
 const RATE: &str = "URL-get/s";
 const READS: &str = "URL-read/s";
 
-const TECHNIQUES: [(&str, SchemeName, f64); 8] = [
-    ("SINGLE-DIRECTORY", SchemeName::SingleDirectory, 14.5),
-    ("SQUID", SchemeName::Ufs, 27.0),
-    ("MULTIPLE-DIRS", SchemeName::MultipleDirs, 20.0),
-    ("BUDDY", SchemeName::Buddy, 133.0),
-    ("STREAM", SchemeName::Stream, 308.0),
-    ("STREAM-PACKETIZER", SchemeName::Packetizer, 350.0),
-    ("LAZY-READS", SchemeName::LazyReads, 385.0),
-    ("LAZY-READS-LOC", SchemeName::LazyReadsLoc, 510.0),
+const TECHNIQUES: [(&str, SchemeName); 8] = [
+    ("SINGLE-DIRECTORY", SchemeName::SingleDirectory),
+    ("SQUID", SchemeName::Ufs),
+    ("MULTIPLE-DIRS", SchemeName::MultipleDirs),
+    ("BUDDY", SchemeName::Buddy),
+    ("STREAM", SchemeName::Stream),
+    ("STREAM-PACKETIZER", SchemeName::Packetizer),
+    ("LAZY-READS", SchemeName::LazyReads),
+    ("LAZY-READS-LOC", SchemeName::LazyReadsLoc),
 ];
 
 type Rates = Result<Vec<f64>, Missing>;
@@ -34,6 +34,8 @@ struct TechniqueOutcome {
     scheme: SchemeName,
     gets: Rates,
     reads: Rates,
+    /// Files created and deleted for each URL-get, one value for each run.
+    files: Vec<f64>,
     lost: u64,
     fewer_buffers: Option<FewerBuffers>,
 }
@@ -45,15 +47,16 @@ pub fn table_2(context: &Context) -> Figure {
     let scale = lab.extent().scale;
     let outcomes = measure(context, &lab);
     let models =
-        TECHNIQUES.map(|(_, scheme, _)| modelled(&lab.over_seeds(Trial::of(scheme.row().text, 1))));
+        TECHNIQUES.map(|(_, scheme)| modelled(&lab.over_seeds(Trial::of(scheme.row().text, 1))));
+    let filled = fills(&[&lab.stream(lab.extent().seeds[0], Mix::PAPER).operations]);
     let mut rows = Vec::new();
-    for ((name, _, quoted), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(&models))
-    {
+    for ((name, _), (outcome, model)) in TECHNIQUES.iter().zip(outcomes.iter().zip(&models)) {
         rows.push(match &outcome.gets {
             Ok(rates) => row(NAME, name, RATE, rates, scale)
-                .against(*quoted, within(*quoted))
+                .judged()
+                .under(filled.clone())
                 .with_note(beside(model, outcome.fewer_buffers)),
-            Err(missing) => missing.row(NAME, name, RATE, Some(*quoted), scale),
+            Err(missing) => missing.row(NAME, name, RATE, scale),
         });
     }
     for ((name, ..), outcome) in TECHNIQUES.iter().zip(&outcomes) {
@@ -63,10 +66,10 @@ pub fn table_2(context: &Context) -> Figure {
                 "pages in random order, not from memory; not found: {}",
                 outcome.lost
             )),
-            Err(missing) => missing.row(NAME, &name, READS, None, scale),
+            Err(missing) => missing.row(NAME, &name, READS, scale),
         });
     }
-    rows.extend(ratios(&outcomes, scale));
+    rows.extend(ratios(&outcomes, &filled, scale));
     Figure { rows, pictures: pictures(&outcomes, &models) }
 }
 
@@ -91,20 +94,27 @@ fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
 
 /// The techniques run in turn for each seed, so that a disturbance affects all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<TechniqueOutcome> {
-    let mut outcomes = TECHNIQUES.map(|(_, scheme, _)| TechniqueOutcome {
+    let mut outcomes = TECHNIQUES.map(|(_, scheme)| TechniqueOutcome {
         scheme,
         gets: Ok(Vec::new()),
         reads: Ok(Vec::new()),
+        files: Vec::new(),
         lost: 0,
         fewer_buffers: None,
     });
     for &seed in &lab.extent().seeds {
         let stream = lab.stream(seed, Mix::PAPER);
-        for TechniqueOutcome { scheme, gets, reads, lost, fewer_buffers } in &mut outcomes {
+        for TechniqueOutcome { scheme, gets, reads, files, lost, fewer_buffers } in &mut outcomes {
             let run = Run::new(&context.folder, *scheme, seed, &stream.operations, context.watch)
                 .with_mapping(UfsMapping::RoundRobin);
             let written = run.write();
             *fewer_buffers = written.as_ref().ok().and_then(|run| run.fewer_buffers);
+            files.extend(
+                written
+                    .as_ref()
+                    .ok()
+                    .map(|run| (run.creates + run.counts.unlinks) as f64 / run.gets.max(1) as f64),
+            );
             let written = written.map(|run| run.rate);
             let read = written.clone().and_then(|_| run.read_again());
             *lost += read.as_ref().map_or(0, |read| read.lost);
@@ -150,7 +160,7 @@ fn pictures(outcomes: &[TechniqueOutcome], models: &[Modelled]) -> Vec<Picture> 
     ]
 }
 
-fn ratios(outcomes: &[TechniqueOutcome], scale: f64) -> Vec<FigureRow> {
+fn ratios(outcomes: &[TechniqueOutcome], filled: &Condition, scale: f64) -> Vec<FigureRow> {
     let over_squid = |scheme: SchemeName, of: fn(&TechniqueOutcome) -> &Rates| -> Rates {
         let find = |scheme: SchemeName| {
             of(outcomes.iter().find(|outcome| outcome.scheme == scheme).expect("one of the table"))
@@ -162,17 +172,36 @@ fn ratios(outcomes: &[TechniqueOutcome], scale: f64) -> Vec<FigureRow> {
             (Err(missing), _) | (_, Err(missing)) => Err(missing.clone()),
         }
     };
-    let gets = |name, scheme, quoted: f64, band| match over_squid(scheme, |outcome| &outcome.gets) {
-        Ok(values) => judged(row(NAME, name, "times", &values, scale), quoted, &band),
-        Err(missing) => missing.row(NAME, name, "times", Some(quoted), scale),
+    let files = |scheme| {
+        let found = outcomes.iter().find(|outcome| outcome.scheme == scheme);
+        found.map_or(&[][..], |outcome| &outcome.files)
+    };
+    let cause = |scheme| {
+        let count = "files created and deleted for a URL-get";
+        Condition::smaller(
+            "file creation and deletion",
+            count,
+            files(scheme),
+            files(SchemeName::Ufs),
+        )
+    };
+    let gets = |name, scheme| match over_squid(scheme, |outcome| &outcome.gets) {
+        Ok(values) => row(NAME, name, "times", &values, scale)
+            .judged()
+            .gain()
+            .under(filled.clone())
+            .under(cause(scheme))
+            .under(Condition::TwoScales { other: None })
+            .with_note(CACHED),
+        Err(missing) => missing.row(NAME, name, "times", scale),
     };
     let reads = |name, scheme| match over_squid(scheme, |outcome| &outcome.reads) {
         Ok(values) => row(NAME, name, "times", &values, scale),
-        Err(missing) => missing.row(NAME, name, "times", None, scale),
+        Err(missing) => missing.row(NAME, name, "times", scale),
     };
     vec![
-        gets("LAZY-READS-LOC over SQUID", SchemeName::LazyReadsLoc, 18.0, 12.0..=25.0),
-        gets("BUDDY over SQUID", SchemeName::Buddy, 4.9, 3.5..=7.0),
+        gets("LAZY-READS-LOC over SQUID", SchemeName::LazyReadsLoc),
+        gets("BUDDY over SQUID", SchemeName::Buddy),
         reads("LAZY-READS-LOC over SQUID, read from the disk", SchemeName::LazyReadsLoc),
         reads("STREAM-PACKETIZER over SQUID, read from the disk", SchemeName::Packetizer),
     ]

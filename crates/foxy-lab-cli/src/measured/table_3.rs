@@ -74,6 +74,8 @@ struct RatePoint {
     fetched: f64,
     /// Share of the possible hits that the proxy did not deliver.
     shed: f64,
+    /// Bytes that the origin sent, divided by the size of the cache on disk.
+    fills: f64,
 }
 
 struct MeasuredRates {
@@ -203,6 +205,7 @@ impl RatePoint {
             response: report.latencies.mean() / 1000.0,
             fetched: share(origin.bytes, report.bytes),
             shed: 1.0 - share(report.hits.min(report.offered.requests), report.offered.requests),
+            fills: share(origin.bytes, DISK.0),
         }
     }
 }

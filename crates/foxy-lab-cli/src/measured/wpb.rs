@@ -49,7 +49,7 @@ pub fn figures(context: &Context) -> Figure {
     let rows = match &measured {
         Ok(all) => rows::rows(all),
         Err(why) => {
-            vec![FigureRow::impossible("003-fig2", "the reference architectures", "", None, why)]
+            vec![FigureRow::impossible("003-fig2", "the reference architectures", "", why)]
         }
     };
     let pictures = measured.unwrap_or_default().iter().map(picture).collect();
@@ -149,11 +149,6 @@ impl MeasuredWpb {
             let point = at(points, clients)?;
             Some(point.part(part).mean()? / point.part(Part::Control).mean()?)
         })
-    }
-
-    fn first_errors(&self) -> Vec<f64> {
-        let failing = |point: &&PointReport| point.parts.iter().any(|part| part.failed() > 0);
-        self.values(|points| points.iter().find(failing).map(|point| f64::from(point.clients)))
     }
 }
 

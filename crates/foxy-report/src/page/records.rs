@@ -40,6 +40,10 @@ impl Page {
                 Record::FailedRun { subject, reason } | Record::LeftOut { subject, reason } => {
                     self.paragraph(&format!("{subject}: {reason}"));
                 }
+                Record::NoVerdict { subject, conditions, .. } => {
+                    let words: Vec<String> = conditions.iter().map(ToString::to_string).collect();
+                    self.paragraph(&format!("{subject}: no verdict: {}", words.join("; ")));
+                }
                 Record::Subject(_) | Record::End { held: true } => {}
                 Record::End { held: false } => self.paragraph("A bar that was given was missed."),
             }

@@ -136,4 +136,51 @@ mod tests {
             }
         }
     }
+
+    /// Returns whether a `cargo test` command names a crate and a test file that exist, and a
+    /// filter that a test's name or place has.
+    fn is_test(words: &[&str]) -> bool {
+        let ["cargo", "test", "-p", package, rest @ ..] = words else { return false };
+        let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package);
+        let (folder, filter) = match rest {
+            ["--test", name, filter @ ..] => {
+                let tests = package.join("tests").join(name);
+                (if tests.is_dir() { tests } else { tests.with_extension("rs") }, filter)
+            }
+            ["--lib", filter @ ..] | ["--bin", _, filter @ ..] => (package.join("src"), filter),
+            _ => return false,
+        };
+        let sources = sources(&folder);
+        let names = |filter: &&str| {
+            sources.iter().any(|(path, text)| path.contains(filter) || text.contains(filter))
+        };
+        !sources.is_empty() && filter.iter().all(names)
+    }
+
+    /// Returns names and texts of the files at or below a path.
+    fn sources(at: &Path) -> Vec<(String, String)> {
+        if let Ok(text) = std::fs::read_to_string(at) {
+            return vec![(at.display().to_string(), text)];
+        }
+        let entries = std::fs::read_dir(at).into_iter().flatten().flatten();
+        entries.flat_map(|entry| sources(&entry.path())).collect()
+    }
+
+    #[test]
+    fn every_command_that_shows_a_requirement_is_taken() {
+        let refused = |command: &str| -> Option<String> {
+            let words: Vec<&str> = command.split(' ').collect();
+            match words.first() {
+                Some(&"foxy") => {
+                    let error = command_line().try_get_matches_from(&words).err()?;
+                    Some(format!("{command}: {error}"))
+                }
+                _ if is_test(&words) => None,
+                _ => Some(format!("{command}: there is no such test")),
+            }
+        };
+        let commands = foxy_lab_cli::requirements::commands();
+        let refused: Vec<String> = commands.into_iter().filter_map(refused).collect();
+        assert!(refused.is_empty(), "{}", refused.join("\n"));
+    }
 }

@@ -16,18 +16,21 @@ fn a_figure_is_a_table_pictures_and_records() {
         figure(&[&["001-table1", "001-fig9", "--scale", "0.02"][..], &files].concat());
     assert_eq!(code, Some(0), "{err}");
     assert!(text.contains("Calibration") && text.contains("URL-write"), "{text}");
+    let reasons = "no verdict: fewer than 3 seeds, one scale, input fitted to the quoted value";
+    assert!(text.contains(reasons), "{text}");
     let read = |path: &str| std::fs::read_to_string(path).expect("written");
     assert!(read(&format!("{out}/001-fig9.svg")).starts_with("<svg"));
     assert!(read(&format!("{out}/001-fig9.csv")).lines().count() > 100);
     assert!(read(&format!("{out}/001-table1.svg")).starts_with("<svg"));
     assert!(read(&format!("{out}/001-table1.csv")).contains("URL-read, quoted"));
-    assert_eq!(read(&format!("{out}/001-table1-rows.csv")).lines().count(), 5);
-    assert!(read(&html).contains("001-fig9"));
+    assert_eq!(read(&format!("{out}/001-table1-rows.csv")).lines().count(), 4);
+    assert!(read(&html).contains("001-fig9") && read(&html).contains(reasons));
     let records = read(&json);
+    assert!(records.contains(r#""reasons":["few-seeds","one-scale","fitted-to-quote"]"#));
     assert!(records.lines().next().expect("a setup").contains("\"scale\":0.02"), "{records}");
     assert_eq!(
         records.lines().filter(|line| line.contains("\"kind\":\"figure-row\"")).count(),
-        5,
+        4,
         "{records}"
     );
 }

@@ -2,6 +2,7 @@
 //! real file systems.
 
 mod outputs;
+pub mod requirements;
 
 use crate::arguments::{option, path, switch};
 use crate::experiment::{Flag, flags};
@@ -24,6 +25,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
+/// The scales of a full run. A ratio has a verdict if both scales give it (R8).
+const FULL_SCALES: [f64; 2] = [1.0, 0.25];
 
 /// Memory in bytes of one run at full scale. The modelled disk keeps its whole content in memory.
 const RUN_MEMORY: f64 = 6.5e9;
@@ -36,13 +39,19 @@ virtual time. Measured figures run at a twentieth of the scale on real file syst
 
 Every row gives the value of the paper, our value, their ratio and a verdict. The verdicts are \
 reproduced (all seeds within the tolerance), shape only (order or direction as in the paper), \
-differs, different today (measured), no quote, unequal work, and not possible here.
+differs, different today (measured), no quote, unequal work, no verdict, and not possible here.
+
+A row has a verdict only under its conditions: three seeds; 1.5 fills of the cache; the cause that \
+the paper names, shown by counts; and for ratios the same verdict at a second scale. Otherwise the \
+row says \"no verdict\" and gives the reasons. So a verdict needs --full, or several --seed and \
+--scale. Quoted values are marked as derived, words or edition where the paper has no such number.
 
 The modelled disk stores its content, so a run at full scale uses up to 6.5 GB of memory. Runs \
 execute in parallel as far as cores and memory allow.
 
 `all` leaves out the figures that put load on servers, because they take minutes at any scale. \
-To make them, name them in addition.
+To make them, name them in addition. `requirements` prints what the papers require, the state of \
+each requirement, and the command that shows it.
 
 Figures:";
 
@@ -56,7 +65,7 @@ pub fn command() -> Command {
         .long_about(format!("{LONG}{}", list.collect::<String>()))
         .arg(
             Arg::new("name")
-                .value_name("NAME|all")
+                .value_name("NAME|all|requirements")
                 .required(true)
                 .num_args(1..)
                 .help("Figures to make; `all` leaves out the figures that put load on servers"),
@@ -70,15 +79,17 @@ pub fn command() -> Command {
         )
         .arg(switch(
             "full",
-            "Use the paper's scale (1,058,206 requests, 512 MB memory, 2 GB disk) and three seeds",
+            "Use the paper's scale (1,058,206 requests, 512 MB memory, 2 GB disk), a quarter of it \
+             as second scale, and three seeds",
         ))
         .arg(
             option(
                 "scale",
                 "FACTOR",
-                "Size of trace, memory and disk as a share of the paper's, from 0.02 to 1 \
-                 [default: 0.05]",
+                "Size of trace, memory and disk as a share of the paper's, from 0.02 to 1; give it \
+                 again for a second scale that must have the same verdicts [default: 0.05]",
             )
+            .action(ArgAction::Append)
             .value_parser(value_parser!(f64)),
         )
         .arg(
@@ -142,9 +153,17 @@ impl Wanted {
     }
 }
 
+/// The name that prints the table of requirements instead of a figure.
+const REQUIREMENTS: &str = "requirements";
+
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    if matches.get_many::<String>("name").into_iter().flatten().any(|name| name == REQUIREMENTS) {
+        terminal::print(&requirements::text());
+        return Ok(());
+    }
     let wanted = wanted(matches)?;
-    let extent = extent(matches)?;
+    let extents = extents(matches)?;
+    let extent = extents[0].clone();
     outputs::check(matches)?;
     let _lock = lock(matches, &wanted)?;
     let calibration = calibrate(&DiskProfile::st15150w(), extent.seeds[0]);
@@ -159,13 +178,34 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         let mut line = label.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         line.update_of(done as u64, total as u64);
     };
-    let lab = Lab::new(extent.clone(), &progress);
-    let made = make(&wanted, &lab, matches)?;
-    drop(lab);
+    let mut made = make(&wanted, &Lab::new(extent.clone(), &progress), matches)?;
+    let second = match extents.get(1) {
+        Some(extent) => {
+            let scaled: Vec<Wanted> =
+                wanted.iter().copied().filter(|figure| figure.is_in_all()).collect();
+            make(&scaled, &Lab::new(extent.clone(), &progress), matches)?
+        }
+        None => Vec::new(),
+    };
     drop(label);
+    settle(&mut made, &second);
     let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
     terminal::print(&as_text(&rows));
     outputs::write(matches, &made, &extent, &rows)
+}
+
+/// Gives each row the verdict of the second scale, and withholds verdicts without their conditions.
+fn settle(made: &mut [(Wanted, Figure)], second: &[(Wanted, Figure)]) {
+    for (_, figure) in made {
+        for row in &mut figure.rows {
+            let is_same = |other: &&FigureRow| {
+                (&other.figure, &other.row, &other.trace) == (&row.figure, &row.row, &row.trace)
+            };
+            let other = second.iter().flat_map(|(_, figure)| &figure.rows).find(is_same);
+            row.at_second_scale(other);
+            row.settle();
+        }
+    }
 }
 
 fn folder(matches: &ArgMatches) -> PathBuf {
@@ -231,11 +271,18 @@ fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
         .collect())
 }
 
-fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
+/// Returns the extent of the rows, and that of the second scale if there is one.
+fn extents(matches: &ArgMatches) -> Result<Vec<Extent>, Failure> {
     let full = matches.get_flag("full");
-    let scale = matches.get_one("scale").copied().unwrap_or(if full { 1.0 } else { QUICK });
-    if !(0.02..=1.0).contains(&scale) {
+    let mut scales: Vec<f64> = matches.get_many("scale").into_iter().flatten().copied().collect();
+    if scales.is_empty() {
+        scales = if full { FULL_SCALES.to_vec() } else { vec![QUICK] };
+    }
+    if let Some(scale) = scales.iter().find(|scale| !(0.02..=1.0).contains(*scale)) {
         return Err(Failure::Unusable(format!("--scale: {scale} is not between 0.02 and 1")));
+    }
+    if scales.len() > 2 || scales.len() == 2 && scales[0] == scales[1] {
+        return Err(Failure::Unusable("--scale: give one scale, or two that differ".into()));
     }
     let seeds: Vec<u64> = matches.get_many("seed").into_iter().flatten().copied().collect();
     let seeds = match (seeds.is_empty(), full) {
@@ -244,9 +291,12 @@ fn extent(matches: &ArgMatches) -> Result<Extent, Failure> {
         (true, false) => vec![1],
     };
     let machine = Machine::look();
-    let fit = machine.memory.map_or(f64::INFINITY, |memory| memory.0 as f64 / (RUN_MEMORY * scale));
-    let threads = machine.cores.min(fit as usize).max(1);
-    Ok(Extent { scale, seeds, threads })
+    let extent = |scale: f64| {
+        let most =
+            machine.memory.map_or(f64::INFINITY, |memory| memory.0 as f64 / (RUN_MEMORY * scale));
+        Extent { scale, seeds: seeds.clone(), threads: machine.cores.min(most as usize).max(1) }
+    };
+    Ok(scales.into_iter().map(extent).collect())
 }
 
 #[cfg(test)]

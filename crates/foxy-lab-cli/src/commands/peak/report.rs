@@ -8,6 +8,7 @@ use foxy_lab::LoadReport;
 use foxy_lab::load::options::LoadOptions;
 use foxy_lab::load::peak::{END, Finder, SUMMARY_FROM, Search, Window};
 use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
+use foxy_report::figure::{Condition, NoVerdictReason, Verdict};
 use foxy_report::{Measure, Page, Record, Setup, Timeline};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -39,6 +40,11 @@ impl PeakOutcome<'_> {
         records.extend(self.report.records(self.subject, None));
         records.extend(more);
         records.extend(timelines(self.subject, self.finder));
+        records.extend(self.outside_window().map(|(condition, reason)| Record::NoVerdict {
+            subject: self.subject.into(),
+            reasons: vec![reason],
+            conditions: vec![condition],
+        }));
         if !self.finder.is_over() {
             let fill = self.finder.windows().last().map_or(0.0, |window| window.fill);
             let reason =
@@ -74,10 +80,20 @@ impl PeakOutcome<'_> {
         let robots = self.finder.lacks_robots();
         let robots =
             robots.then(|| "all robots were active at the end; give a higher --most-rate".into());
+        let outside = self.outside_window().map(|(condition, reason)| {
+            format!("no verdict: {reason}: {condition}; do not compare this peak with others")
+        });
         let generator = self.report.limited_by_generator();
         let generator =
             generator.map(|why| format!("the generator, not the proxy, was the limit: {why}"));
-        robots.into_iter().chain(generator).collect()
+        robots.into_iter().chain(outside).chain(generator).collect()
+    }
+
+    /// Returns the reason if the response time of the result left its window (R90).
+    fn outside_window(&self) -> Option<(Condition, NoVerdictReason)> {
+        let condition = self.finder.summary()?.window(&self.search.law);
+        let reason = condition.failure(Verdict::NoQuote)?;
+        Some((condition, reason))
     }
 
     fn measures(&self) -> Vec<Record> {

@@ -1,10 +1,9 @@
 //! Rows with latencies, hits and errors of the reference architectures, next to the values of paper
 //! 003.
 
-use super::super::judged_by_value as judged;
-use super::{LATENCY, MeasuredWpb, at};
+use super::MeasuredWpb;
 use foxy_lab::load::wpb::Part;
-use foxy_report::figure::{FigureRow, Place, within};
+use foxy_report::figure::{Condition, FigureRow, Place};
 
 fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
@@ -17,19 +16,11 @@ pub fn rows(all: &[MeasuredWpb]) -> Vec<FigureRow> {
         rows.extend(cern(scan, none));
     }
     if let (Some(two), Some(one)) = (of("Apache"), of("Apache in one phase")) {
-        let ratio = |measured: &MeasuredWpb| measured.over_control(Part::First, 88);
+        let [two, one] = [two, one].map(|measured| measured.over_control(Part::First, 88));
+        let cause = Condition::smaller("two-phase write", "one phase against two", &one, &two);
         let name = "phase 1 over no-cache, 88 clients";
-        rows.push(judged(row("003-fig5", name, "times", &ratio(two)), 10.0, within(10.0)).gain());
-        rows.push(row("003-fig5", "the same in one phase", "times", &ratio(one)));
-    }
-    if let (Some(small), Some(large)) = (of("Proxy N"), of("Proxy N with 64")) {
-        rows.extend(proxy_n(small, large));
-    }
-    if let Some(squid) = of("Squid") {
-        let ratio =
-            squid.values(|points| Some(at(points, 96)?.hit_ratio()? / at(points, 8)?.hit_ratio()?));
-        let name = "hit ratio with 96 clients over that with 8";
-        rows.push(judged(row("003-fig11", name, "times", &ratio), 1.0, 0.9..=1.1));
+        rows.push(row("003-fig5", name, "times", &two).judged().gain().under(cause));
+        rows.push(row("003-fig5", "the same in one phase", "times", &one));
     }
     rows
 }
@@ -44,30 +35,13 @@ fn cern(scan: &MeasuredWpb, none: &MeasuredWpb) -> Vec<FigureRow> {
         } else {
             (ratios.iter().all(|&ratio| ratio > 1.0), "above 1 beyond 32 clients")
         };
-        let with = row("003-fig2", &name, "times", &ratios).shape(holds);
-        rows.push(with.with_note(format!("quoted in words: {words}")));
+        let without = none.over_control(Part::Second, clients);
+        let count = "without the scan against with it";
+        let cause = Condition::smaller("a hit reads files longer", count, &without, &ratios);
+        let with = row("003-fig2", &name, "times", &ratios).judged().shape(holds).under(cause);
+        rows.push(with.with_note(words));
         let name = format!("the same without the scan, {clients} clients");
-        rows.push(row("003-fig2", &name, "times", &none.over_control(Part::Second, clients)));
-    }
-    rows
-}
-
-/// Returns rows for the proxy with a fixed pool of workers. Without a cache, its mean latency is
-/// max(latency, clients × latency / workers), where `latency` is the servers' delay. Clients beyond
-/// pool and backlog receive errors.
-fn proxy_n(small: &MeasuredWpb, large: &MeasuredWpb) -> Vec<FigureRow> {
-    let latency = LATENCY.as_secs_f64() * 1000.0;
-    let mut rows = Vec::new();
-    for clients in [8u32, 32, 48] {
-        let expected = f64::max(latency, f64::from(clients) * latency / 32.0);
-        let means = small.values(|points| at(points, clients)?.part(Part::Control).mean());
-        let row = row("003-fig7", &format!("no-cache latency, {clients} clients"), "ms", &means);
-        rows.push(judged(row, expected, within(expected)));
-    }
-    for (measured, name, quoted) in [(small, "32 workers", 56.0), (large, "64 workers", 88.0)] {
-        let name = format!("fewest clients with errors, {name}");
-        let row = row("003-fig9", &name, "clients", &measured.first_errors());
-        rows.push(judged(row, quoted, quoted..=quoted));
+        rows.push(row("003-fig2", &name, "times", &without));
     }
     rows
 }
@@ -110,28 +84,5 @@ mod tests {
         assert_eq!(verdict("phase 2 over no-cache, 8 clients"), Verdict::DifferentToday);
         assert_eq!(verdict("phase 2 over no-cache, 96 clients"), Verdict::ShapeOnly);
         assert_eq!(verdict("the same without the scan, 96 clients"), Verdict::NoQuote);
-    }
-
-    #[test]
-    fn errors_of_a_pool_are_looked_for_from_few_clients_on_and_need_three_runs() {
-        let with_errors = |from: u32| {
-            let mut points = run(&[(48, [150, 150, 120]), (56, [150, 150, 120])]);
-            for point in points.iter_mut().filter(|point| point.clients >= from) {
-                point.parts[0].errors[0] = 3;
-            }
-            points
-        };
-        let check = |runs: Vec<Vec<PointReport>>, expected: Verdict| {
-            let (small, large) =
-                (MeasuredWpb { name: "", runs }, MeasuredWpb { name: "", runs: Vec::new() });
-            let rows = proxy_n(&small, &large);
-            let row =
-                rows.iter().find(|row| row.row.ends_with("errors, 32 workers")).expect("a row");
-            assert_eq!(row.verdict, expected);
-        };
-        check(vec![with_errors(56); 3], Verdict::Reproduced);
-        check(vec![with_errors(56)], Verdict::ShapeOnly);
-        check(vec![with_errors(48); 3], Verdict::DifferentToday);
-        check(vec![with_errors(100)], Verdict::NotPossibleHere);
     }
 }

@@ -5,6 +5,7 @@ pub mod law;
 
 use crate::load::plan::Seen;
 use crate::load::plan::{Plan, Step};
+use foxy_report::figure::Condition;
 use foxy_report::statistics::mean;
 use foxy_workload::polymix::phases::Factors;
 use law::Law;
@@ -73,6 +74,21 @@ pub struct Summary {
     /// The share of windows whose response time is in the law's range, with 5 % tolerance. If the
     /// share is zero, no peak was found.
     pub settled: f64,
+}
+
+/// The share by which the mean response time may miss the ends of the law's range.
+const TOLERANCE: f64 = 0.05;
+
+impl Summary {
+    /// Returns the condition that the mean response time is in the law's range, with tolerance
+    /// (R90).
+    pub fn window(&self, law: &Law) -> Condition {
+        Condition::ResponseTime {
+            seconds: self.response,
+            low: law.low.as_secs_f64() / (1.0 + TOLERANCE),
+            high: law.high.as_secs_f64() * (1.0 + TOLERANCE),
+        }
+    }
 }
 
 impl Finder {
@@ -147,9 +163,10 @@ impl Finder {
         };
         let within = |window: &Window| {
             let Law { low, high } = self.search.law;
-            window
-                .response
-                .is_some_and(|time| time.mul_f64(1.05) >= low && time <= high.mul_f64(1.05))
+            let tolerance = 1.0 + TOLERANCE;
+            window.response.is_some_and(|time| {
+                time.mul_f64(tolerance) >= low && time <= high.mul_f64(tolerance)
+            })
         };
         let settled = late.iter().filter(|window| within(window)).count();
         #[expect(clippy::cast_precision_loss, reason = "windows of a run are few")]
@@ -198,6 +215,7 @@ impl Plan for PeakPlan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use foxy_report::figure::{NoVerdictReason, Verdict};
 
     fn search() -> Search {
         let law = Law::scaled(1);
@@ -236,6 +254,10 @@ mod tests {
         // second.
         assert_eq!((summary.windows, summary.answers, summary.settled), (3, 70.0, 1.0));
         assert!((summary.response - 1.6).abs() < 1e-9);
+        let window = |response| Summary { response, ..summary }.window(&Law::scaled(1));
+        assert_eq!(window(1.6).failure(Verdict::NoQuote), None);
+        let late = Some(NoVerdictReason::OutsideWindow);
+        assert_eq!(window(2.6).failure(Verdict::NoQuote), late);
         assert_eq!(plan.finder.load(), 100.0);
     }
 

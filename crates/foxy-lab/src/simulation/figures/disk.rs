@@ -2,6 +2,7 @@
 //! space and distances between reads (R16, R30–R33).
 
 use super::Figure;
+use super::evidence::fills;
 use super::lab::Lab;
 use super::picture::{Picture, Series, StoreMap, Style};
 use super::throughput::ratios;
@@ -12,7 +13,7 @@ use foxy_device::mechanical::SystemProfile;
 use foxy_device::{
     Device, DiskProfile, FileId, IoBuffer, IoError, IoId, IoOp, Mechanical, StorePath,
 };
-use foxy_report::figure::{FigureRow, judge_order, within};
+use foxy_report::figure::{Condition, FigureRow, judge_order};
 use foxy_report::statistics::mean;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -51,17 +52,19 @@ pub fn figure_2(lab: &Lab) -> Figure {
     let create = |kilobytes: usize| values(&times[kilobytes], |time| time.create);
     let row = |name: &str, values: &[f64]| FigureRow::of("001-fig2", name, "ms", values);
     let growth = ratios(&create(10), &create(0));
-    let mut rows = vec![
-        row("create, empty file", &create(0)).against(20.0, within(20.0)),
-        row("delete, empty file", &values(&times[0], |time| time.delete))
-            .against(10.0, within(10.0)),
-    ];
+    let rows = [
+        row("create, empty file", &create(0)),
+        row("delete, empty file", &values(&times[0], |time| time.delete)),
+    ]
+    // The model's metadata was calibrated with these two values.
+    .map(|row| row.judged().under(Condition::Fitted));
+    let mut rows = rows.to_vec();
     judge_order(&mut rows);
     let grows = growth.iter().all(|&growth| growth > 1.0);
     rows.push(
         FigureRow::of("001-fig2", "create, 10 KB over empty", "times", &growth)
-            .shape(grows)
-            .with_note("both grow with the size in the paper; no number is quoted"),
+            .judged()
+            .shape(grows),
     );
     let pictures = vec![Picture::plot(
         Style::Lines,
@@ -208,12 +211,14 @@ pub fn figure_14(lab: &Lab) -> Figure {
     let larger = gain.iter().all(|&gain| gain > 1.0);
     let rows = vec![
         FigureRow::of("001-fig14", "mean free chunk, 128 locality buffers", "KB", &with)
-            .against(145.0, 110.0..=180.0)
-            .shape(larger),
+            .judged()
+            .shape(larger)
+            .under(fills(&[&both[1]])),
         FigureRow::of("001-fig14", "mean free chunk, without", "KB", &without),
         FigureRow::of("001-fig14", "with over without", "times", &gain)
+            .judged()
             .shape(larger)
-            .with_note("larger with buffers in the paper; no number is quoted"),
+            .under(fills(&[&both[0], &both[1]])),
     ];
     let series = both.iter().zip(NAMES).map(|(results, name)| {
         let points = results.first().map(|result| result.observed.chunks.clone());
@@ -237,22 +242,15 @@ pub fn figure_15(lab: &Lab) -> Figure {
         };
         results.iter().map(near).collect()
     };
-    // The paper's counts, in percent of about 50,000 reads. Its shares within ten blocks imply this
-    // number of reads (R73).
-    let next = [611.0 / 500.0, 1885.0 / 500.0];
-    let near = [6.0, 17.0];
     let mut rows = Vec::new();
-    for (what, blocks, quoted) in
-        [("within ten blocks", NEAR, near), ("of the next block", 1, next)]
-    {
-        let row = |with, results, quoted| {
+    for (what, blocks) in [("within ten blocks", NEAR), ("of the next block", 1)] {
+        let row = |(results, with): (&Vec<Arc<TrialResult>>, &str)| {
             let name = format!("reads {what}, {with}");
             FigureRow::of("001-fig15", &name, "%", &share(results, blocks))
-                .against(quoted, within(quoted))
+                .judged()
+                .under(fills(&[results]))
         };
-        let [without, with] = &both;
-        let mut pair =
-            [row("without", without, quoted[0]), row("128 locality buffers", with, quoted[1])];
+        let mut pair: Vec<FigureRow> = both.iter().zip(NAMES).map(row).collect();
         judge_order(&mut pair);
         rows.extend(pair);
     }

@@ -3,6 +3,7 @@
 //! [`FIGURES`].
 
 pub mod disk;
+mod evidence;
 mod fill;
 pub mod lab;
 pub mod picture;
@@ -15,7 +16,7 @@ pub mod trial;
 pub use lab::{Extent, Lab};
 pub use picture::Picture;
 
-use foxy_report::figure::{FigureRow, Place, Verdict};
+use foxy_report::figure::{Condition, FigureRow, Place, Verdict};
 use std::fmt;
 
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,9 @@ impl FigureEntry {
         let mut figure = (self.make)(lab);
         for row in &mut figure.rows {
             row.scale = lab.extent().scale;
+            if evidence::is_ratio(row) {
+                row.conditions.push(Condition::TwoScales { other: None });
+            }
         }
         if let Some(first) = lab.take_shortfalls().first() {
             withhold_verdicts(&mut figure.rows, first);

@@ -1,0 +1,249 @@
+//! The conditions of a verdict. A row without its conditions has no verdict, and names the reasons.
+
+use super::quotes::quote;
+use super::{FigureRow, Verdict};
+use crate::number::readable;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Fills of the cache after which its state is steady (R6).
+pub const STEADY_FILLS: f64 = 1.5;
+/// Number of seeds or runs that a verdict needs (R7).
+pub const SEEDS: u32 = 3;
+
+/// A condition that applies to a row, with what the run shows about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "condition", rename_all = "kebab-case")]
+pub enum Condition {
+    /// The cache was filled so many times (R6).
+    Fills {
+        /// Bytes written over the size of the cache, in the run with the fewest.
+        reached: f64,
+    },
+    /// The response time stays in a window (R90).
+    ResponseTime {
+        /// The response time in seconds.
+        seconds: f64,
+        /// Low end of the window.
+        low: f64,
+        /// High end of the window.
+        high: f64,
+    },
+    /// The cause that the paper names (R145).
+    Cause {
+        /// The cause, in the paper's terms.
+        named: String,
+        /// Our counts for the cause, or the reason why there are none.
+        ours: String,
+        /// Whether our counts show the cause.
+        shown: bool,
+    },
+    /// The verdict is the same at a second scale (R8).
+    TwoScales {
+        /// The second scale, and the verdict there.
+        other: Option<(f64, Verdict)>,
+    },
+    /// The input of the run was made to fit the quoted value.
+    Fitted,
+}
+
+/// The reason why a row has no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoVerdictReason {
+    /// Fewer than three seeds or runs (R7).
+    FewSeeds,
+    /// The run ended before 1.5 fills of the cache (R6).
+    BeforeSteadyState,
+    /// The response time left its window (R90).
+    OutsideWindow,
+    /// The cause that the paper names is not shown (R145).
+    CauseNotShown,
+    /// The run had one scale (R8).
+    OneScale,
+    /// The verdict at the second scale is another (R8).
+    ScalesDisagree,
+    /// The value cannot fail, because the input was fitted to it.
+    FittedToQuote,
+    /// The table of quotes has no entry for the row.
+    NotInQuotes,
+}
+
+impl fmt::Display for NoVerdictReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::FewSeeds => "fewer than 3 seeds",
+            Self::BeforeSteadyState => "fewer than 1.5 fills",
+            Self::OutsideWindow => "response time outside its window",
+            Self::CauseNotShown => "cause not shown",
+            Self::OneScale => "one scale",
+            Self::ScalesDisagree => "another verdict at the second scale",
+            Self::FittedToQuote => "input fitted to the quoted value",
+            Self::NotInQuotes => "no entry in the table of quotes",
+        })
+    }
+}
+
+impl Condition {
+    /// Returns the reason if the condition does not hold for a row with this verdict.
+    pub fn failure(&self, verdict: Verdict) -> Option<NoVerdictReason> {
+        match self {
+            Self::Fills { reached } => {
+                (!reached.ge(&STEADY_FILLS)).then_some(NoVerdictReason::BeforeSteadyState)
+            }
+            Self::ResponseTime { seconds, low, high } => {
+                let within = (low..=high).contains(&seconds);
+                (!within).then_some(NoVerdictReason::OutsideWindow)
+            }
+            Self::Cause { shown, .. } => (!shown).then_some(NoVerdictReason::CauseNotShown),
+            Self::TwoScales { other: None } => Some(NoVerdictReason::OneScale),
+            Self::TwoScales { other: Some((_, there)) } => {
+                (*there != verdict).then_some(NoVerdictReason::ScalesDisagree)
+            }
+            Self::Fitted => Some(NoVerdictReason::FittedToQuote),
+        }
+    }
+
+    /// Makes a cause that shows if each value of `low` is below each value of `high`.
+    pub fn smaller(named: &str, count: &str, low: &[f64], high: &[f64]) -> Self {
+        let most = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = high.iter().copied().fold(f64::INFINITY, f64::min);
+        let mean = |values: &[f64]| readable(crate::statistics::mean(values));
+        Self::Cause {
+            named: named.into(),
+            ours: format!("{count}: {} against {}", mean(low), mean(high)),
+            shown: most < least && !low.is_empty() && !high.is_empty(),
+        }
+    }
+
+    /// Makes a cause that the run does not measure.
+    pub fn unmeasured(named: &str, why: &str) -> Self {
+        Self::Cause { named: named.into(), ours: why.into(), shown: false }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fills { reached } => write!(f, "{} fills", readable(*reached)),
+            Self::ResponseTime { seconds, low, high } => write!(
+                f,
+                "response time {} ms in {} to {} ms",
+                readable(seconds * 1e3),
+                readable(low * 1e3),
+                readable(high * 1e3)
+            ),
+            Self::Cause { named, ours, shown } => {
+                let word = if *shown { "shown" } else { "not shown" };
+                write!(f, "cause \"{named}\" {word}: {ours}")
+            }
+            Self::TwoScales { other: None } => f.write_str("one scale"),
+            Self::TwoScales { other: Some((scale, verdict)) } => {
+                write!(f, "at scale {}: {verdict}", super::scale_text(*scale))
+            }
+            Self::Fitted => f.write_str("fitted input"),
+        }
+    }
+}
+
+impl FigureRow {
+    /// Adds a condition of the verdict.
+    pub fn under(mut self, condition: Condition) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
+    /// Adds the verdict that the row has at another scale.
+    pub fn at_second_scale(&mut self, other: Option<&Self>) {
+        for condition in &mut self.conditions {
+            if let Condition::TwoScales { other: found } = condition {
+                *found = other.map(|other| (other.scale, other.verdict));
+            }
+        }
+    }
+
+    /// Withholds the verdict if a condition fails. Call this last, because it hides the verdict.
+    pub fn settle(&mut self) {
+        use Verdict::{DifferentToday, Differs, Reproduced, ShapeOnly};
+        if !matches!(self.verdict, Reproduced | ShapeOnly | Differs | DifferentToday) {
+            return;
+        }
+        let few = (self.seeds < SEEDS).then_some(NoVerdictReason::FewSeeds);
+        let unknown =
+            quote(&self.figure, &self.row).is_none().then_some(NoVerdictReason::NotInQuotes);
+        let failed = self.conditions.iter().filter_map(|condition| condition.failure(self.verdict));
+        self.reasons = failed.chain(few).chain(unknown).collect();
+        self.reasons.sort_unstable();
+        self.reasons.dedup();
+        if !self.reasons.is_empty() {
+            self.verdict = Verdict::NoVerdict;
+        }
+    }
+
+    /// Returns the verdict with its reasons.
+    pub fn verdict_text(&self) -> String {
+        let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
+        match (self.verdict, reasons.is_empty()) {
+            (Verdict::NoVerdict, false) => format!("no verdict: {}", reasons.join(", ")),
+            (verdict, _) => verdict.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(values: &[f64]) -> FigureRow {
+        FigureRow::of("001-table2", "BUDDY", "URL-get/s", values).judged()
+    }
+
+    fn reasons(row: FigureRow) -> Vec<NoVerdictReason> {
+        let mut row = row;
+        row.settle();
+        assert_eq!(row.verdict == Verdict::NoVerdict, !row.reasons.is_empty());
+        row.reasons
+    }
+
+    #[test]
+    fn each_condition_that_fails_withholds_the_verdict_and_is_named() {
+        use NoVerdictReason::*;
+        let three = || row(&[130.0, 133.0, 140.0]);
+        let check = |condition, expected: &[NoVerdictReason]| {
+            assert_eq!(reasons(three().under(condition)), expected);
+        };
+        assert_eq!(reasons(three()), []);
+        assert_eq!(reasons(row(&[133.0])), [FewSeeds]);
+        check(Condition::Fills { reached: 1.5 }, &[]);
+        check(Condition::Fills { reached: 1.4 }, &[BeforeSteadyState]);
+        check(Condition::Fills { reached: f64::NAN }, &[BeforeSteadyState]);
+        let window = |seconds| Condition::ResponseTime { seconds, low: 0.050, high: 0.058 };
+        check(window(0.055), &[]);
+        check(window(0.0858), &[OutsideWindow]);
+        check(Condition::smaller("c", "n", &[1.0, 2.0], &[3.0]), &[]);
+        check(Condition::smaller("c", "n", &[1.0, 4.0], &[3.0]), &[CauseNotShown]);
+        check(Condition::smaller("c", "n", &[], &[3.0]), &[CauseNotShown]);
+        check(Condition::TwoScales { other: None }, &[OneScale]);
+        check(Condition::TwoScales { other: Some((0.2, Verdict::Reproduced)) }, &[]);
+        check(Condition::TwoScales { other: Some((0.2, Verdict::Differs)) }, &[ScalesDisagree]);
+        check(Condition::Fitted, &[FittedToQuote]);
+    }
+
+    #[test]
+    fn a_row_without_an_entry_has_no_verdict_and_a_row_without_a_quote_stays() {
+        let unknown = FigureRow::of("001-table2", "nothing", "1", &[1.0, 1.0, 1.0]);
+        let against = unknown.clone().against(1.0, 0.5..=1.5);
+        assert_eq!(reasons(against), [NoVerdictReason::NotInQuotes]);
+        assert_eq!(reasons(unknown), []);
+    }
+
+    #[test]
+    fn the_reasons_stand_beside_the_verdict() {
+        let mut row = row(&[133.0]).under(Condition::TwoScales { other: None });
+        row.settle();
+        assert_eq!(row.verdict_text(), "no verdict: fewer than 3 seeds, one scale");
+        let json = serde_json::to_value(&row).expect("plain values");
+        assert_eq!(json["verdict"], "no verdict");
+        assert_eq!(json["reasons"], serde_json::json!(["few-seeds", "one-scale"]));
+    }
+}
