@@ -18,7 +18,8 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock. It may be set back. A time before 1970 counts as 1970.
+/// The civil clock: the date and time of the machine. An operator or NTP may set it back. A time
+/// before 1970 counts as 1970.
 #[must_use]
 pub fn wall() -> WallTime {
     let since =
@@ -26,18 +27,19 @@ pub fn wall() -> WallTime {
     WallTime(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The civil clock without its backward steps, for the age of responses. It may be ahead of the
-/// civil clock.
+/// The steady clock: the civil clock (date and time) without its backward steps. It measures the
+/// age of responses. It may be ahead of the civil clock.
 #[must_use]
 pub fn steady() -> WallTime {
     let (monotonic, civil) = (monotonic(), wall());
     STEADY.without_step(civil, monotonic).unwrap_or_else(step)
 }
 
-/// Reads both clocks until the thread was not preempted between the two readings. A preemption
-/// would look like a step of the civil clock.
+/// Reads the monotonic and the civil clock. Repeats this if the thread was preempted between the
+/// two readings. Such a pause would look like a step of the civil clock.
 fn step() -> WallTime {
-    /// If two readings are further apart than this, the thread was interrupted between them.
+    /// If the monotonic clock advances by more than this during the readings, the thread was
+    /// interrupted.
     const TOGETHER: Duration = Duration::from_millis(50);
     loop {
         let (before, civil) = (monotonic(), wall());
@@ -47,12 +49,13 @@ fn step() -> WallTime {
     }
 }
 
-/// Moves the steady clock forward to at least `steady`.
+/// Moves the steady clock (the civil clock without backward steps) forward to at least `steady`.
 pub fn resume(steady: WallTime) {
     STEADY.resume(steady, wall(), monotonic());
 }
 
-/// Converts a steady time to civil time by the current difference between both clocks.
+/// Converts a time of the steady clock to civil time. Subtracts the time by which the steady clock
+/// is ahead of the civil clock now.
 #[must_use]
 pub fn civil(steady: WallTime) -> WallTime {
     let (civil, now) = (wall(), self::steady());
@@ -67,18 +70,21 @@ pub fn thread_processor_time() -> Duration {
     Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
 }
 
-/// A clock that advances at the pace of the monotonic clock. It follows forward steps of the civil
-/// clock, because the machine may have slept. It ignores backward steps.
+/// The clock behind [`steady`]. It advances at the pace of the monotonic clock. If the civil clock
+/// steps forward, it follows, because the machine may have slept. It ignores backward steps of the
+/// civil clock.
 #[derive(Debug)]
 struct Steady {
-    /// Milliseconds by which this clock is ahead of the monotonic clock.
+    /// Milliseconds by which the steady clock is ahead of the monotonic clock.
     ahead: AtomicU64,
-    /// Milliseconds by which the civil clock was ahead of the monotonic clock after its last step.
+    /// Milliseconds by which the civil clock was ahead of the monotonic clock after the civil
+    /// clock's last step.
     civil_ahead: AtomicU64,
     stepping: Mutex<()>,
 }
 
-/// If the civil clock drifts by more milliseconds than this, the drift counts as a step.
+/// Tolerance in milliseconds for a change of the difference between civil and monotonic clock. A
+/// larger change counts as a step of the civil clock.
 const STEP_TOLERANCE_MS: u64 = 500;
 
 impl Steady {
@@ -86,7 +92,8 @@ impl Steady {
         Self { ahead: AtomicU64::new(0), civil_ahead: AtomicU64::new(0), stepping: Mutex::new(()) }
     }
 
-    /// The steady time for two readings; `None` if the civil clock has stepped.
+    /// Returns the steady time for readings of the civil and the monotonic clock. Returns `None` if
+    /// the civil clock has stepped.
     fn without_step(&self, civil: WallTime, monotonic: Instant) -> Option<WallTime> {
         let since = millis(monotonic);
         let seen = civil.0.saturating_sub(since);
@@ -94,8 +101,8 @@ impl Steady {
         (!is_step).then(|| WallTime(self.ahead.load(Ordering::Acquire).saturating_add(since)))
     }
 
-    /// The steady time for two readings. The caller must read both clocks together: a delay between
-    /// the readings counts as a step.
+    /// Returns the steady time for readings of the civil and the monotonic clock. The caller must
+    /// read both clocks together: a delay between the readings counts as a step.
     fn at(&self, civil: WallTime, monotonic: Instant) -> WallTime {
         self.without_step(civil, monotonic).unwrap_or_else(|| {
             let since = millis(monotonic);
@@ -113,7 +120,8 @@ impl Steady {
         }
     }
 
-    /// Moves the clock forward to `at`, never back.
+    /// Moves the steady clock forward to `at`, never back. `civil` and `monotonic` are readings of
+    /// now.
     fn resume(&self, at: WallTime, civil: WallTime, monotonic: Instant) {
         self.at(civil, monotonic);
         self.ahead.fetch_max(at.0.saturating_sub(millis(monotonic)), Ordering::AcqRel);
@@ -134,8 +142,8 @@ mod tests {
         Instant(hours * HOUR * 1_000_000)
     }
 
-    /// The steady hour, if the civil clock shows hour `civil` and `hours` have passed on the
-    /// monotonic clock.
+    /// Returns the hour of the steady clock. The civil clock shows hour `civil`, and `hours` hours
+    /// have passed on the monotonic clock.
     fn at(steady: &Steady, civil: u64, hours: u64) -> u64 {
         steady.at(WallTime(civil * HOUR), passed(hours)).0 / HOUR
     }

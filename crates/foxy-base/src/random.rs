@@ -15,7 +15,8 @@ impl Random {
         Self { state: std::array::from_fn(|_| split_mix(&mut mix)) }
     }
 
-    /// Creates an independent generator, for one part of the work.
+    /// Creates an independent generator from the next number of this one. Each part of a program
+    /// can have its own generator.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::new(self.next_u64())
@@ -31,18 +32,18 @@ impl Random {
         result
     }
 
-    /// Uniform over `0..bound`; 0 when `bound` is 0.
+    /// Returns a number that is uniform over `0..bound`, or 0 when `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         u64::try_from((u128::from(self.next_u64()) * u128::from(bound)) >> 64).unwrap_or(0)
     }
 
-    /// Uniform over `[0, 1)`.
+    /// Returns a number that is uniform over `[0, 1)`.
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability, from 0 to 1.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

@@ -1,17 +1,17 @@
-//! Points in time as plain values, and the civil calendar. The module [`crate::clock`] reads the
-//! clocks.
+//! Points in time as plain values, and dates of the Gregorian calendar. The module [`crate::clock`]
+//! reads the clocks.
 
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-/// Nanoseconds since an arbitrary start; never decreases. The time is real in the proxy and
-/// simulated in simulations.
+/// Nanoseconds since an arbitrary start. In the proxy, this is the monotonic clock. In simulations,
+/// this is simulated time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(pub u64);
 
 impl Instant {
-    /// The start of the scale.
+    /// Time zero: the arbitrary start from which instants are counted.
     pub const ZERO: Self = Self(0);
 
     /// Time from `earlier` to `self`; zero if `earlier` is later.
@@ -77,8 +77,8 @@ pub struct CivilTime {
 }
 
 impl CivilTime {
-    /// The proleptic Gregorian date and time (Hinnant, "chrono-Compatible Low-Level Date
-    /// Algorithms", `civil_from_days`).
+    /// Converts a time to a date of the Gregorian calendar and a time of day (Hinnant,
+    /// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`).
     #[must_use]
     pub fn of(time: WallTime) -> Self {
         let seconds = time.seconds();
@@ -102,7 +102,7 @@ impl CivilTime {
 }
 
 impl fmt::Display for CivilTime {
-    /// Writes the date as in ISO 8601.
+    /// Writes the date as in ISO 8601, without the time of day: `2026-01-31`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }

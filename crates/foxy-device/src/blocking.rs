@@ -1,5 +1,5 @@
 //! A device for a real disk that makes blocking system calls. Each call finishes before `submit`
-//! returns, so the owner's thread waits for the disk. Squid's store type `ufs` without threads
+//! returns, so the calling thread waits for the disk. Squid's store type `ufs` without threads
 //! works in this way.
 
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput};
@@ -25,7 +25,8 @@ pub struct Blocking {
 }
 
 impl Blocking {
-    /// Creates a device on `root`. This function cannot fail, because it starts no thread.
+    /// Creates a device for the files in the folder `root`. This function cannot fail, because it
+    /// starts no thread.
     #[must_use]
     pub fn new(root: &Root, direct: DirectIo) -> Self {
         Self::on(root.directory(), direct)

@@ -1,9 +1,9 @@
 //! Page-aligned memory for disk IO, as O_DIRECT requires. This module also returns freed memory to
 //! the operating system.
 //!
-//! Large buffers are mapped from the operating system and unmapped when dropped. The C library
-//! would keep their memory. With many short-lived buffers in several threads, its heaps grow to
-//! several times the memory in use.
+//! Large buffers are mapped from the operating system and unmapped when dropped. The allocator of
+//! the C library would keep their memory. With many short-lived buffers in several threads, its
+//! heaps grow to several times the memory in use.
 
 use bytes::Bytes;
 use foxy_base::clock;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// Alignment of every buffer in bytes. A page suffices for direct IO on any block device.
+/// Alignment of every buffer in bytes. Direct IO on any block device accepts this alignment.
 pub const ALIGNMENT: usize = 4096;
 
 /// Buffers of at least this number of bytes are mapped from the operating system.
@@ -55,16 +55,17 @@ impl IoBuffer {
         buffer
     }
 
-    /// Shortens the visible part to `length` bytes. The memory stays allocated.
+    /// Shortens the buffer to its first `length` bytes. The memory stays allocated.
     ///
-    /// # Panics Panics if `length` exceeds the current length.
+    /// # Panics
+    /// Panics if `length` exceeds the current length.
     pub fn truncate(&mut self, length: usize) {
         assert!(length <= self.length, "a buffer of {} cannot be cut to {length}", self.length);
         self.length = length;
     }
 
-    /// Sets the visible length to `length` bytes and keeps the content. Returns `None` if `length`
-    /// exceeds the capacity.
+    /// Sets the length to `length` bytes and keeps the content. Returns `None` if the allocated
+    /// memory is smaller than `length` bytes.
     #[must_use]
     pub fn resized(mut self, length: usize) -> Option<Self> {
         (length <= self.capacity).then(|| {
@@ -136,18 +137,19 @@ impl fmt::Debug for IoBuffer {
     }
 }
 
-/// Shortest and longest pause between two calls of `release_freed_memory`. The bounds limit the
-/// cost of the calls and the delay of the release.
+/// Shortest and longest pause between two calls of `release_freed_memory`. The shortest pause
+/// limits the cost of the calls. The longest pause limits the delay until freed memory is returned.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
-/// The pause is this factor times the duration of the last call, so calls take about 0.2 %
-/// of the time.
+/// The pause after a call lasts this many times as long as the call itself. So the calls take about
+/// 0.2 % of the thread's time.
 const PAUSE_FACTOR: u32 = 500;
 
-/// Returns the calling thread's freed memory to the operating system. Returns the pause before the
-/// next useful call. mimalloc returns memory only when the thread calls the allocator. So a thread
-/// that sleeps after a peak would keep its memory. A call takes microseconds for each 64 KiB that
-/// the thread uses. With another allocator, the call does nothing.
+/// Returns the calling thread's freed memory to the operating system. Returns the time to wait
+/// before the next call. mimalloc, the program's allocator, returns memory only when the thread
+/// calls the allocator. A thread that sleeps after a peak of memory would keep its memory. A call
+/// takes microseconds for each 64 KiB that the thread uses. With another allocator, the call does
+/// nothing.
 #[must_use]
 pub fn release_freed_memory() -> Duration {
     let begun = clock::monotonic();

@@ -1,5 +1,5 @@
-//! Chooses the device for a real folder: io_uring if it works, otherwise a pool of threads.
-//! Blocking calls are used only on request.
+//! Chooses the device that accesses the files of a real folder: io_uring if it works, otherwise a
+//! pool of threads. A device with blocking calls is used only on request.
 
 use crate::blocking::Blocking;
 use crate::park::BlockingDevice;
@@ -15,22 +15,23 @@ pub enum Preference {
     Fastest,
     /// A pool of threads, even where io_uring works.
     Threads,
-    /// Blocking calls in the owner's thread. The lab measures some storage schemes with blocking
-    /// calls.
+    /// Blocking calls in the thread that submits the operation. foxy's lab measures some storage
+    /// schemes with blocking calls.
     Blocking,
 }
 
-/// Settings of a real device.
+/// Settings of a device that accesses a real disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSettings {
     /// The device to use if possible.
     pub preference: Preference,
-    /// Maximum number of transfers in the kernel at once. Only the device with io_uring uses this
-    /// setting.
+    /// Maximum number of reads, writes and syncs in the kernel at once. Only the device with
+    /// io_uring uses this setting.
     pub depth: u32,
     /// Number of threads in the pool. Used only by the device with threads.
     pub threads: usize,
-    /// The thread that performs writes. Used only by the device with threads.
+    /// The thread that performs writes: a thread of the pool or the submitting thread. Used only by
+    /// the device with threads.
     pub writes: Writes,
     /// Whether IO bypasses the page cache.
     pub direct: DirectIo,
@@ -72,9 +73,11 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// Opens a device on `root`. The device uses threads if io_uring is missing or forbidden.
+/// Opens a device for the files in the folder `root`. If io_uring was preferred but is missing or
+/// forbidden, the device uses threads.
 ///
-/// # Errors Returns an error if no thread can be started.
+/// # Errors
+/// Returns an error if no thread can be started.
 pub fn open_device(
     root: &Root,
     settings: DeviceSettings,

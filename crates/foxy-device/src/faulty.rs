@@ -1,7 +1,7 @@
 //! A device that injects planned faults into a wrapped device. The faults fail, shorten, corrupt,
-//! lose, delay and reorder operations. With a volatile [`Memory`], the device also simulates
-//! crashes. A seed determines all faults. [`FaultPlan`] describes each fault. [`crate::memory`]
-//! describes a crash.
+//! lose, delay and reorder operations. If the wrapped device is a volatile [`Memory`], it also
+//! simulates crashes. A random seed determines all faults. [`FaultPlan`] describes each fault.
+//! [`crate::memory`] describes the effect of a crash.
 
 mod plan;
 
@@ -15,10 +15,11 @@ pub use plan::{FaultCounts, FaultKind, FaultPlan};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Size of a sector in bytes.
+/// Size of a disk sector in bytes.
 const SECTOR: u64 = 512;
 
-/// Maximum distance of a misdirected write from its target, in sectors.
+/// Maximum distance in sectors between the requested place of a misdirected write and its actual
+/// place.
 const MAX_MISDIRECTION: u64 = 64;
 
 /// Wraps a device and injects faults into its operations.
@@ -30,18 +31,18 @@ pub struct Faulty<D> {
     counts: FaultCounts,
     submissions: u64,
     in_flight: usize,
-    /// Operations that the wrapped device receives only after their delay.
+    /// Delayed operations that the wrapped device receives only at the end of their delay.
     deferred: BTreeMap<Due, (IoId, IoOp)>,
-    /// For each operation that the wrapped device received or will receive, the change to its
-    /// result.
+    /// For each operation that the wrapped device received or will receive: how the fault changes
+    /// the operation's result.
     expected: BTreeMap<IoId, Expected>,
-    /// Results that are not due yet.
+    /// Results of the wrapped device that the owner may see only at the end of their delay.
     waiting: BTreeMap<Due, IoDone>,
     seen: Instant,
 }
 
-/// An operation with its fault applied. `passed` is the operation that the wrapped device receives.
-/// `buffer` is the submitter's buffer to return. `outcome` is the change to the result.
+/// An operation after the choice of its fault. `passed` is the operation that the wrapped device
+/// receives. `buffer` is the submitter's buffer to return. `outcome` is the change to the result.
 struct Planned {
     passed: Option<IoOp>,
     buffer: Option<IoBuffer>,
@@ -139,8 +140,8 @@ impl<D: Device> Faulty<D> {
         Planned { passed, buffer: Some(buffer), outcome }
     }
 
-    /// Draws the time at which an operation finishes. A `Close` finishes after all delayed
-    /// operations that were submitted earlier.
+    /// Draws a random delay and returns the time at which the operation finishes. A `Close`
+    /// finishes after all delayed operations that were submitted earlier.
     fn due(&mut self, closes: bool, now: Instant) -> Due {
         let latency = self.plan.draw_latency(&mut self.random);
         let last_late = self.deferred.last_key_value().map_or(now, |(due, _)| due.at);
@@ -172,9 +173,9 @@ impl<D: Device> Faulty<D> {
 }
 
 impl Faulty<Memory> {
-    /// Simulates a crash. Each delayed operation takes effect with probability one half. No
-    /// operation in flight returns a result. Then the function calls [`Memory::crash`]. The plan
-    /// stays active.
+    /// Simulates a crash of the machine. Each delayed operation takes effect with probability one
+    /// half. Operations in flight never return a result. Then [`Memory::crash`] decides which
+    /// changes survive. The fault plan stays active after the crash.
     pub fn crash(&mut self, policy: &CrashPolicy) {
         for (due, (id, op)) in std::mem::take(&mut self.deferred) {
             if self.random.chance(0.5) {
@@ -264,10 +265,11 @@ impl<D: BlockingDevice> BlockingDevice for Faulty<D> {
     }
 }
 
-/// Value of the buffer bytes that a short read did not fill.
+/// Value of the bytes at the end of a buffer that a short read did not fill.
 const GARBAGE: u8 = 0xdb;
 
-/// Time of an event. `number` keeps events with equal times in the order of submission.
+/// The time at which an operation or result is due. `number` keeps events with equal times in the
+/// order of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Instant,
@@ -277,7 +279,8 @@ struct Due {
 #[derive(Debug)]
 struct Expected {
     due: Due,
-    /// The submitter's buffer, if the wrapped device received another buffer.
+    /// The submitter's buffer, if the wrapped device received a different buffer. The result must
+    /// return the submitter's buffer.
     buffer: Option<IoBuffer>,
     outcome: Outcome,
 }
@@ -286,9 +289,10 @@ struct Expected {
 enum Outcome {
     AsItIs,
     Fails(IoError),
-    /// Shortens a read to at most this number of bytes.
+    /// The read returns at most this number of bytes.
     ReadsShort(usize),
-    /// Flips the bit with this index, modulo the number of bits.
+    /// The read returns one flipped bit: the bit with this index, modulo the number of bits in the
+    /// buffer.
     Flips(u64),
 }
 

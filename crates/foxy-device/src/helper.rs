@@ -1,11 +1,11 @@
-//! A real disk that another process accesses, like Squid's diskd. The helper process receives
-//! operations as messages over a socket and performs them in order. Both processes share only this
-//! socket.
+//! A device for a real disk whose files another process accesses, like Squid's diskd. The helper
+//! process receives operations as messages over a socket and performs them in order. Both processes
+//! share only this socket.
 //!
-//! If a helper dies, all operations in flight fail with [`IoError::Device`]. The next operation
-//! starts another helper, which reopens the open files. If this start fails, operations fail until
-//! a later start succeeds. A pause separates two starts. A helper ends when the socket closes, so a
-//! helper never outlives its owner.
+//! If a helper process dies, all operations in flight fail with [`IoError::Device`]. The next
+//! operation starts another helper, which opens the same files again. If this start fails,
+//! operations fail until a later start succeeds. A pause separates two starts. A helper ends when
+//! its socket closes, so a helper never outlives the process that started it.
 
 mod restart;
 mod wire;
@@ -27,11 +27,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use wire::Answer;
 
-/// A function that waits for the end of a helper.
+/// A function that waits for the end of a helper process.
 pub type Ending = Box<dyn FnOnce() + Send>;
 
-/// A function that starts a helper on a socket. It returns a function that waits for the helper's
-/// end.
+/// A function that starts a helper process with one end of a socket. It returns a function that
+/// waits for the end of this process.
 pub type Starter = Box<dyn FnMut(UnixStream) -> std::io::Result<Ending> + Send>;
 
 /// A device whose operations run in another process.
@@ -40,7 +40,7 @@ pub struct Helper {
     running: Running,
     /// Operations in flight. A read or write keeps its buffer here.
     pending: HashMap<IoId, Option<IoBuffer>>,
-    /// Results of finished operations that were not reaped yet.
+    /// Results of finished operations that `reap` has not returned yet.
     completed: Vec<IoDone>,
     files: OpenFiles,
     back_off: BackOff,
@@ -48,7 +48,7 @@ pub struct Helper {
     block_at: usize,
 }
 
-/// A running helper and the thread that reads its answers.
+/// A running helper process and the thread that reads its answers.
 struct Running {
     socket: UnixStream,
     shared: Arc<HelperShared>,
@@ -65,7 +65,7 @@ struct HelperShared {
 #[derive(Default)]
 struct State {
     finished: Vec<Answer>,
-    /// Number of operations without an answer.
+    /// Number of operations that the helper has not answered.
     outstanding: usize,
     dead: bool,
 }
@@ -75,7 +75,7 @@ impl HelperShared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads answers until the socket closes.
+    /// Reads the helper's answers until the socket closes.
     fn read(&self, socket: UnixStream, owner: &Waker) {
         let mut socket = BufReader::new(socket);
         while let Ok(answer) = wire::read_answer(&mut socket) {
@@ -114,8 +114,8 @@ impl Running {
         self.shared.lock().dead
     }
 
-    /// Waits until fewer than `block_at` operations lack an answer. Returns false if the helper is
-    /// dead.
+    /// Blocks until the helper has fewer than `block_at` unanswered operations. Returns false if
+    /// the helper is dead.
     fn admit(&self, block_at: usize) -> bool {
         let full = |state: &mut State| state.outstanding >= block_at && !state.dead;
         let state = self.shared.fewer.wait_while(self.shared.lock(), full);
@@ -149,11 +149,12 @@ impl Drop for Running {
 }
 
 impl Helper {
-    /// Creates a device. `start` starts a helper, passes it the socket for [`serve`], and returns a
-    /// function that waits for its end. `submit` blocks while `block_at` operations lack an answer.
-    /// Squid calls this limit Q2 (requirement R64).
+    /// Creates a device. `start` starts a helper process and passes it the socket for [`serve`]. It
+    /// returns a function that waits for the end of this process. `submit` blocks while `block_at`
+    /// operations are unanswered. Squid's diskd has the same limit, called Q2.
     ///
-    /// # Errors Returns an error if the socket, the helper or the reader thread cannot be started.
+    /// # Errors
+    /// Returns an error if the socket, the helper or the reader thread cannot be started.
     pub fn new(
         block_at: usize,
         start: impl FnMut(UnixStream) -> std::io::Result<Ending> + Send + 'static,
@@ -199,7 +200,7 @@ impl Helper {
         }
     }
 
-    /// Starts a new helper if the helper is dead and the pause between two starts is over.
+    /// Starts a new helper process if the helper is dead and the pause between two starts is over.
     fn revive(&mut self, now: Instant) {
         if !self.running.is_dead() || !self.back_off.is_over(now) {
             return;

@@ -1,13 +1,13 @@
-//! The storage interface: operations and their results as plain data, and the `Device` trait that
-//! performs operations.
+//! The interface between the store and a disk: operations and their results as plain data, and the
+//! `Device` trait that performs operations.
 
 use crate::buffer::IoBuffer;
 use foxy_base::Instant;
 use rustix::io::Errno;
 use std::fmt;
 
-/// Identifies a submitted operation until its result is reaped. The submitter chooses the number
-/// and does not reuse it while the operation is in flight.
+/// Identifies an operation from its submission until the submitter takes the result with `reap`.
+/// The submitter chooses the number, and does not reuse it while the operation is in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoId(pub u64);
 
@@ -16,14 +16,16 @@ pub struct IoId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
-/// A path inside the device's root: relative, `/`-separated, without empty, `.` or `..` components.
+/// A path relative to the device's root directory: `/`-separated, without empty, `.` or `..`
+/// components.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorePath(String);
 
 impl StorePath {
     /// Wraps a path that the program itself built.
     ///
-    /// # Panics Panics if a component is empty, `.` or `..`.
+    /// # Panics
+    /// Panics if a component is empty, `.` or `..`.
     #[must_use]
     pub fn new(path: impl Into<String>) -> Self {
         let path = path.into();
@@ -94,8 +96,8 @@ pub enum IoOp {
         /// The memory that receives the bytes. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Writes all bytes of `buffer`. A crash may lose the bytes until a later `Sync` of the file
-    /// finishes.
+    /// Writes all bytes of `buffer`. A crash may lose the bytes unless a `Sync` of the file was
+    /// submitted after this write and has finished.
     Write {
         /// The file to write.
         file: FileId,
@@ -104,14 +106,14 @@ pub enum IoOp {
         /// The bytes to write. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Makes the file's size and name durable (fdatasync). Also makes every write durable that
+    /// Makes the file's size and name durable (fdatasync). Also makes all writes durable that
     /// finished before this `Sync` was submitted.
     Sync {
         /// The file to sync.
         file: FileId,
     },
     /// Removes the name of a file. Processes that have the file open can still use it. After a
-    /// crash the name may reappear with its durable content.
+    /// crash the name may exist again, with the file's durable content.
     Remove {
         /// The path of the file.
         path: StorePath,
@@ -126,8 +128,8 @@ pub enum IoOp {
         /// The path of the directory.
         path: StorePath,
     },
-    /// States that a range of the file is no longer needed. The range then reads as zero or as
-    /// before.
+    /// States that a range of the file is no longer needed. Afterwards the range reads as zero or
+    /// as its old content.
     Trim {
         /// The file that contains the range.
         file: FileId,
@@ -164,7 +166,7 @@ impl IoOp {
 pub struct DirectoryEntry {
     /// The name within the directory.
     pub name: String,
-    /// Whether the entry is a directory.
+    /// Whether the entry is a directory (not a regular file).
     pub is_directory: bool,
     /// Size in bytes; 0 for directories.
     pub size: u64,
@@ -180,10 +182,10 @@ pub enum IoOutput {
         /// Size in bytes.
         size: u64,
     },
-    /// A `Read` or `Write` moved `count` bytes. If `count` is smaller than requested, the submitter
-    /// treats the operation as failed.
+    /// A `Read` or `Write` transferred `count` bytes. If `count` is smaller than requested, the
+    /// submitter treats the operation as failed.
     Moved {
-        /// Number of bytes, counted from the start of the buffer.
+        /// Number of bytes transferred, counted from the start of the buffer.
         count: usize,
     },
     /// A directory's entries, sorted by name.
@@ -251,15 +253,15 @@ impl fmt::Display for IoError {
 
 impl std::error::Error for IoError {}
 
-/// Returns the end of a file range. Returns EINVAL for an end beyond 2^63 - 1, like pread and
+/// Returns the end of a range in a file. Returns EINVAL for an end beyond 2^63 - 1, like pread and
 /// pwrite.
 pub(crate) fn range_end(offset: u64, length: u64) -> Result<u64, IoError> {
     let end = offset.checked_add(length).filter(|&end| i64::try_from(end).is_ok());
     end.ok_or_else(|| Errno::INVAL.into())
 }
 
-/// The result of an operation. The result returns the operation's buffer. So a submitter may forget
-/// a request without freeing memory that the device still uses.
+/// The result of an operation, with the operation's buffer. The device keeps the buffer until then,
+/// so a submitter may forget a request without freeing memory that the device still uses.
 #[derive(Debug)]
 pub struct IoDone {
     /// The number of the operation.
@@ -270,28 +272,30 @@ pub struct IoDone {
     pub buffer: Option<IoBuffer>,
 }
 
-/// Performs operations. Each shard has its own device, so shards share no device state.
+/// Performs disk operations. Each shard (a store with its own thread) has its own device, so shards
+/// share no device state.
 ///
 /// Operations may finish in any order. An operation sees the effects of all operations that
-/// *finished* before it was submitted. So a submitter that needs an order must wait for each
-/// result.
+/// *finished* before it was submitted. If the order of two operations matters, the submitter waits
+/// for the first result before it submits the second operation.
 pub trait Device {
     /// Starts `op`. The device returns the result of every submitted operation exactly once.
     fn submit(&mut self, id: IoId, op: IoOp, now: Instant);
 
     /// Moves finished operations into `done` without blocking. A device may delay submitted
-    /// operations until the next `reap` or [`crate::BlockingDevice::wait`], to start all of them
-    /// with one system call. So the owner must call `reap` or `wait` after `submit`.
+    /// operations until the next `reap` or [`crate::BlockingDevice::wait`]. Then it starts all of
+    /// them with one system call. So the owner must call `reap` or `wait` after `submit`.
     fn reap(&mut self, now: Instant, done: &mut Vec<IoDone>);
 
-    /// Returns the time at which a simulated device has its next result. A real device returns
-    /// `None` and calls its waker instead.
+    /// Returns the simulated time at which a simulated device has its next result. A real device
+    /// returns `None`, and wakes its owner's thread when a result is ready.
     fn next_completion(&self) -> Option<Instant>;
 
-    /// Returns the number of operations that were submitted and not yet reaped.
+    /// Returns the number of operations that were submitted and whose results were not reaped yet.
     fn in_flight(&self) -> usize;
 
-    /// Returns how many times a dead helper process was replaced.
+    /// Returns how many times the device replaced a dead helper process. Only [`crate::Helper`] has
+    /// a helper process.
     fn restarts(&self) -> u64 {
         0
     }
@@ -375,7 +379,7 @@ impl OpKind {
         }
     }
 
-    /// Returns the name of the kind in records and tables.
+    /// Returns the name of the kind in trace records and tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! Disk operations as plain data ([`IoOp`], [`IoDone`]), and the devices that perform them. A
-//! device does not know objects, keys or HTTP. Only this crate accesses disks and contains
-//! `unsafe`.
+//! device does not know objects, keys or HTTP. Only this crate accesses disks. Only this crate
+//! contains `unsafe`.
 
 mod block_device;
 pub mod blocking;

@@ -1,6 +1,6 @@
-//! Locks a store's file for one process. The lock is on the file, not on its name. So no second
-//! process can open the store under another name, or after the folder's lock file was removed. This
-//! module never reads the file's content.
+//! Locks a store's file for one process. The lock is on the file itself, not on its name. So no
+//! second process can open the store through another name of the file. The lock also holds if
+//! someone removes the folder's lock file. This module never reads the file's content.
 
 use crate::block_device::{is_block_device, length, open_block_device};
 use crate::io::IoError;
@@ -28,18 +28,19 @@ pub struct LockedFile {
 /// A block device that this process has opened exclusively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// The device number. While the device is open here, no mounted file system has this number.
+    /// The operating system's number of the device. While the device is open here, no file system
+    /// is mounted from the device with this number.
     pub number: u64,
     /// Size in bytes when the device was opened.
     pub bytes: u64,
 }
 
-/// A problem with a file that is in use.
+/// What is wrong with a locked file while a store uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFault {
     /// The file's name no longer exists.
     Gone(FileKind),
-    /// The file's name leads to another file.
+    /// The file's name now leads to another file.
     Replaced(FileKind),
     /// The file is shorter than when it was opened.
     CutShort {
@@ -86,12 +87,14 @@ impl fmt::Display for FileFault {
 }
 
 impl Root {
-    /// Locks the file `name`, if the file exists. `before` is the earlier lock under this name. If
-    /// `before` still locks this file, the function keeps that lock. Otherwise it locks the new
-    /// file, because a store may have created a file since the earlier call.
+    /// Locks the file `name`, if the file exists. `before` is the lock that an earlier call
+    /// returned for this name. If `before` still locks this file, the function keeps that lock.
+    /// Otherwise it locks the new file, because a store may have created a file since the earlier
+    /// call.
     ///
-    /// # Errors Returns [`RootError::InUse`] with the path if another process has the file open
-    /// under any name.
+    /// # Errors
+    /// Returns [`RootError::InUse`] with the path if another process has the file open under any
+    /// name.
     pub fn lock_file(
         &self,
         name: &str,
@@ -99,8 +102,8 @@ impl Root {
     ) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         if let Some(held) = before {
-            // Keep the lock: a store never replaces its device, and an unlock would let other
-            // processes open it.
+            // Keep the lock. A store never replaces its block device, and an unlock would let other
+            // processes open the device.
             if held.kind == FileKind::BlockDevice {
                 return Ok(Some(held));
             }
@@ -127,9 +130,10 @@ impl Root {
     /// Returns `None` if the device cannot be opened. While the device is open, the kernel grants
     /// no other exclusive open and mounts nothing from it.
     ///
-    /// # Errors [`RootError::DeviceInUse`] if the device is mounted, part of a volume, or opened
-    /// exclusively by another process. [`RootError::NoMedium`] if the size of the device is 0
-    /// bytes.
+    /// # Errors
+    /// Returns [`RootError::DeviceInUse`] if the device is mounted, part of a volume, or opened
+    /// exclusively by another process. Returns [`RootError::NoMedium`] if the size of the device is
+    /// 0 bytes.
     pub fn lock_block_device(&self, name: &str) -> Result<Option<LockedFile>, RootError> {
         let path = self.path().join(name);
         match open_block_device(self.directory(), name, OFlags::RDWR | OFlags::EXCL) {
@@ -144,14 +148,15 @@ impl Root {
 }
 
 impl LockedFile {
-    /// Returns the number and size of the block device, or `None` for a regular file.
+    /// Returns the device number and size of the block device, or `None` for a regular file.
     #[must_use]
     pub fn block_device(&self) -> Option<BlockDevice> {
         let number = fstat(&self.descriptor).ok()?.st_rdev;
         (self.kind == FileKind::BlockDevice).then_some(BlockDevice { number, bytes: self.size })
     }
 
-    /// Returns the status of the file's name, or `None` if the name no longer leads to this file.
+    /// Returns the metadata (stat) at the file's name, or `None` if the name no longer leads to
+    /// this file.
     fn status_at_name(&self) -> Option<Stat> {
         let held = fstat(&self.descriptor).ok()?;
         let named = self.named().ok()?;
@@ -187,7 +192,8 @@ impl LockedFile {
             && fstatvfs(&self.descriptor).is_ok_and(|system| read_only(system.f_flag))
     }
 
-    /// Returns a fault if the file is gone from its name, has shrunk, or can no longer be written.
+    /// Returns a fault if the file's name leads elsewhere, the file has shrunk, or its file system
+    /// became read-only.
     #[must_use]
     pub fn check(&self) -> Option<FileFault> {
         let Some(status) = self.status_at_name() else {

@@ -1,25 +1,26 @@
-//! A model of mechanical disks in simulated time. A [`Memory`] device stores the file content. Each
-//! operation takes the time of its disk requests. The model includes an FFS-like file system and a
-//! page cache (requirements R3, R24, R85–R88).
+//! A model of mechanical disks in simulated time, with an FFS-like file system and a page cache.
+//! Each operation takes the time of its disk requests. A [`Memory`] device stores the file content.
 //!
-//! - The owner passes the time as `now`; the model reads no clock. A seed and a sequence of calls
-//!   determine all times. [`Device::next_completion`] is never later than the next result. The
-//!   returned time may be earlier, because a step of an operation or a background write finishes
-//!   first. Then `reap` returns nothing, and the next call of `next_completion` returns a later
-//!   time.
-//! - Only the disks and the search for a name in a directory ([`SystemProfile::search_rate`]) take
-//!   time. As in Solaris, `Create` searches the whole directory twice: for the name and for a free
-//!   entry. `Open` searches from the end of the last search. `Remove` searches like `Open`, then
-//!   from the front to the name. Names and inodes of directories are always cached. Inodes of files
-//!   are in blocks that may have to be read.
-//! - Several disks work in parallel. Root directories and root files are assigned to the disks in
-//!   turn. The content of a directory is on the directory's disk.
+//! - The owner passes the simulated time as `now`; the model reads no clock. A random seed and the
+//!   sequence of calls determine all times. [`Device::next_completion`] may return a time before
+//!   the next result, because one step of an operation or a background write ends then. In this
+//!   case `reap` returns nothing, and the next call of `next_completion` returns a later time.
+//!   `next_completion` never returns a time after the next result.
+//! - Only two things take time: the disks, and the processor's search for a name in a directory
+//!   ([`SystemProfile::search_rate`]). As in Solaris, `Create` searches the whole directory twice:
+//!   for the name and for a free entry. `Open` starts its search at the place where the last search
+//!   ended. `Remove` searches like `Open`, then from the start of the directory to the name. Names
+//!   and inodes of directories are always cached. The disk block with a file's inode may have to be
+//!   read first.
+//! - Several disks work in parallel. Directories and files in the root directory are assigned to
+//!   the disks in turn. The content of a directory is on the directory's disk.
 //! - A write of a part of a page waits until the page was read, if the page has data and is not
-//!   cached. Otherwise a write waits only for space in the queue ([`SystemProfile::write_behind`]).
-//!   `Create` with a size places its pages without cost, as if the file had been written long ago.
-//!   `Trim` costs and frees nothing. A `Sync` waits for its file's requests in flight.
-//! - A full disk returns [`IoError::NoSpace`]. A `Create` that does not fit leaves no file.
-//!   [`Memory`] causes all other errors.
+//!   cached. Any other write waits only if too many writes are in flight
+//!   ([`SystemProfile::write_behind`]). `Create` with a size assigns disk space without cost, as if
+//!   the file had been written long ago. `Trim` takes no time and frees no space. A `Sync` waits
+//!   for the requests in flight of its file.
+//! - A full disk returns [`IoError::NoSpace`]. A `Create` that does not fit leaves no file. All
+//!   other errors come from [`Memory`].
 
 mod aging;
 mod bitmap;
@@ -64,22 +65,25 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Mechanical {
     inner: Memory,
-    /// Reused memory for the results of the inner device.
+    /// Results of the `Memory` device that stores the content. Kept here to reuse the allocation.
     completed: Vec<IoDone>,
     profile: DiskProfile,
     volumes: Vec<Volume>,
     directories: Directories,
     files: HashMap<FileNumber, PlacedFile>,
-    /// Files in the name cache. Opening such a file needs no search of its directory.
+    /// Files in the name cache (LRU). Opening such a file needs no search of its directory.
     names: Lru<FileNumber, ()>,
     processor: Processor,
-    /// Changed blocks and collected file pages that wait for their write.
+    /// Changed inode and directory blocks and changed file pages that wait for their write to the
+    /// disk.
     aging: Aging,
-    /// Cached pages by content and page number. The value is the request that last read the page.
+    /// Cached pages (LRU) by content number and page number. The value is the disk request that
+    /// last read the page.
     pages: Lru<(u64, u64), RequestId>,
     operations: HashMap<OperationId, Operation>,
     requests: HashMap<RequestId, Pending>,
-    /// The last number that the model assigned to a request, an operation or a content.
+    /// The last number that the model assigned to a disk request, to an operation, or to a file's
+    /// content.
     last_number: u64,
     ready: VecDeque<(Instant, IoDone)>,
     now: Instant,
@@ -88,11 +92,12 @@ pub struct Mechanical {
 }
 
 impl Mechanical {
-    /// Creates an empty device on `spindles` disks of one kind, and at least one disk. `seed`
-    /// determines the start angle of each disk.
+    /// Creates an empty device on `spindles` simulated disks of one kind, and at least one disk.
+    /// The random `seed` determines the start angle of each disk.
     ///
-    /// # Panics Panics if the profile has no sectors, or its cylinder groups have no space for
-    /// data.
+    /// # Panics
+    /// Panics if the profile has no sectors, or if its cylinder groups (areas of the disk that FFS
+    /// fills) have no space for data.
     #[must_use]
     pub fn new(profile: DiskProfile, spindles: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
@@ -130,19 +135,20 @@ impl Mechanical {
         }
     }
 
-    /// From now on, keeps the records of the last `limit` requests. The default of 0 keeps no
-    /// records.
+    /// From now on, keeps a record of each of the last `limit` disk requests. The default of 0
+    /// keeps no records.
     pub fn keep_records(&mut self, limit: usize) {
         self.log.keep(limit);
     }
 
-    /// Removes and returns all records in the order of completion. Also returns the number of
-    /// records that were dropped since the last call.
+    /// Removes and returns all records of disk requests in the order of completion. Also returns
+    /// the number of records that were dropped since the last call, because the limit was reached.
     pub fn take_records(&mut self) -> (Vec<ServiceRecord>, u64) {
         self.log.take()
     }
 
-    /// Returns the sum of the counts of all disks. A request is counted when it starts.
+    /// Returns the sum of the counts of all disks. A disk request is counted when the disk starts
+    /// it.
     #[must_use]
     pub fn counts(&self) -> MechanicalCounts {
         let mut sum = MechanicalCounts::default();
@@ -152,8 +158,8 @@ impl Mechanical {
         sum
     }
 
-    /// Returns the counts of the disk with this number, from 0, or `None` if the disk does not
-    /// exist.
+    /// Returns the counts of disk number `spindle`, counted from 0. Returns `None` if the disk does
+    /// not exist.
     #[must_use]
     pub fn counts_of(&self, spindle: usize) -> Option<MechanicalCounts> {
         self.volumes.get(spindle).map(|volume| volume.spindle.counts())
@@ -171,8 +177,8 @@ impl Mechanical {
         self.inner.content(path)
     }
 
-    /// Writes all changes to the disks, starting at `now`. Returns the time at which the last disk
-    /// becomes idle.
+    /// Writes all changed pages and blocks to the disks, starting at `now`. Returns the time at
+    /// which the last disk becomes idle.
     pub fn settle(&mut self, now: Instant) -> Instant {
         self.advance(now);
         loop {
@@ -184,9 +190,9 @@ impl Mechanical {
         }
     }
 
-    /// Simulates the end of the process and a restart of the machine. Writes all changes to the
-    /// disks, closes all files, and empties all caches. Drops results that were not reaped. Returns
-    /// the time at which the disks become idle.
+    /// Simulates the end of the process and a restart of the machine. Writes all changed pages and
+    /// blocks to the disks, closes all files, and empties all caches. Drops results that were not
+    /// reaped. Returns the time at which the disks become idle.
     pub fn restart(&mut self, now: Instant) -> Instant {
         let now = self.settle(now);
         for file in self.inner.open_files() {
@@ -229,8 +235,8 @@ impl Device for Mechanical {
 }
 
 impl BlockingDevice for Mechanical {
-    /// Sleeps until the next result or the timeout, counted from the last `now`. So in real time,
-    /// the model is as slow as the real disk.
+    /// Sleeps in real time until the next simulated result or the timeout. So the model is as slow
+    /// as the real disk. Both times count from the last `now` that the owner passed.
     fn wait(&mut self, timeout: Option<Duration>) {
         let left = self.next_completion().map(|at| at.since(self.now));
         let timeout = left.into_iter().chain(timeout).min();

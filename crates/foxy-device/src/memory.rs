@@ -1,18 +1,21 @@
-//! A deterministic device in memory, for tests and simulations. Each operation on its file tree
-//! finishes at once. A volatile device can simulate a crash. The device injects no other faults
-//! (see [`crate::faulty`]) and models no time.
+//! A deterministic device in memory, for tests and simulations. Each operation finishes at once, so
+//! the device models no time. A volatile device (see [`Memory::volatile`]) can also simulate a
+//! crash of the machine. This device injects no other faults (see [`crate::faulty`]).
 //!
-//! After [`Memory::crash`], a volatile device keeps only the state that module `io` guarantees:
+//! After [`Memory::crash`], a volatile device keeps only the state that the module [`crate::io`]
+//! guarantees:
 //!
 //! - Until a `Sync` of a file, a crash may lose the file's writes, truncations and trims, and their
 //!   effect on its size. Each change is kept, torn at 512-byte sectors, or lost, independently of
-//!   the other changes. At 32 MiB of waiting changes to a file, the device makes the oldest
-//!   durable.
+//!   the other changes. A file can have at most 32 MiB of such changes. Beyond this limit, the
+//!   device makes the oldest changes durable.
 //! - Until a `Sync` of a new file, a crash may lose its name. If the name survives without a
-//!   `Sync`, it leads to the surviving content, which may be empty.
-//! - A removed name may return with its durable content. A name that was created again may lead to
-//!   the old file. This rule applies to the last 64 removed names. Directories are durable at once.
-//! - Operations that were not reaped count as unfinished. After the crash, no file is open.
+//!   `Sync`, the file has the content that survived, which may be empty.
+//! - The name of a removed file may exist again after a crash, with the file's durable content. If
+//!   a new file was created under the name, the name may lead to the old file. This rule applies to
+//!   the last 64 removed names. Directories are durable at once.
+//! - Operations whose results were not reaped count as unfinished. After the crash, no file is
+//!   open.
 
 mod content;
 mod file;
@@ -30,7 +33,8 @@ use std::time::Duration;
 pub(crate) use tree::FileNumber;
 use tree::Tree;
 
-/// Limit in bytes of volatile changes to one file. At the limit, the oldest changes become durable.
+/// Limit in bytes of the changes to one file that a crash can undo. Beyond the limit, the oldest
+/// changes become durable.
 const WRITE_BACK_LIMIT: u64 = 32 << 20;
 
 /// A device that keeps all files in memory.
@@ -38,7 +42,7 @@ const WRITE_BACK_LIMIT: u64 = 32 << 20;
 pub struct Memory {
     tree: Tree,
     open: BTreeMap<FileId, FileNumber>,
-    /// Whether the device keeps file sizes but no bytes.
+    /// Whether the device keeps only the sizes of files and no content.
     is_null: bool,
     finished: VecDeque<(Instant, IoDone)>,
     parker: Parker,
@@ -52,8 +56,8 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Creates an empty device whose changes are volatile until a sync. A volatile device needs
-    /// twice the memory of a durable device.
+    /// Creates an empty device whose changes are volatile: a crash may undo them until a sync. A
+    /// volatile device needs twice the memory of a durable device.
     #[must_use]
     pub fn volatile() -> Self {
         Self::from_tree(Tree::new(WRITE_BACK_LIMIT))
@@ -86,7 +90,8 @@ impl Memory {
 
     /// Adds a blank block device of `size` bytes. [`IoOp::OpenBlockDevice`] can open it.
     ///
-    /// # Panics Panics if the folder does not exist or the path is already used.
+    /// # Panics
+    /// Panics if the folder does not exist or the path is already used.
     pub fn add_block_device(&mut self, path: StorePath, size: u64) {
         let number = self.tree.create(path).expect("a free name in a folder that exists");
         let file = self.tree.file_mut(number);
@@ -104,13 +109,13 @@ impl Memory {
         Some(bytes)
     }
 
-    /// Flips the bits of `mask` in one byte of a file, like a decaying disk. The damage is durable.
-    /// Returns false if the byte does not exist.
+    /// Flips the bits of `mask` in one byte of a file, as a decaying disk does. The damage is
+    /// durable: no crash undoes it. Returns false if the byte does not exist.
     pub fn rot(&mut self, path: &StorePath, offset: u64, mask: u8) -> bool {
         self.tree.find(path).is_ok_and(|number| self.tree.file_mut(number).rot(offset, mask))
     }
 
-    /// Closes every file, like the end of a process. Drops results that were not reaped.
+    /// Closes every file, as if the process had ended. Drops results that were not reaped.
     pub fn close_all(&mut self) {
         self.finished.clear();
         for number in std::mem::take(&mut self.open).into_values() {
@@ -118,8 +123,8 @@ impl Memory {
         }
     }
 
-    /// Simulates a crash of the machine by the rules in the module's documentation. The device then
-    /// has the state that a new process would find.
+    /// Simulates a crash of the machine by the rules in the documentation of this module. The
+    /// device then has the state that a new process would find.
     pub fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         self.close_all();
         self.tree.crash(policy, random);
@@ -151,7 +156,8 @@ impl Memory {
         self.tree.size_of(number)
     }
 
-    /// Opens a file under the id `file`. Closes the previous file of this id.
+    /// Opens the file `number` under the id `file`. If the id was already in use, closes its
+    /// previous file.
     fn assign(&mut self, file: FileId, number: FileNumber) {
         self.tree.acquire(number);
         if let Some(old) = self.open.insert(file, number) {

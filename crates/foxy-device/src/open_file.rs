@@ -10,8 +10,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Alignment of a direct transfer in bytes. Offset, length and memory address must be multiples of
-/// it.
+/// Alignment of direct IO in bytes. Offset, length and memory address must be multiples of this
+/// number.
 const PAGE: u64 = ALIGNMENT as u64;
 
 /// The kind of an open file.
@@ -24,17 +24,18 @@ pub enum FileKind {
     BlockDevice,
 }
 
-/// An open file with two descriptors. `buffered` accepts any IO. `direct` accepts only aligned IO,
-/// which bypasses the page cache.
+/// An open file with two descriptors. The descriptor `buffered` accepts any IO. The descriptor
+/// `direct` accepts only aligned IO, and bypasses the page cache.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     pub(crate) buffered: OwnedFd,
     pub(crate) kind: FileKind,
     direct: Option<OwnedFd>,
-    /// Set when the file system refuses an aligned direct transfer. After that, all IO uses the
-    /// page cache.
+    /// Set when the file system refuses aligned direct IO on this file. After that, all IO on the
+    /// file uses the page cache.
     direct_refused: AtomicBool,
-    /// The directory of a new file, until the file's directory entry is durable.
+    /// The directory of a newly created file, until a sync makes the file's directory entry
+    /// durable.
     new_in: Mutex<Option<StorePath>>,
 }
 
@@ -49,21 +50,23 @@ impl OpenFile {
         Self { buffered, kind, direct, direct_refused, new_in }
     }
 
-    /// Returns the direct descriptor if a transfer of `length` bytes at `offset` can use it. The
-    /// function checks only the file range. A buffer starts on a page, and a transfer covers the
-    /// whole buffer or its remaining end. So the memory address is aligned if `offset` is aligned.
+    /// Returns the descriptor for direct IO if a transfer of `length` bytes at `offset` can use it.
+    /// The function checks only the range in the file. Every buffer starts on a page, and a
+    /// transfer covers the whole buffer or its remaining end. So the memory address is aligned if
+    /// `offset` is aligned.
     pub(crate) fn direct_for(&self, offset: u64, length: usize) -> Option<&OwnedFd> {
         let aligned = offset.is_multiple_of(PAGE) && (length as u64).is_multiple_of(PAGE);
         self.direct.as_ref().filter(|_| aligned && !self.direct_refused.load(Ordering::Relaxed))
     }
 
-    /// Disables direct transfers, so that all IO uses the page cache.
+    /// Disables direct IO on this file, so that all IO uses the page cache.
     pub(crate) fn refuse_direct(&self) {
         self.direct_refused.store(true, Ordering::Relaxed);
     }
 
-    /// Makes one system call on the suitable descriptor. Repeats the call if a signal interrupts
-    /// it. If the file system refuses direct IO, repeats the call once through the page cache.
+    /// Makes one read or write call on the suitable descriptor. Repeats the call if a signal
+    /// interrupts it. If the file system refuses direct IO, repeats the call through the page
+    /// cache.
     fn transfer(
         &self,
         offset: u64,
@@ -106,9 +109,9 @@ impl OpenFile {
         Ok(IoOutput::Moved { count })
     }
 
-    /// Punches a hole. A trim is only a hint, so success is returned even if the file system has no
-    /// holes. A block device is never trimmed, because the bytes after a store may belong to
-    /// another program.
+    /// Frees the disk space of a range (punches a hole). A trim is only a hint, so the result is
+    /// success even if the file system does not support holes. A block device is never trimmed,
+    /// because the bytes after a store may belong to another program.
     pub(crate) fn trim(&self, offset: u64, length: u64) -> Result<IoOutput, IoError> {
         if length > 0 && self.kind == FileKind::File {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -141,7 +144,8 @@ impl Files {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(file, Arc::new(open));
     }
 
-    /// Removes the file from the table. Operations in progress can still read and write the file.
+    /// Removes the file from the table of open files. Operations in progress can still read and
+    /// write the file.
     pub(crate) fn remove(&self, file: FileId) -> Option<Arc<OpenFile>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&file)
     }

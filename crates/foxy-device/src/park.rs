@@ -1,5 +1,5 @@
-//! Lets the thread that owns a device sleep until an operation finishes, a timeout passes, or
-//! another thread wakes the owner.
+//! Lets the thread that owns a device sleep. The thread wakes when an operation finishes, a timeout
+//! passes, or another thread wakes it.
 
 use crate::io::{Device, IoDone, IoId, IoOp};
 use crate::reader::Reader;
@@ -8,9 +8,10 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A device whose owner can sleep. The owner's loop accepts requests, reaps results, runs the
-/// scheme, and submits operations. When idle, the loop calls [`BlockingDevice::wait`]. A wake-up
-/// before the wait ends the wait at once.
+/// A device whose owner (the thread that uses it) can sleep. The owner's loop accepts requests,
+/// reaps results, runs the storage scheme, and submits operations. When idle, the loop calls
+/// [`BlockingDevice::wait`]. If another thread wakes the owner before the wait begins, the wait
+/// ends at once.
 pub trait BlockingDevice: Device + Send {
     /// Sleeps until a result can be reaped, [`Waker::wake`] is called, or `timeout` has passed. The
     /// call may return earlier.
@@ -19,7 +20,8 @@ pub trait BlockingDevice: Device + Send {
     /// Returns a handle with which other threads end a wait.
     fn waker(&self) -> Waker;
 
-    /// Returns a handle with which other threads read cached content, if the device supports this.
+    /// Returns a handle with which other threads read file content from the page cache, if the
+    /// device supports this.
     fn reader(&self) -> Option<Reader> {
         None
     }
@@ -61,7 +63,7 @@ impl<D: BlockingDevice + ?Sized> BlockingDevice for Box<D> {
     }
 }
 
-/// Wakes the owner of a device from any thread.
+/// Wakes the owner of a device (the thread that uses it) from any thread.
 #[derive(Clone)]
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 
@@ -72,7 +74,7 @@ impl Waker {
         Self(Arc::new(wake))
     }
 
-    /// Wakes the owner. The call costs little if the owner is already awake.
+    /// Wakes the owner of the device. The call is cheap if the owner is already awake.
     pub fn wake(&self) {
         (self.0)();
     }
@@ -84,7 +86,8 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A flag on which one thread sleeps. Devices without a kernel object to sleep on use this flag.
+/// A flag on which the owner of a device sleeps. Used by devices without a kernel object that can
+/// wake their owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parker {
     shared: Arc<(Mutex<bool>, Condvar)>,

@@ -1,6 +1,6 @@
-//! Read-only access to a store's folder. This module creates and writes nothing. A shared lock
-//! prevents a store from opening the folder at the same time. A folder without a lock file needs no
-//! lock, because no store on this machine has used the folder.
+//! Read-only access to a store's folder. This module creates and writes nothing. A shared lock on
+//! the lock file prevents a store from opening the folder at the same time. A folder without a lock
+//! file needs no lock, because no store on this machine has used the folder.
 
 use crate::block_device::open_block_device;
 use crate::io::{IoError, StorePath};
@@ -27,8 +27,8 @@ pub struct ReadOnlyFile {
 impl ReadOnlyFolder {
     /// Opens an existing folder.
     ///
-    /// # Errors Returns [`RootError::InUse`] while a store has the folder open. Also returns system
-    /// errors.
+    /// # Errors
+    /// Returns [`RootError::InUse`] while a store has the folder open. Also returns system errors.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let failed = |error: Errno| explain(path, error);
         let directory =
@@ -90,7 +90,8 @@ impl ReadOnlyFile {
     /// Reads from `offset` into `buffer` and returns the number of bytes read. The number is
     /// smaller than the buffer only at the end of the file.
     ///
-    /// # Errors Returns the error of the read call.
+    /// # Errors
+    /// Returns the error of the read call.
     pub fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, IoError> {
         let mut count = 0;
         while count < buffer.len() {

@@ -1,5 +1,6 @@
-//! Reads cached file content on any thread. A read neither uses the device's thread nor waits for
-//! the disk. After misses, the reader skips some reads, because each attempt costs a system call.
+//! Reads file content from the page cache on any thread. A read neither uses the device's thread
+//! nor waits for the disk. If the content is not cached (a miss), the reader skips some of the next
+//! reads, because each attempt costs a system call.
 
 use crate::buffer::IoBuffer;
 use crate::io::{FileId, range_end};
@@ -9,11 +10,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Maximum number of consecutive reads to skip after a miss. Bounds the delay until a hit is
-/// noticed.
+/// Maximum number of consecutive reads to skip after a miss (content not in the page cache). A
+/// larger number would delay the moment when the reader notices cached content again.
 const MAX_SKIPPED_READS: u32 = 31;
 
-/// Reads content from the page cache. All clones share one state about which reads to skip.
+/// Reads file content from the page cache. All clones share the state that decides which reads to
+/// skip.
 #[derive(Clone)]
 pub struct Reader(Arc<ReaderShared>);
 
@@ -57,8 +59,8 @@ impl Reader {
     }
 }
 
-/// Decides which reads to skip. Each miss about doubles the number of reads to skip. A hit resets
-/// this number to 0.
+/// Decides which reads to skip. After each miss (content not in the page cache), the number of
+/// reads to skip about doubles. A hit resets this number to 0.
 #[derive(Debug, Default)]
 struct Pause {
     length: AtomicU32,
@@ -66,8 +68,8 @@ struct Pause {
 }
 
 impl Pause {
-    /// Returns whether to skip this read, and counts the skip. With concurrent calls, the number of
-    /// skipped reads may be slightly wrong.
+    /// Returns whether to skip this read, and counts the skip. If several threads call at once, the
+    /// number of skipped reads may be slightly wrong.
     fn is_on(&self) -> bool {
         let left = self.left.load(Relaxed);
         self.left.store(left.saturating_sub(1), Relaxed);

@@ -1,5 +1,5 @@
-//! Opens a store's folder on a real file system. Creates the folder, locks it against a second
-//! process, and measures its disk space.
+//! Opens a store's folder on a real file system. Creates the folder, locks it against other
+//! processes, and measures its disk space.
 
 use crate::io::IoError;
 use rustix::fs::{
@@ -12,10 +12,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Name of the lock file. A device leaves this file out of directory listings.
+/// Name of the lock file in a store's folder. A device leaves this file out of directory listings.
 pub(crate) const LOCK: &str = "foxy.lock";
 
-/// An open, locked folder. The lock ends when the last clone is dropped or the process ends.
+/// A store's folder that is open and locked. The lock ends when the last clone is dropped or the
+/// process ends.
 #[derive(Clone, Debug)]
 pub struct Root {
     path: PathBuf,
@@ -106,7 +107,8 @@ impl std::error::Error for RootError {}
 impl Root {
     /// Creates missing folders (mode 0700) and locks the folder at `path`.
     ///
-    /// # Errors Returns a [`RootError`] that contains the path.
+    /// # Errors
+    /// Returns a [`RootError`] that contains the path.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         make(path)?;
         let failed = |error: Errno| explain(path, error);
@@ -143,10 +145,11 @@ impl Root {
         Some(status.f_bavail.saturating_mul(status.f_frsize))
     }
 
-    /// Returns a duplicate of the lock for another process. The lock ends when all processes have
-    /// released it.
+    /// Returns a duplicate of the folder's lock for another process, such as a helper. The folder
+    /// is unlocked when all processes have closed their duplicates.
     ///
-    /// # Errors Returns an error if the process has no free descriptor.
+    /// # Errors
+    /// Returns an error if the process has no free descriptor.
     pub fn share_lock(&self) -> std::io::Result<OwnedFd> {
         self.lock.try_clone()
     }
@@ -156,7 +159,7 @@ impl Root {
     }
 }
 
-/// Locks `file`. Returns [`IoError::InUse`] if another process has locked the file.
+/// Locks `file` with flock(2). Returns [`IoError::InUse`] if another process has locked the file.
 pub(crate) fn lock(file: impl AsFd, how: FlockOperation) -> Result<(), IoError> {
     match retry_on_intr(|| flock(&file, how)) {
         Err(Errno::WOULDBLOCK) => Err(IoError::InUse),
@@ -198,7 +201,7 @@ pub(crate) fn not_locked(path: &Path, error: IoError) -> RootError {
 
 /// Size in bytes of one unit of `st_blocks`. The size is 512 on every file system (stat(3type)).
 const STAT_BLOCK_BYTES: u64 = 512;
-/// Maximum depth of the folders that [`Root::used_bytes`] enters. Stores nest no deeper.
+/// Maximum depth of nested folders that [`Root::used_bytes`] enters. No store has deeper folders.
 const MAX_DEPTH: usize = 3;
 
 impl Root {
@@ -209,9 +212,9 @@ impl Root {
         fstat(self.directory()).ok().map(|status| status.st_dev)
     }
 
-    /// Returns the disk space in bytes of the top-level entries that `ours` accepts, including the
-    /// content of folders. Counting stops once the sum reaches `enough`. An unreadable entry counts
-    /// as 0.
+    /// Returns the disk space in bytes that entries of the folder use. Counts only top-level
+    /// entries whose name `ours` accepts, and their content. Counting stops when the sum reaches
+    /// `enough` bytes. An unreadable entry counts as 0.
     #[must_use]
     pub fn used_bytes(&self, ours: impl Fn(&str) -> bool, enough: u64) -> u64 {
         let mut taken = 0;

@@ -14,13 +14,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Whether IO on large files bypasses the page cache of the operating system.
+/// Whether IO bypasses the page cache of the operating system (O_DIRECT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DirectIo {
     /// All IO uses the page cache.
     Off,
-    /// Aligned transfers on files of at least 1 MiB bypass the page cache, if the file system
-    /// supports this.
+    /// Reads and writes bypass the page cache if they are aligned, the file has at least 1 MiB, and
+    /// the file system supports this.
     WhenAligned,
 }
 
@@ -29,8 +29,8 @@ pub enum DirectIo {
 pub enum Writes {
     /// A thread of the pool performs the write, like every other operation.
     Queued,
-    /// The owner's thread performs the write before `submit` returns, like Squid's aufs
-    /// (requirement R63).
+    /// The thread that calls `submit` performs the write before `submit` returns. Squid's store
+    /// type `aufs` works in this way.
     Waited,
 }
 
@@ -74,24 +74,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Threads {
-    /// Creates a device on `root` with `threads` threads, and at least one.
+    /// Creates a device for the folder `root` with `threads` threads. Starts at least one thread.
     ///
-    /// # Errors Returns an error if a thread cannot be started.
+    /// # Errors
+    /// Returns an error if a thread cannot be started.
     pub fn new(root: &Root, threads: usize, direct: DirectIo) -> std::io::Result<Self> {
         let parker = Parker::default();
         let owner = parker.waker();
         Self::start(root, threads, direct, parker, owner)
     }
 
-    /// Sets which thread performs writes.
+    /// Sets which thread performs writes: a thread of the pool or the submitting thread.
     #[must_use]
     pub const fn writing(mut self, writes: Writes) -> Self {
         self.writes = writes;
         self
     }
 
-    /// Creates a device that calls `owner` to wake its owner. The owner sleeps elsewhere and must
-    /// not call `wait`.
+    /// Creates a device that calls `owner` to wake the thread that uses it. That thread sleeps
+    /// elsewhere and must not call `wait`.
     pub(crate) fn for_owner(
         root: &Root,
         threads: usize,
@@ -139,8 +140,8 @@ impl Device for Threads {
     fn submit(&mut self, id: IoId, op: IoOp, _now: Instant) {
         self.in_flight += 1;
         if let IoOp::Close { file } = op {
-            // Jobs in flight share the descriptor. The system closes the file after the last of
-            // these jobs.
+            // Jobs in progress share the descriptor. The operating system closes the file after the
+            // last of these jobs.
             let result = self.files.remove(file).map(|_| IoOutput::Done).ok_or(IoError::NotOpen);
             let done = IoDone { id, result, buffer: None };
             return lock(&self.shared.finished).push(Finished { done, opened: None });
@@ -190,7 +191,7 @@ impl BlockingDevice for Threads {
     }
 
     fn reader(&self) -> Option<Reader> {
-        // Direct IO bypasses the page cache, so the cache may not contain the content.
+        // Direct IO bypasses the page cache, so the page cache may not contain the content.
         (self.shared.direct == DirectIo::Off).then(|| Reader::new(Arc::clone(&self.files)))
     }
 }

@@ -1,5 +1,5 @@
-//! Wraps a device to count and record its operations (requirement R2). The wrapper changes no
-//! operation or result. The counts are exact on any disk.
+//! Wraps a device to count and record its operations. The wrapper changes no operation or result,
+//! so the counts are exact on any disk.
 
 use crate::buffer::IoBuffer;
 use crate::io::{Device, FileId, IoDone, IoError, IoId, IoOp, IoOutput, OpKind};
@@ -37,7 +37,7 @@ pub struct KindCounts {
     pub failed: u64,
     /// Number of bytes that reads and writes moved.
     pub bytes: u64,
-    /// Sum of the times from submission to reaping, in nanoseconds.
+    /// Sum of the times from submission to reaping of all finished operations, in nanoseconds.
     pub nanoseconds: u64,
 }
 
@@ -53,7 +53,7 @@ impl TraceCounts {
     }
 }
 
-/// The counts and records of a [`Traced`] device. Several threads can share a `Trace`.
+/// The counts and records that a [`Traced`] device collects. Several threads can share a `Trace`.
 #[derive(Debug)]
 pub struct Trace {
     seen: Mutex<Seen>,
@@ -74,8 +74,8 @@ impl Trace {
         self.lock().counts
     }
 
-    /// Removes and returns all records, oldest first. Also returns the number of records that were
-    /// dropped since the last call.
+    /// Removes and returns all records of operations, oldest first. Also returns the number of
+    /// records that were dropped since the last call, because the limit was reached.
     #[must_use]
     pub fn take_records(&self) -> (Vec<TraceRecord>, u64) {
         let mut seen = self.lock();
@@ -112,7 +112,8 @@ pub struct Traced<D> {
 }
 
 impl<D: Device> Traced<D> {
-    /// Wraps `inner` and keeps the last `limit` records. With a limit of 0, only counts are kept.
+    /// Wraps `inner` and keeps the records of the last `limit` operations. With a limit of 0,
+    /// operations are only counted.
     pub fn new(inner: D, limit: usize) -> Self {
         let trace = Arc::new(Trace { seen: Mutex::default(), limit });
         Self { inner, trace, under_way: HashMap::new() }

@@ -1,5 +1,6 @@
-//! Performs operations on a real disk with system calls relative to the descriptor of the store's
-//! folder. Paths never leave this folder. A symbolic link as the last component is never followed.
+//! Performs operations on a real disk. All paths are relative to the descriptor of the store's
+//! folder, and never leave this folder. A symbolic link as the last component of a path is never
+//! followed.
 
 use crate::block_device::open_block_device;
 use crate::io::{DirectoryEntry, FileId, IoDone, IoError, IoId, IoOp, IoOutput, StorePath};
@@ -17,7 +18,7 @@ const DIRECT_MIN_BYTES: u64 = 1 << 20;
 
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A finished operation. `opened` is the file that an `Open` or `Create` opened.
+/// A finished operation. If it was an `Open` or `Create`, `opened` is the file that it opened.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) done: IoDone,
@@ -64,7 +65,8 @@ pub(crate) fn carry_out(
     Finished { done: IoDone { id, result, buffer }, opened }
 }
 
-/// Makes a file's bytes and size durable. The first sync of a new file also makes its name durable.
+/// Makes a file's bytes and size durable. The first sync of a new file also syncs its directory, so
+/// that its name is durable.
 fn sync(root: &OwnedFd, file: &OpenFile) -> Result<IoOutput, IoError> {
     retry_on_intr(|| fdatasync(&file.buffered))?;
     let mut new_in = file.lock_new_in();
@@ -78,8 +80,8 @@ fn sync(root: &OwnedFd, file: &OpenFile) -> Result<IoOutput, IoError> {
 fn sync_directory(root: &OwnedFd, path: &StorePath) -> Result<(), Errno> {
     let directory = open_directory(root, path)?;
     match retry_on_intr(|| fsync(&directory)) {
-        // The file system cannot sync directories. Such a file system orders its directory changes
-        // itself.
+        // This file system cannot sync directories. Such a file system keeps its directories
+        // consistent itself.
         Ok(()) | Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
         Err(error) => Err(error),
     }

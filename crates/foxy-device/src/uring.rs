@@ -1,9 +1,9 @@
-//! A device for a real disk with io_uring. One system call submits many reads, writes and syncs. A
-//! helper thread performs operations on paths with the code of [`crate::threads`]. [`UringError`]
-//! lists the reasons why io_uring may not run.
+//! A device for a real disk with io_uring. One system call submits many reads, writes and syncs
+//! (transfers). A separate thread performs operations on paths, with the code of
+//! [`crate::threads`]. [`UringError`] lists the reasons why io_uring may not run.
 //!
-//! Memory safety: a slot owns the buffer and the descriptor of each transfer. The ownership begins
-//! before the kernel receives the transfer. The ownership ends after the transfer's completion was
+//! Memory safety: each transfer has a slot that owns its buffer and its descriptor. The slot owns
+//! them before the kernel receives the transfer. It keeps them until the transfer's completion was
 //! taken from the ring, even if the device is dropped.
 
 mod slots;
@@ -26,12 +26,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// User data that marks the completion of a poll of the bell (the eventfd that wakes the owner). No
-/// slot has this number.
+/// Marks the completion of a poll of the bell, the eventfd that wakes the owner. The user data of
+/// all other completions is a slot number, which is never this large.
 const BELL: u64 = u64::MAX;
 
-/// Maximum wait in the kernel, because the kernel rejects more than 2^63 seconds. A wait may end
-/// early.
+/// Longest wait in the kernel, because the kernel rejects waits of more than 2^63 seconds. A wait
+/// may end earlier.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Reason why a [`Uring`] cannot run.
@@ -43,7 +43,7 @@ pub enum UringError {
     Setup(i32),
     /// The kernel lacks operations or features that this device needs. Linux 5.11 has all of them.
     TooOld,
-    /// A harmless test operation did not complete.
+    /// A harmless test operation did not complete within a second.
     Trial,
     /// The helper thread or the bell (an eventfd) could not be created. The value is the error
     /// number of the system.
@@ -81,17 +81,18 @@ impl std::error::Error for UringError {}
 pub struct Uring {
     ring: IoUring,
     slots: Slots,
-    /// Slots whose next entry is not in the ring yet.
+    /// Slots whose next entry is not in the submission queue of the ring yet.
     backlog: VecDeque<u32>,
-    /// Number of transfers in the ring or in the kernel. The entry that polls the bell does not
-    /// count.
+    /// Number of entries of transfers in the ring or in the kernel. The entry that polls the bell
+    /// does not count.
     started: usize,
     /// Maximum value of `started`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,
     bell: Arc<Bell>,
-    /// Whether the ring contains an entry that polls the bell (the eventfd that wakes the owner).
+    /// Whether the ring or the kernel has an entry that polls the bell (the eventfd that wakes the
+    /// owner).
     armed: bool,
     /// Whether a poll of the bell (the eventfd that wakes the owner) completed after the last wait.
     heard: bool,
@@ -104,11 +105,12 @@ impl fmt::Debug for Uring {
 }
 
 impl Uring {
-    /// Creates a device on `root` with at most `depth` transfers in the kernel. Further transfers
-    /// wait in this process.
+    /// Creates a device for the folder `root` with at most `depth` transfers (reads, writes and
+    /// syncs) in the kernel. Further transfers wait in this process.
     ///
-    /// # Errors Returns a [`UringError`] if the kernel has no suitable io_uring. In this case
-    /// nothing stays open.
+    /// # Errors
+    /// Returns a [`UringError`] if the kernel has no suitable io_uring. In this case nothing stays
+    /// open.
     pub fn new(root: &Root, depth: u32, direct: DirectIo) -> Result<Self, UringError> {
         let setup = |error: std::io::Error| UringError::Setup(error.raw_os_error().unwrap_or(0));
         // Add one entry for the poll of the bell, which is the eventfd that wakes the owner.
@@ -153,8 +155,8 @@ impl Uring {
         }
     }
 
-    /// Moves transfers from the backlog to the ring. The next call of `turn` passes them to the
-    /// kernel.
+    /// Moves transfers that wait for space from the backlog to the ring. The next call of `turn`
+    /// passes them to the kernel.
     fn fill(&mut self) {
         if !self.armed {
             let watch =
@@ -174,7 +176,7 @@ impl Uring {
         }
     }
 
-    /// Adds an entry to the ring. Returns false if the ring is full.
+    /// Adds an entry to the submission queue of the ring. Returns false if the queue is full.
     fn push(&mut self, entry: squeue::Entry) -> bool {
         // SAFETY: the entry's memory and descriptor stay valid until the entry's completion. For a
         // transfer, its slot owns the buffer and the descriptor, and no other code reads or writes
@@ -186,8 +188,8 @@ impl Uring {
         unsafe { self.ring.submission().push(&entry).is_ok() }
     }
 
-    /// Passes the entries in the ring to the kernel and collects completions. Waits for `want`
-    /// completions, at most until `timeout`.
+    /// Passes the entries in the ring to the kernel and collects completions. Blocks until `want`
+    /// transfers have completed or `timeout` has passed.
     fn turn(&mut self, want: usize, timeout: Option<Duration>) -> Result<(), Errno> {
         let nothing_new = self.ring.submission().is_empty();
         let submitter = self.ring.submitter();
@@ -227,7 +229,8 @@ impl Uring {
         }
     }
 
-    /// Fails all transfers of the backlog, because the kernel accepts no more entries.
+    /// Fails all transfers that are not in the ring yet, because the kernel accepts no more
+    /// entries.
     fn fail_backlog(&mut self, error: Errno) {
         for slot in std::mem::take(&mut self.backlog) {
             self.finished.push(self.slots.remove(slot).finish(Err(error.into())));
@@ -304,8 +307,8 @@ impl BlockingDevice for Uring {
 }
 
 impl Drop for Uring {
-    /// Finishes all submitted operations, like [`Threads`]. If the ring fails, the buffers are
-    /// leaked, because the kernel may still write into them.
+    /// Finishes all submitted operations before the device is dropped. If the ring fails, leaks the
+    /// buffers, because the kernel may still write into them.
     fn drop(&mut self) {
         while !self.slots.is_empty() {
             self.fill();
@@ -321,7 +324,7 @@ impl Drop for Uring {
 #[derive(Debug)]
 struct Bell {
     descriptor: OwnedFd,
-    /// Whether the bell rang after its last reset. Only the first ring after a reset needs a system
+    /// Whether the bell rang after its last reset. Only the first ring after a reset makes a system
     /// call.
     rung: AtomicBool,
 }
@@ -349,11 +352,13 @@ impl Bell {
         }
     }
 
-    /// Resets the bell for the next wake-up. If a thread finds the bell already rung, it makes no
-    /// system call. All work that the thread did before is visible to the owner after this reset.
+    /// Resets the bell, so that the next ring wakes the owner again. A thread that finds the bell
+    /// already rung makes no system call. All work that this thread did before its ring is visible
+    /// to the owner after this reset.
     fn silence(&self) {
         // Ignore an error, because the eventfd may still be empty. The poll can complete before the
-        // ringing thread has finished its write. Then this write ends one additional wait.
+        // ringing thread has written to the eventfd. That later write then ends one additional
+        // wait, which does no harm.
         let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
         self.rung.swap(false, Ordering::AcqRel);
     }

@@ -1,5 +1,5 @@
-//! Tests the state of a volatile memory device after a crash. Synced bytes and names always
-//! survive. The crash policy decides about all other changes.
+//! Tests the state of a volatile device in memory after a simulated crash. Synced bytes and names
+//! always survive. A crash policy decides which other changes survive.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{
@@ -51,11 +51,11 @@ fn after(device: &Memory, policy: CrashPolicy, seed: u64, name: &str) -> Option<
     device.content(&path(name))
 }
 
-/// A policy in which each change survives with probability one half.
+/// A crash policy with which each change survives with probability one half.
 const EVEN: CrashPolicy = CrashPolicy { keep_write: 0.5, tear_write: 0.0, keep_name: 0.5 };
 
-/// Simulates many crashes of copies of `device`. Returns the distinct contents of file `name`,
-/// sorted.
+/// Simulates 64 crashes of copies of `device`. Returns the different contents of file `name` after
+/// the crashes, sorted.
 fn outcomes(device: &Memory, policy: CrashPolicy, name: &str) -> Vec<Option<Vec<u8>>> {
     let mut seen: Vec<_> = (0..64).map(|seed| after(device, policy, seed, name)).collect();
     seen.sort();

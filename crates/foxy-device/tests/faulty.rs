@@ -1,5 +1,5 @@
-//! Tests that the faulty device injects the faults of its plan. A seed determines the faults, and
-//! an empty plan injects no faults.
+//! Tests that the faulty device injects the faults of its plan. A random seed determines which
+//! operations have faults. An empty plan injects no faults.
 
 use foxy_base::{Instant, Random};
 use foxy_device::{

@@ -1,12 +1,13 @@
-//! The faults of a faulty device and their rates. The documentation of each field describes a
-//! failure that a user of the device must survive.
+//! The faults that a faulty device injects, and their rates. The documentation of each field of
+//! [`FaultPlan`] describes a failure that a user of a device must survive.
 
 use foxy_base::Random;
 use std::time::Duration;
 
-/// The rates of all faults. A rate is the probability that an operation has the fault, if its kind
-/// can have the fault. An operation has at most one fault. Faults are drawn in the order of the
-/// fields. The default plan has no faults and no delays.
+/// The rates of all faults. A rate is the probability that an operation has the fault, if this kind
+/// of operation can have the fault. An operation has at most one fault. Whether an operation has a
+/// fault is drawn for one fault after another, in the order of the fields. The default plan has no
+/// faults and no delays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPlan {
     /// Any operation except `Close` fails with EIO. A failed write may have written any number of
@@ -31,8 +32,8 @@ pub struct FaultPlan {
     /// file.
     pub misdirected_writes: f64,
     /// Shortest and longest delay of an operation. Delays are drawn uniformly, so operations finish
-    /// in another order. An operation takes effect at the start or the end of its delay. A `Sync`
-    /// always takes effect at the start, so it makes no later write durable.
+    /// in another order than they were submitted. An operation takes effect at the start or the end
+    /// of its delay. A `Sync` always takes effect at the start, so it makes no later write durable.
     pub latency: (Duration, Duration),
 }
 
@@ -86,7 +87,7 @@ impl FaultKind {
     ];
 }
 
-/// A class of operations. The class decides which faults are possible.
+/// A class of operations. The class decides which faults an operation can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A read of at least one byte.

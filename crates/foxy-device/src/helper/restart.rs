@@ -1,18 +1,20 @@
-//! State for replacing a dead helper: the pause before the next start, and the files to reopen.
+//! The state that is needed to replace a dead helper process: the pause before the next start, and
+//! the files to open again.
 
 use crate::io::{FileId, IoId, IoOp, StorePath};
 use foxy_base::Instant;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The shortest and the longest pause between two starts.
+/// The shortest and the longest pause between two starts of a helper process.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// A helper that runs for at least this long counts as reliable. After its death, the next pause is
-/// the shortest pause.
+/// A helper process that runs for at least this long counts as reliable. When such a helper dies,
+/// the pause before the next start is the shortest pause.
 const SOUND_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Computes the pause between two starts. The pause doubles after each early death.
+/// Computes the pause between two starts of a helper process. The pause doubles after each helper
+/// that died early.
 #[derive(Debug, Default)]
 pub(super) struct BackOff {
     starts: u64,
@@ -40,11 +42,11 @@ impl BackOff {
     }
 }
 
-/// Operations that reopen files have numbers from this number on. No caller waits for their
-/// answers.
+/// First number of the operations with which this device opens files again after a restart. No
+/// caller waits for the answers to these operations.
 const OWN: u64 = 1 << 63;
 
-/// The open files, and the files whose opening is in flight.
+/// The open files, and the files for which the helper has not answered `Open` or `Create` yet.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles {
     open: BTreeMap<FileId, Opened>,
@@ -58,7 +60,7 @@ struct Opened {
 }
 
 impl OpenFiles {
-    /// Notes a submitted operation if it opens or closes a file.
+    /// Notes a submitted operation if it opens, creates or closes a file.
     pub(super) fn note(&mut self, id: IoId, op: &IoOp) {
         let (file, path, is_block_device) = match op {
             IoOp::Open { file, path } | IoOp::Create { file, path, .. } => (file, path, false),
@@ -72,20 +74,21 @@ impl OpenFiles {
         self.under_way.insert(id, (*file, Opened { path: path.clone(), is_block_device }));
     }
 
-    /// Notes the answer to an operation. `is_done` is true if the operation succeeded.
+    /// Notes the answer to an operation. If the operation opened a file and succeeded (`is_done`),
+    /// the file counts as open.
     pub(super) fn opened(&mut self, id: IoId, is_done: bool) {
         if let Some((file, opened)) = self.under_way.remove(&id).filter(|_| is_done) {
             self.open.insert(file, opened);
         }
     }
 
-    /// Forgets the files that a dead helper was opening.
+    /// Forgets the files whose opening a dead helper never answered.
     pub(super) fn forget_opening(&mut self) {
         self.under_way.clear();
     }
 
-    /// Returns the operations that reopen all files in a new helper. If a file cannot be reopened,
-    /// all later operations on that file fail.
+    /// Returns the operations that open all files again in a new helper. If a file cannot be opened
+    /// again, all later operations on that file fail.
     pub(super) fn open_again(&self) -> impl Iterator<Item = (IoId, IoOp)> + use<'_> {
         self.open.iter().zip(OWN..).map(|((&file, Opened { path, is_block_device }), number)| {
             let path = path.clone();

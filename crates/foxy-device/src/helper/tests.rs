@@ -20,7 +20,8 @@ fn reap_all(device: &mut Helper) -> Vec<IoDone> {
     done
 }
 
-/// Creates a device in `folder`. Its first helper reads `bytes` bytes and dies. Later helpers work.
+/// Creates a device on `folder`. Its first helper reads `bytes` bytes of messages and dies. Later
+/// helpers work.
 fn dying(bytes: usize, folder: &Path) -> Helper {
     let (mut first, folder) = (true, folder.to_owned());
     let start = move |mut socket: UnixStream| -> std::io::Result<Ending> {
@@ -100,7 +101,8 @@ fn a_new_helper_reopens_open_files_only() {
         assert_eq!(read(1), Err(IoError::NotOpen), "round {round}");
         assert_eq!(device.restarts(), round);
     }
-    // Drop the test's copy of the last socket, because the copy would keep the connection open.
+    // Drop the test's copy of the last helper's socket, because the copy would keep the connection
+    // open.
     drop(killed);
 }
 

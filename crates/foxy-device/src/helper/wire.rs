@@ -1,6 +1,6 @@
-//! Encodes and decodes the messages between a device and its helper, and runs the helper's loop. A
-//! message contains its length, the operation's number, a tag, numeric fields and bytes. All
-//! numbers are little-endian. Input from the other process is not trusted.
+//! Encodes and decodes the messages between a device and its helper process, and runs the helper's
+//! loop. A message contains its length, the operation's number, a tag (its kind), numeric fields
+//! and bytes. All numbers are little-endian. Neither side trusts the messages of the other process.
 
 use crate::blocking::Blocking;
 use crate::buffer::IoBuffer;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// Maximum accepted length of a message in bytes. Real messages are far shorter.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// All errors except [`IoError::Other`]. In a message, the number of an error is its index here.
+/// All errors except [`IoError::Other`]. A message states an error by its index in this list.
 const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NotFound),
     Some(IoError::NoSpace),
@@ -32,7 +32,8 @@ const ERRORS: [Option<IoError>; 13] = [
     Some(IoError::NoMedium),
 ];
 
-/// The number of [`IoError::Other`] in a message. The error number of the system follows it.
+/// The number that stands for [`IoError::Other`] in a message. The operating system's error number
+/// follows it.
 const OTHER_ERROR: u64 = 6;
 
 /// The result of an operation, as the helper reports it.
@@ -45,7 +46,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Builds the answer for a finished operation. Bytes of a write are not sent back.
+    /// Builds the answer for a finished operation. Only a read (`reads`) sends bytes back.
     pub(super) fn of(done: IoDone, reads: bool) -> Self {
         let content = match (&done.result, done.buffer) {
             (Ok(IoOutput::Moved { count }), Some(buffer)) if reads => {
@@ -82,7 +83,7 @@ impl Message {
     }
 }
 
-/// The bytes of a message that are not decoded yet.
+/// The part of a message that is not decoded yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -147,7 +148,7 @@ fn begin(message: &[u8]) -> Result<(IoId, u8, Rest<'_>)> {
     Ok((id, tag, rest))
 }
 
-/// Encodes an operation as a message.
+/// Encodes an operation for the helper as a message.
 pub(super) fn operation(id: IoId, op: &IoOp) -> Vec<u8> {
     let start = |tag| Message::new(id, tag);
     let named = |tag, path: &StorePath| start(tag).bytes(path.as_str().as_bytes());
@@ -272,8 +273,8 @@ fn error(rest: &mut Rest<'_>) -> Result<IoError> {
 /// Performs the operations from `socket` on the files in `folder` until the other end closes the
 /// socket.
 ///
-/// # Errors Returns an error if the folder cannot be opened or the other end sends an invalid
-/// message.
+/// # Errors
+/// Returns an error if the folder cannot be opened or the other end sends an invalid message.
 pub fn serve(socket: UnixStream, folder: &Path, direct: DirectIo) -> Result<()> {
     let directory = open(folder, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut device = Blocking::on(std::sync::Arc::new(directory), direct);

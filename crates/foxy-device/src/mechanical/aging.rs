@@ -1,4 +1,5 @@
-//! Schedules the write of changed blocks and pages when they reach a certain age.
+//! Schedules the delayed writes of the disk model. A changed block or page is written to the disk
+//! when the change has reached a certain age.
 
 use crate::memory::FileNumber;
 use foxy_base::Instant;
@@ -9,14 +10,14 @@ use std::time::Duration;
 pub(super) enum Aged {
     /// An inode or directory block, identified by its first sector.
     Block { volume: usize, block: u64 },
-    /// The pages of a file that were collected for a write.
+    /// The changed pages of a file that wait to be written together.
     File(FileNumber),
 }
 
 #[derive(Debug)]
 pub(super) struct Aging {
-    /// Changes in the order of due times. If `due` has another time or no time for an item, the
-    /// change was already written. Such an item is stale.
+    /// Changes in the order of their due times. An item is stale if its change was already written.
+    /// A stale item has another time in `due`, or none.
     queue: VecDeque<(Instant, Aged)>,
     due: HashMap<Aged, Instant>,
     age: Duration,
@@ -27,7 +28,8 @@ impl Aging {
         Self { queue: VecDeque::new(), due: HashMap::new(), age }
     }
 
-    /// Notes a change. A second change to the same block or file does not postpone the write.
+    /// Notes a change, which becomes due after `age`. A second change to the same block or file
+    /// does not postpone the write.
     pub(super) fn add(&mut self, aged: Aged, now: Instant) {
         let due = now + self.age;
         self.due.entry(aged).or_insert_with(|| {

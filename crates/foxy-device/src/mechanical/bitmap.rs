@@ -1,5 +1,5 @@
-//! A bitmap of the free fragments or inodes of a cylinder group. A search starts where the last
-//! search ended.
+//! A bitmap of the free fragments (allocation units) or inodes in a cylinder group, which is one
+//! area of a simulated disk. A search for free bits starts where the last search ended.
 
 #[derive(Debug)]
 pub(super) struct Bitmap {
@@ -7,7 +7,7 @@ pub(super) struct Bitmap {
     words: Vec<u64>,
     free: u32,
     rotor: u32,
-    /// Upper bound of the length of a free run.
+    /// Upper bound of the length of a free run, in bits. A longer request fails without a search.
     longest: u32,
 }
 
@@ -85,8 +85,8 @@ impl Bitmap {
         }
     }
 
-    /// Returns the first set bit at or after `from`. Before the test, each word is XORed with
-    /// `flip`.
+    /// Returns the first set bit at or after `from`, in a bitmap whose words are XORed with `flip`.
+    /// A `flip` of all ones finds clear bits.
     fn next(&self, from: u32, flip: u64) -> Option<u32> {
         let mut index = from as usize / 64;
         let mut word = (*self.words.get(index)? ^ flip) & (u64::MAX << (from % 64));
@@ -97,7 +97,7 @@ impl Bitmap {
         u32::try_from(index * 64).ok().map(|base| base + word.trailing_zeros())
     }
 
-    /// Returns the position after the last taken bit before `bit`.
+    /// Returns the position after the last clear (taken) bit before `bit`.
     fn taken_before(&self, bit: u32) -> u32 {
         let mut index = bit as usize / 64;
         let mut taken = !self.words[index] & !(u64::MAX << (bit % 64));

@@ -1,5 +1,5 @@
-//! The disk's own buffer. It contains sectors that the disk read for requests or read ahead. After
-//! a read, the read-ahead continues until the head moves away.
+//! The buffer inside a simulated disk. It contains sectors that the disk read for requests or read
+//! ahead. After a read, the disk reads ahead until its head moves away for another request.
 
 use super::profile::DiskProfile;
 use foxy_base::Instant;
@@ -11,8 +11,8 @@ struct Segment {
     to: u64,
 }
 
-/// The state of the read-ahead. At time `since`, the read-ahead was at sector `next`. The
-/// read-ahead ends at sector `until`.
+/// The state of the read-ahead, in which the disk reads sectors that nobody has requested yet. At
+/// time `since`, the read-ahead was at sector `next`. It ends at sector `until`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
     pub(super) since: Instant,
@@ -24,7 +24,7 @@ pub(super) struct Ahead {
 pub(super) enum Lookup {
     /// The buffer contains all sectors of the request.
     Held,
-    /// The read-ahead will reach the end of the request.
+    /// The read-ahead will reach the last sector of the request, so the head need not move.
     Coming(Ahead),
     /// The disk must move its head for the request.
     Missing,
@@ -32,11 +32,13 @@ pub(super) enum Lookup {
 
 #[derive(Debug)]
 pub(super) struct DiskBuffer {
-    /// Segments from newest to oldest. The read-ahead extends the newest segment.
+    /// Segments (runs of buffered sectors) from newest to oldest. The read-ahead extends the newest
+    /// segment.
     segments: VecDeque<Segment>,
     ahead: Option<Ahead>,
     limit: usize,
-    /// Maximum number of sectors of a read-ahead and of a segment.
+    /// Maximum number of sectors in one segment of the buffer. The read-ahead reads at most this
+    /// many sectors.
     length: u64,
     disk_end: u64,
 }
@@ -65,8 +67,8 @@ impl DiskBuffer {
         if self.segments.iter().any(holds) { Lookup::Held } else { Lookup::Missing }
     }
 
-    /// Notes that the read-ahead reached sector `end` at `now` for a request. The read-ahead
-    /// continues.
+    /// Notes that the read-ahead reached sector `end` at `now` and so answered a request. The
+    /// read-ahead continues after this sector.
     pub(super) fn came(&mut self, end: u64, now: Instant) {
         if let (Some(ahead), Some(newest)) = (&mut self.ahead, self.segments.front_mut()) {
             *ahead = Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) };
@@ -75,7 +77,7 @@ impl DiskBuffer {
         }
     }
 
-    /// Notes that the head moves away after the read-ahead read up to `sectors` sectors. Returns
+    /// Notes that the head moves away, after it had time to read ahead `sectors` sectors. Returns
     /// the sector at the head.
     pub(super) fn leave(&mut self, sectors: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
@@ -91,7 +93,8 @@ impl DiskBuffer {
         self.ahead
     }
 
-    /// Notes a read of the disk. The read-ahead continues after the last sector of the read.
+    /// Notes that the disk read sectors for a request. The read-ahead continues after the last of
+    /// these sectors.
     pub(super) fn read(&mut self, address: u64, sectors: u64, now: Instant) {
         if self.limit == 0 {
             return;
@@ -104,7 +107,8 @@ impl DiskBuffer {
             Some(Ahead { since: now, next: end, until: (end + self.length).min(self.disk_end) });
     }
 
-    /// Drops overwritten sectors from the buffer. The part of a segment after these sectors stays.
+    /// Drops overwritten sectors from the buffer. Of each segment, the sectors after the
+    /// overwritten sectors stay in the buffer.
     pub(super) fn wrote(&mut self, address: u64, sectors: u64) {
         let end = address + sectors;
         for segment in &mut self.segments {

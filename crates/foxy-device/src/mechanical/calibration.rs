@@ -1,5 +1,6 @@
-//! Measures the disk model and checks that each value is in its expected range. Experiments use the
-//! model only after this check (requirement R3).
+//! Measures the disk model of [`Mechanical`] and checks that each value is in its expected range.
+//! Experiments use the model only after this check. The expected values come from the paper whose
+//! disk the model imitates (paper 001 of `docs/figures.md`).
 
 use super::profile::{DiskProfile, SECTOR, SystemProfile};
 use super::raw_disk::RawDisk;
@@ -10,23 +11,25 @@ use foxy_base::{Instant, Random};
 use std::fmt;
 use std::time::Duration;
 
-/// Number of random requests, chosen so that the error of the mean is below 0.1 ms.
+/// Number of random requests to measure. With this number, the error of the mean time is below 0.1
+/// ms.
 const RANDOM_REQUESTS: u64 = 40_000;
 
 const SEQUENTIAL_BYTES: u64 = 64 << 20;
 
-/// Number of directories. In each directory, 64 files are created and removed, as in hbench-OS.
+/// Number of directories for the measurement of creating and removing files. In each directory, 64
+/// files are created and removed, as the benchmark hbench-OS does.
 const DIRECTORIES: u64 = 32;
 const FILES: u64 = 64;
 
 const NAMES: u64 = 1000;
 
-/// Mean size of an operation in bytes, from the trace of the reference paper (requirement R3). The
+/// Mean size of a disk operation in bytes, from the trace of paper 001 (`docs/figures.md`). The
 /// trace moved 7.6 GB when it read and wrote responses on disk.
 const OPERATION_BYTES: f64 = 10_550.0;
 
-/// Number of URL-gets per URL-write in the trace of the reference paper (requirement R3). A URL-get
-/// is a client's request of a URL. A URL-write stores its response on disk.
+/// Number of URL-gets per URL-write in the trace of paper 001 (`docs/figures.md`). A URL-get is a
+/// client's request of a URL. A URL-write stores its response on disk.
 const GETS_PER_WRITE: f64 = 1_058_206.0 / 678_040.0;
 
 /// One measurement and its expected range.
@@ -45,7 +48,7 @@ pub struct CalibrationLine {
 }
 
 impl CalibrationLine {
-    /// Returns whether the value is in its range.
+    /// Returns whether the measured value is in its expected range.
     #[must_use]
     pub fn holds(&self) -> bool {
         (self.least..=self.most).contains(&self.value)
@@ -63,12 +66,12 @@ impl fmt::Display for CalibrationLine {
 /// All measurements of one disk profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// One line per measurement, in the order of requirement R3.
+    /// One line for each measured quantity.
     pub lines: Vec<CalibrationLine>,
 }
 
 impl Calibration {
-    /// Returns whether every value is in its range.
+    /// Returns whether every measured value is in its expected range.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.lines.iter().all(CalibrationLine::holds)
@@ -82,8 +85,8 @@ impl fmt::Display for Calibration {
     }
 }
 
-/// Measures a profile on one disk. The expected ranges apply only to the default profile. The
-/// measurement takes about 0.1 s of processor time in a release build.
+/// Measures one disk with the parameters of `profile`. The expected ranges apply only to the
+/// default profile. The measurement takes about 0.1 s of processor time in a release build.
 #[must_use]
 pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     let sequential = sequential_write(profile, seed);
@@ -121,8 +124,8 @@ pub fn calibrate(profile: &DiskProfile, seed: u64) -> Calibration {
     Calibration { lines }
 }
 
-/// Returns the mean time of random requests of `bytes` bytes without a file system. Each request
-/// waits for the previous request.
+/// Returns the mean time of random reads of `bytes` bytes on a disk without a file system. Each
+/// read starts when the previous read has finished.
 fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     let mut random = Random::new(seed);
     let mut disk = RawDisk::new(profile, random.next_u64());
@@ -135,7 +138,7 @@ fn random_access(profile: &DiskProfile, seed: u64, bytes: u64) -> Duration {
     now.since(Instant::ZERO) / u32::try_from(RANDOM_REQUESTS).unwrap_or(u32::MAX)
 }
 
-/// Runs operations on a device one after another.
+/// Runs operations on a simulated device one after another, in simulated time.
 struct Driver {
     device: Mechanical,
     now: Instant,
@@ -157,7 +160,8 @@ impl Driver {
     }
 }
 
-/// Writes a file that was not preallocated. Returns the throughput in MB/s (10^6 bytes per second).
+/// Writes a file of 64 MiB from start to end, without preallocated disk space. Returns the
+/// throughput in MB/s (10^6 bytes per second).
 fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     const BLOCK: u64 = 64 << 10;
     let mut driver = Driver { device: Mechanical::new(*profile, 1, seed), now: Instant::ZERO };
@@ -173,7 +177,7 @@ fn sequential_write(profile: &DiskProfile, seed: u64) -> f64 {
     SEQUENTIAL_BYTES as f64 / 1e6 / end.since(start).as_secs_f64()
 }
 
-/// Returns the time to examine one name of a directory whose blocks are cached.
+/// Returns the simulated processor time to examine one name of a directory whose blocks are cached.
 fn search(profile: &DiskProfile, seed: u64) -> Duration {
     let system = SystemProfile { name_cache: 0, ..profile.system };
     let device = Mechanical::new(DiskProfile { system, ..*profile }, 1, seed);

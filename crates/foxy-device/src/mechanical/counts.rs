@@ -1,4 +1,5 @@
-//! Counts of the simulated disks, and a record of each request. A plot can show the records.
+//! Counts of the simulated disks, and a record of each disk request. The records can be shown in a
+//! plot.
 
 use super::profile::SECTOR;
 use foxy_base::Instant;
@@ -11,7 +12,8 @@ use std::time::Duration;
 pub enum RequestKind {
     /// Reads pages of a file.
     Read,
-    /// Reads a page because a write changes only a part of it (requirement R24).
+    /// Reads a page because a write changes only a part of the page, so the other part must be
+    /// known.
     ReadBeforeWrite,
     /// Writes pages of a file.
     Write,
@@ -52,11 +54,12 @@ pub struct ServiceRecord {
     pub address: u64,
     /// Number of bytes moved.
     pub size: u64,
-    /// Whether the disk answered the request from its buffer or read-ahead.
+    /// Whether the disk answered the request from its own buffer or its read-ahead, without a
+    /// movement of the head.
     pub buffered: bool,
-    /// Duration of the seek.
+    /// Duration of the arm's movement (seek).
     pub seek: Duration,
-    /// Rotational delay before the first sector.
+    /// Rotational delay before the first sector reaches the head.
     pub rotation: Duration,
     /// Time from the start of the first sector to the end of the last sector.
     pub transfer: Duration,
@@ -68,12 +71,12 @@ pub struct ServiceRecord {
     pub finish: Instant,
 }
 
-/// Counts of one disk, or the sum over all disks.
+/// Counts of requests to one simulated disk, or the sum over all disks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MechanicalCounts {
-    /// Number of requests that moved the arm to another cylinder.
+    /// Number of requests for which the disk moved its arm to another cylinder.
     pub seeks: u64,
-    /// Number of requests with a rotational delay.
+    /// Number of requests that waited for the disk to rotate.
     pub rotations: u64,
     /// Number of read requests of all kinds.
     pub device_reads: u64,
@@ -83,10 +86,9 @@ pub struct MechanicalCounts {
     pub bytes_read: u64,
     /// Number of bytes written by requests of all kinds.
     pub bytes_written: u64,
-    /// Number of requests that the disk answered from its buffer.
+    /// Number of requests that the disk answered from its own buffer or its read-ahead.
     pub buffered: u64,
-    /// Number of pages that were read because a write changed only a part of them (requirement
-    /// R24).
+    /// Number of pages that were read because a write changed only a part of the page.
     pub read_modify_writes: u64,
     /// Number of inode and directory blocks that were read.
     pub metadata_reads: u64,
@@ -101,7 +103,7 @@ pub struct MechanicalCounts {
 }
 
 impl MechanicalCounts {
-    /// Returns the time during which the disk was busy (requirement R101).
+    /// Returns the time during which the disk was busy: seeks, rotational delays and transfers.
     #[must_use]
     pub fn busy(&self) -> Duration {
         self.seek_time + self.rotation_time + self.transfer_time

@@ -1,5 +1,6 @@
-//! The engine of the disk model. An operation is a sequence of steps that wait for disk requests.
-//! The engine processes all events in the order of time.
+//! The engine of the disk model. An operation (such as a read of a file) is a sequence of steps,
+//! and a step may wait for disk requests. The engine processes all events in the order of simulated
+//! time.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -15,41 +16,44 @@ use foxy_base::Instant;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-/// A step of an operation. The next step starts when all events that this step waits for have
-/// happened.
+/// A step of an operation in the disk model. The next step starts when all events that this step
+/// waits for have happened.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Waits for the requests in this list that are still in flight.
+    /// Waits for those disk requests in this list that are still in flight.
     Await(Vec<RequestId>),
     /// Reads the inode or directory block at this sector into memory.
     Need(u64),
-    /// Reads a directory's blocks into memory one after another. Then the processor searches the
-    /// entries.
+    /// Reads a directory's blocks into memory one after another. Then the simulated processor
+    /// searches the directory's entries.
     Search(Search),
     /// Writes the inode or directory block at this sector.
     WriteBlock(u64),
-    /// Puts pages `first` to `last` of a file into the page cache, after a write.
+    /// Puts pages `first` to `last` of a file into the page cache as changed pages, after a write
+    /// to the file.
     Wrote { file: FileNumber, first: u64, last: u64 },
-    /// Waits until the bytes of writes in flight to the disk are within the limit `write_behind`.
+    /// Waits until the background writes in flight to the disk have at most `write_behind` bytes, a
+    /// limit in the disk's profile.
     Hold,
-    /// Sends the collected pages of a file to the disk. Waits for all writes in flight of the file.
+    /// Sends the changed pages of a file to the disk. Waits for all of the file's writes in flight.
     Sync(FileNumber),
 }
 
-/// An operation in progress.
+/// An operation of the owner that is in progress in the disk model.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) done: IoDone,
     pub(super) volume: usize,
     pub(super) steps: VecDeque<Step>,
-    /// Number of events that the operation waits for.
+    /// Number of events that the operation still waits for: finished disk requests, processor work,
+    /// or free space for writes.
     pub(super) pending: usize,
 }
 
-/// Decides the actions after a disk request finishes.
+/// What the engine does after a disk request finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// No further action: operations wait for the request.
+    /// No further action, apart from continuing the operations that wait for the request.
     Foreground,
     Data(FileNumber),
     Block(u64),
@@ -64,21 +68,22 @@ pub(super) struct Pending {
 }
 
 impl Mechanical {
-    /// Starts an operation whose content has already been changed.
+    /// Starts an operation in the disk model. The file content has already been changed; the steps
+    /// only take time.
     pub(super) fn begin(&mut self, done: IoDone, volume: usize, steps: VecDeque<Step>) {
         let id = self.next_number();
         self.operations.insert(id, Operation { done, volume, steps, pending: 0 });
         self.proceed(id);
     }
 
-    /// Returns the next time at which a disk finishes a request or the processor finishes an
-    /// operation.
+    /// Returns the next time at which a disk finishes a request or the simulated processor finishes
+    /// its work for an operation.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         let disks = self.volumes.iter().filter_map(|volume| volume.spindle.next_finish());
         disks.chain(self.processor.next_finish()).min()
     }
 
-    /// Processes all events up to `now` in the order of time.
+    /// Processes all events of the model up to the simulated time `now`, in the order of time.
     pub(super) fn advance(&mut self, now: Instant) {
         loop {
             let finish = self.next_finish().filter(|&at| at <= now);
@@ -118,7 +123,7 @@ impl Mechanical {
         self.aging.add(Aged::Block { volume, block }, self.now);
     }
 
-    /// Writes the change that is due first to the disk.
+    /// Writes the changed block or file pages whose write is due first.
     pub(super) fn write_back(&mut self) {
         match self.aging.take_first() {
             Some(Aged::File(file)) => self.send_collected(file),
@@ -146,8 +151,8 @@ impl Mechanical {
         self.issue(volume, kind, block, u64::from(self.profile.system.page_size) / SECTOR, purpose)
     }
 
-    /// Finishes all requests that end at `at`. Then each disk starts the next request from its
-    /// queue, which may contain new requests.
+    /// Finishes all disk requests that end at `at`. Then each disk starts the next request from its
+    /// queue. The queue may contain requests that the finished requests caused.
     fn finish_requests(&mut self, at: Instant) {
         self.now = at;
         while let Some(operation) = self.processor.finish(at) {
@@ -191,7 +196,8 @@ impl Mechanical {
         }
     }
 
-    /// Notes that an event happened for which the operation waits.
+    /// Notes that one of the events has happened for which the operation waits. With the last
+    /// event, the operation continues.
     fn release(&mut self, id: OperationId) {
         let operation = self.operations.get_mut(&id).expect("a waiting operation is in progress");
         operation.pending -= 1;
@@ -215,7 +221,7 @@ impl Mechanical {
         self.ready.push_back((self.now, operation.done));
     }
 
-    /// Performs a step. Returns true if the operation has to wait.
+    /// Performs a step. Returns true if the operation has to wait before its next step.
     fn take_step(&mut self, id: OperationId, volume: usize, step: Step) -> bool {
         match step {
             Step::Await(requests) => self.wait_for(id, &requests),
@@ -314,12 +320,12 @@ impl Mechanical {
 
 #[derive(Debug, Default)]
 pub(super) struct Processor {
-    /// Operations in the order of their end times.
+    /// Operations with work for the processor, in the order in which the work ends.
     queue: VecDeque<(Instant, OperationId)>,
 }
 
 impl Processor {
-    /// Queues the work of an operation after all earlier work.
+    /// Queues `work` processor time for an operation. The work starts after all earlier work.
     pub(super) fn begin(&mut self, now: Instant, work: Duration, operation: OperationId) {
         let start = self.next_free(now);
         self.queue.push_back((start + work, operation));
@@ -339,19 +345,20 @@ impl Processor {
     }
 }
 
-/// Identifies an operation. Numbers are never used again.
+/// Identifies an operation. The model never uses a number again.
 pub(super) type OperationId = u64;
 
 #[derive(Debug)]
 pub(super) struct Volume {
     pub(super) spindle: Spindle,
     pub(super) layout: Layout,
-    /// Cached blocks by first sector. The value is the request that last read the block.
+    /// Cached inode and directory blocks (LRU) by first sector. The value is the disk request that
+    /// last read the block.
     pub(super) blocks: Lru<u64, RequestId>,
     pub(super) written_back: HashSet<u64>,
     /// Number of bytes of background writes in flight. No operation waits for these writes.
     pub(super) behind: u64,
-    /// Operations that wait until `behind` falls below its limit.
+    /// Operations that wait until `behind` falls far enough below its limit.
     pub(super) throttled: VecDeque<OperationId>,
 }
 

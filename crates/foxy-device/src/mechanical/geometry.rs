@@ -1,17 +1,18 @@
-//! Computes the positions of sectors and the times of the head: seek, rotation and transfer. The
-//! module contains only arithmetic in nanoseconds.
+//! Computes where sectors are on a simulated disk, and the times of its head: seek, rotation and
+//! transfer. The module contains only arithmetic in nanoseconds.
 
 use super::profile::DiskProfile;
 use std::time::Duration;
 
-/// The parts of a request's duration in nanoseconds.
+/// The parts of a disk request's duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     /// Time to move the arm or to switch to another head.
     pub(crate) seek: u64,
     /// Rotational delay before the first sector.
     pub(crate) rotation: u64,
-    /// Time from the start of the first sector to the end of the last sector, with track switches.
+    /// Time from the start of the first sector to the end of the last sector, including switches to
+    /// other tracks.
     pub(crate) transfer: u64,
 }
 
@@ -27,8 +28,8 @@ pub(crate) struct Geometry {
     sectors_per_track: u64,
     track_skew: u64,
     cylinder_shift: u64,
-    /// Time of one sector, as a whole number of nanoseconds. A rotation is then exactly the sum of
-    /// its sectors, so consecutive sectors follow without a gap.
+    /// Time of one sector, as a whole number of nanoseconds. One rotation takes exactly the sum of
+    /// its sectors' times, so consecutive sectors follow without a gap.
     sector_time: u64,
     turn: u64,
     head_switch: u64,
@@ -69,8 +70,8 @@ impl Geometry {
         track / self.heads
     }
 
-    /// Returns the time to transfer `sectors` sectors that start at `first`. The head is on `track`
-    /// at time `start`, which includes the disk's start angle.
+    /// Returns the time to transfer `sectors` sectors that start at sector `first`. At time
+    /// `start`, the head is on track `track`. The disk's start angle is already added to `start`.
     pub(crate) fn service(&self, track: u64, start: u64, first: u64, sectors: u64) -> Parts {
         let mut at = self.track_of(first);
         let seek = self.travel(track, at);
@@ -92,8 +93,8 @@ impl Geometry {
         }
     }
 
-    /// Returns the number of sectors that pass under the head in `time`. The result includes the
-    /// mean cost of track switches.
+    /// Returns the number of consecutive sectors that pass under the head in `time`. Includes the
+    /// mean time of switches between tracks.
     pub(crate) fn sectors_in(&self, time: Duration) -> u64 {
         let tracks = self.heads * self.sectors_per_track;
         nanoseconds(time) / self.sector_time * tracks / (tracks + self.cylinder_shift)
@@ -111,7 +112,8 @@ impl Geometry {
             .unwrap_or(0)
     }
 
-    /// Returns the time until the first byte of a sector reaches the head.
+    /// Returns the rotational delay in nanoseconds until sector number `sector` of the track
+    /// reaches the head.
     const fn wait(&self, now: u64, track: u64, sector: u64) -> u64 {
         let skew =
             self.cylinder_of(track) * self.cylinder_shift + track % self.heads * self.track_skew;
@@ -120,9 +122,10 @@ impl Geometry {
     }
 }
 
-/// Returns the seek times by distance in cylinders. The times follow a square-root curve up to the
-/// bend, then a straight line. The curve starts at the shortest seek and the line ends at the
-/// longest. The time at the bend is chosen so that the mean is correct.
+/// Returns the seek time in nanoseconds for each distance in cylinders. Up to the distance
+/// `seek_bend` the times follow a square-root curve, then a straight line. The curve starts at the
+/// shortest seek time, and the line ends at the longest. The time at `seek_bend` is chosen so that
+/// the mean seek time is that of the profile.
 fn seek_table(profile: &DiskProfile) -> Vec<u64> {
     let cylinders = f64::from(profile.cylinders);
     let shares: Vec<f64> = (0..profile.cylinders)
@@ -140,7 +143,8 @@ fn seek_table(profile: &DiskProfile) -> Vec<u64> {
         .collect()
 }
 
-/// Returns the seek time in seconds. The result is linear in `height`, the seek time at the bend.
+/// Returns the time in seconds of a seek over `distance` cylinders. `height` is the time of a seek
+/// over `seek_bend` cylinders. The result is linear in `height`.
 fn seek_time(profile: &DiskProfile, height: f64, distance: u32) -> f64 {
     let (shortest, longest) =
         (profile.seek_shortest.as_secs_f64(), profile.seek_longest.as_secs_f64());

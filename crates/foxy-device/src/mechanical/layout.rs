@@ -1,20 +1,22 @@
-//! Places inodes and pages on one disk, like an FFS-like file system. Directories are spread over
-//! cylinder groups. A file's inode and pages are in its directory's group as long as space is left.
+//! Chooses the places of inodes and pages on one simulated disk, like an FFS-like file system. The
+//! disk is divided into cylinder groups (areas), and directories are spread over the groups. A
+//! file's inode and pages are in its directory's group as long as space is left.
 
 use super::bitmap::Bitmap;
 use super::profile::{DiskProfile, SECTOR};
 
-/// Size in bytes of a fragment, the unit of allocation.
+/// Size in bytes of a fragment, the smallest unit of disk space that a file can use.
 pub(super) const FRAGMENT: u64 = 1024;
 
-/// Number of fragments at the start of a group, for its bitmaps and a copy of the superblock.
+/// Number of fragments at the start of a cylinder group that contain its bitmaps and a copy of the
+/// superblock.
 const HEADER: u32 = 16;
 
 /// Size of an inode on the disk in bytes.
 const INODE: u64 = 128;
 
-/// Maximum number of pages of a file that may end with single fragments. Longer files use whole
-/// pages.
+/// Maximum length in pages of a file whose last page may consist of fewer fragments than a whole
+/// page. A longer file uses whole pages.
 const FRAGMENTED_PAGES: u64 = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub(super) struct Inode {
 #[derive(Debug)]
 struct Group {
     inodes: Bitmap,
-    /// Free fragments. Positions count from the start of the group's data.
+    /// Free fragments of the group. Position 0 is the first fragment after the group's inodes.
     data: Bitmap,
     directories: u32,
 }
@@ -54,8 +56,9 @@ pub(super) fn sector_of(fragment: u32) -> u64 {
 impl Layout {
     /// Creates an empty file system on the whole disk.
     ///
-    /// # Panics Panics if the profile's page size is no multiple of a fragment, or a group has no
-    /// space for data.
+    /// # Panics
+    /// Panics if the profile's page size is no multiple of a fragment, or if a cylinder group has
+    /// no space for data.
     pub(super) fn new(profile: &DiskProfile) -> Self {
         let system = &profile.system;
         let page_size = u64::from(system.page_size);
@@ -82,8 +85,8 @@ impl Layout {
         Self { page_size, page_fragments, group_fragments, data_start, groups }
     }
 
-    /// Returns the bytes for files and directories in whole cylinder groups. Inodes and bitmaps do
-    /// not count.
+    /// Returns the number of bytes on the disk for files and directories. Inodes, bitmaps and an
+    /// incomplete last cylinder group do not count.
     pub(super) fn room(&self) -> u64 {
         u64::from(self.group_fragments - self.data_start) * FRAGMENT * self.groups.len() as u64
     }
@@ -103,8 +106,8 @@ impl Layout {
         sector_of(group * self.group_fragments)
     }
 
-    /// Takes an inode in `group`. If the group has no free inode, takes it in the next group that
-    /// has one.
+    /// Takes a free inode in cylinder group `group`. If the group has none, takes an inode in the
+    /// next group that has one.
     pub(super) fn take_inode(&mut self, group: u32) -> Result<Inode, DiskFull> {
         for group in self.from(group) {
             if let Some(index) = self.groups[group as usize].inodes.take_run(1) {
@@ -114,9 +117,9 @@ impl Layout {
         Err(DiskFull)
     }
 
-    /// Takes an inode for a new directory, like FFS. Only groups with at least the mean number of
-    /// free inodes qualify. Among these groups, the function chooses the group with the fewest
-    /// directories.
+    /// Takes an inode for a new directory, as FFS does. Only cylinder groups with at least the mean
+    /// number of free inodes qualify. Among these groups, the function chooses the group with the
+    /// fewest directories.
     pub(super) fn take_directory_inode(&mut self) -> Result<Inode, DiskFull> {
         let free: u64 = self.groups.iter().map(|group| u64::from(group.inodes.free())).sum();
         let mean = free / self.groups.len() as u64;
@@ -132,9 +135,9 @@ impl Layout {
         self.groups[inode.group as usize].inodes.give(inode.index, 1);
     }
 
-    /// Places each page from `first` to `last` that has no place yet. The place is near the file's
-    /// other pages or in `group`. If the disk becomes full, the file keeps the pages that were
-    /// already placed.
+    /// Assigns disk space to each page from `first` to `last` that has none yet. The space is near
+    /// the file's other pages or in cylinder group `group`. If the disk becomes full, the file
+    /// keeps the space that was already assigned.
     pub(super) fn grow(
         &mut self,
         extents: &mut Extents,
@@ -162,8 +165,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Places `size` bytes for a file without pages. Uses the free runs of the groups in order,
-    /// starting at `group`.
+    /// Assigns disk space for `size` bytes to a file without pages. Uses the free runs of the
+    /// cylinder groups in order, starting at `group`.
     pub(super) fn preallocate(
         &mut self,
         extents: &mut Extents,
@@ -223,8 +226,10 @@ impl Layout {
         self.search(group, 1).map(|(start, _)| start)
     }
 
-    /// Completes a partial last page before pages up to `last` are written. If possible, the page
-    /// grows in place. Otherwise the function frees the page, and the caller places it again.
+    /// Makes the last page of a small file whole before pages up to `last` are written. The last
+    /// page may have fewer fragments than a whole page. If the next fragments are free, the page
+    /// grows in place. Otherwise the function frees the page's fragments, and the caller assigns
+    /// new space.
     fn complete_tail(&mut self, extents: &mut Extents, last: u64) {
         let Some(tail) = extents.all().last().copied() else { return };
         let has = tail.fragments % self.page_fragments;
@@ -240,8 +245,9 @@ impl Layout {
         }
     }
 
-    /// Places up to `pages` pages directly after the previous page. If that space is taken, places
-    /// them as near as possible.
+    /// Takes disk space for up to `pages` pages directly after the file's previous page. If that
+    /// space is taken, takes space as near as possible. Returns the first fragment and the number
+    /// of pages.
     fn place(
         &mut self,
         extents: &Extents,
@@ -281,7 +287,7 @@ impl Layout {
         self.groups[group as usize].data.give(at, fragments);
     }
 
-    /// Returns all groups in order, starting at `group` and wrapping around.
+    /// Returns the numbers of all cylinder groups, starting at `group` and wrapping around.
     fn from(&self, group: u32) -> impl Iterator<Item = u32> + use<> {
         let count = small(self.groups.len() as u64);
         (0..count).map(move |step| (group + step) % count)
@@ -296,7 +302,7 @@ impl Layout {
     }
 }
 
-/// A run of consecutive pages of a file on the disk.
+/// A run of consecutive pages of a file that are also consecutive on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     /// Number of the first page in the file.
@@ -324,15 +330,15 @@ impl Extents {
         (page < extent.page + pages).then_some(index)
     }
 
-    /// Returns the first fragment of a page and its number of fragments.
+    /// Returns the first fragment of a page on the disk and the page's number of fragments.
     pub(super) fn find(&self, page: u64, page_fragments: u32) -> Option<(u32, u32)> {
         let extent = &self.0[self.position(page, page_fragments)?];
         let before = u32::try_from(page - extent.page).ok()? * page_fragments;
         Some((extent.start + before, (extent.fragments - before).min(page_fragments)))
     }
 
-    /// Adds pages that had no place. If these pages follow the extent before them in the file and
-    /// on the disk, that extent becomes longer.
+    /// Adds pages of a file that have just received disk space. If they follow an existing extent
+    /// in the file and on the disk, that extent becomes longer.
     pub(super) fn insert(&mut self, new: Extent, page_fragments: u32) {
         let index = self.0.partition_point(|extent| extent.page < new.page);
         if let Some(before) = index.checked_sub(1).map(|before| &mut self.0[before]) {
@@ -346,7 +352,8 @@ impl Extents {
         self.0.insert(index, new);
     }
 
-    /// Shortens the last extent by `fragments`. Returns the first freed fragment.
+    /// Shortens the last extent by `fragments` fragments. Returns the number of the first freed
+    /// fragment.
     pub(super) fn shorten_last(&mut self, fragments: u32) -> Option<u32> {
         let last = self.0.last_mut()?;
         last.fragments -= fragments;
@@ -369,10 +376,12 @@ impl Extents {
 }
 
 impl DiskProfile {
-    /// Returns the bytes for files on the disk. Inodes and bitmaps do not count.
+    /// Returns the number of bytes on the disk for files and directories. Inodes and bitmaps do not
+    /// count.
     ///
-    /// # Panics Panics if the profile's page size is no multiple of a fragment, or a cylinder group
-    /// has no space for data.
+    /// # Panics
+    /// Panics if the profile's page size is no multiple of a fragment, or a cylinder group has no
+    /// space for data.
     #[must_use]
     pub fn room(&self) -> u64 {
         Layout::new(self).room()

@@ -1,4 +1,5 @@
-//! Tests of the placement on a disk: no fragment belongs to two files, and placement follows FFS.
+//! Tests the places that files receive on a simulated disk: no fragment belongs to two files, and
+//! the places follow the rules of FFS.
 
 use super::layout::{DiskFull, Extents, Inode, Layout};
 use super::profile::DiskProfile;
@@ -8,12 +9,12 @@ use std::collections::BTreeMap;
 const PAGE: u64 = 8192;
 const PAGE_FRAGMENTS: u32 = 8;
 
-/// Creates the layout of a disk with ten cylinder groups.
+/// Creates the empty layout of a disk with ten cylinder groups.
 fn layout() -> Layout {
     Layout::new(&DiskProfile { cylinders: 160, ..DiskProfile::st15150w() })
 }
 
-/// Panics if two files share a fragment. Returns the number of fragments in use.
+/// Panics if two files share a fragment of the disk. Returns the number of fragments in use.
 fn check_disjoint<'a>(files: impl Iterator<Item = &'a Extents>) -> u64 {
     let all: BTreeMap<u32, u32> =
         files.flat_map(Extents::all).map(|extent| (extent.start, extent.fragments)).collect();

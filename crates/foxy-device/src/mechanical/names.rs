@@ -1,5 +1,5 @@
-//! The directories and files on the simulated disks, with their places and pending writes. They
-//! match the directories and files in the [`Memory`](crate::Memory) that stores the content.
+//! The directories and files on the simulated disks, with their places and pending writes. The
+//! [`Memory`](crate::Memory) that stores the content has the same directories and files.
 
 use super::layout::{DiskFull, Extents, Inode, Layout, sector_of};
 use super::spindle::RequestId;
@@ -8,34 +8,34 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-/// Size in bytes of a directory entry. The value assumes names as long as the names of a cache's
-/// files.
+/// Size of a directory entry in bytes. The value assumes names as long as those of a cache's files.
 pub(super) const ENTRY: u32 = 20;
 
-/// Identifies a directory. A directory is never removed.
+/// Identifies a directory. Directories are never removed.
 pub(super) type DirectoryId = usize;
 
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) volume: usize,
     pub(super) inode: Inode,
-    /// The first fragment of each block of the directory.
+    /// The first fragment on the disk of each block of the directory.
     blocks: Vec<u32>,
     block_entries: u32,
-    /// Number of used and free entries together.
+    /// Number of entries in the directory, used and free together.
     entries: u32,
-    /// Free entries. A new name takes the entry with the lowest number.
+    /// Numbers of the free entries. A new name takes the entry with the lowest number.
     free: BinaryHeap<Reverse<u32>>,
-    /// The entry that the last search for a name found.
+    /// The entry at which the last search for a name ended. The next search starts there.
     looked_up: u32,
 }
 
-/// The blocks that a search reads and the number of entries that it examines.
+/// The blocks of a directory that a search for a name reads, and the number of entries that it
+/// examines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) directory: DirectoryId,
-    /// Blocks that the search still has to examine. Numbers beyond the last block continue at the
-    /// first block.
+    /// Numbers of the blocks that the search still has to read. A number beyond the last block
+    /// means a block from the start of the directory.
     pub(super) blocks: Range<usize>,
     pub(super) entries: u32,
 }
@@ -60,7 +60,8 @@ impl Directory {
         }
     }
 
-    /// Takes an entry for a new name. Returns the entry's number, counted from the front.
+    /// Takes a directory entry for a new name. Returns the number of the entry, counted from the
+    /// start of the directory.
     pub(super) fn take_entry(&mut self, layout: &mut Layout) -> Result<u32, DiskFull> {
         if let Some(Reverse(entry)) = self.free.pop() {
             return Ok(entry);
@@ -81,7 +82,8 @@ impl Directory {
         (entry / self.block_entries) as usize
     }
 
-    /// Returns the sector of a block. Numbers beyond the last block continue at the first block.
+    /// Returns the first sector of a block of the directory. Numbers beyond the last block start
+    /// again at the first block.
     pub(super) fn sector(&self, block: usize) -> u64 {
         sector_of(self.blocks[block % self.blocks.len()])
     }
@@ -97,18 +99,21 @@ pub(super) struct PlacedFile {
     pub(super) volume: usize,
     pub(super) inode: Inode,
     pub(super) directory: DirectoryId,
-    /// Number of the file's entry in the directory.
+    /// Number of the file's entry in its directory.
     pub(super) entry: u32,
     pub(super) extents: Extents,
-    /// Identifies the content in the page cache. Each truncation changes this number.
+    /// Identifies the file's content in the page cache. Each truncation gives the content a new
+    /// number, so that old cached pages are not found.
     pub(super) content: u64,
-    /// Pages that were collected for the next write.
+    /// Changed pages that will be written together.
     pub(super) collected: Range<u64>,
-    /// Requests of writes in flight.
+    /// Disk requests in flight that write pages of the file.
     pub(super) in_flight: Vec<RequestId>,
-    /// The offset in bytes at which a sequential read would continue.
+    /// Byte offset at which a sequential read would continue. A read at this offset causes
+    /// read-ahead.
     pub(super) next_read: u64,
-    /// Whether a `Sync` does not need to write the inode and the name.
+    /// Whether the inode and the name are on disk or are written at once. If so, a `Sync` need not
+    /// write them.
     pub(super) settled: bool,
 }
 
@@ -144,8 +149,8 @@ impl Directories {
         Search { directory, blocks: 0..self.all[directory].block_of(entry) + 1, entries: entry + 1 }
     }
 
-    /// Returns the blocks and the number of entries that a search for a name examines. A search
-    /// starts where the last search ended, and wraps around.
+    /// Returns which blocks and how many entries a search for the name in entry `entry` examines.
+    /// The search starts where the last search ended, and wraps around.
     pub(super) fn look_up(&mut self, directory: DirectoryId, entry: u32) -> Search {
         let Search { blocks, entries, .. } = self.search(directory);
         let place = &mut self.all[directory];
@@ -161,7 +166,8 @@ impl Directories {
         if path.as_str().is_empty() { Some(0) } else { self.found.get(path).copied() }
     }
 
-    /// Returns the directory of a new file. Root files are assigned to the disks in turn.
+    /// Returns the directory of a new file. Each disk has its own part of the root directory, and
+    /// new root files go to the disks in turn.
     pub(super) fn for_file(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {
@@ -171,8 +177,8 @@ impl Directories {
         Some((self.next_file - 1) % self.volumes)
     }
 
-    /// Returns the directory that receives the name of a new directory. Root directories are
-    /// assigned to the disks in turn.
+    /// Returns the directory that receives the name of a new directory. Each disk has its own part
+    /// of the root directory, and new directories go to the disks in turn.
     pub(super) fn for_directory(&mut self, path: &StorePath) -> Option<DirectoryId> {
         let parent = path.parent();
         if !parent.as_str().is_empty() {

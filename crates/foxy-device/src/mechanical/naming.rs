@@ -1,5 +1,5 @@
-//! The costs of operations on paths. These operations read and write inode and directory blocks, or
-//! mark the blocks for a later write.
+//! The simulated costs of operations on paths (open, create, remove, list). They read and write
+//! inode and directory blocks, or mark the blocks for a later write.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -126,7 +126,7 @@ impl Mechanical {
         }
     }
 
-    /// Empties an existing file and places `size` bytes.
+    /// Discards the content of an existing file and assigns disk space for `size` bytes.
     fn truncate(&mut self, number: FileNumber, size: u64) -> Result<(), DiskFull> {
         let content = self.next_number();
         self.aging.remove(Aged::File(number));
@@ -139,7 +139,8 @@ impl Mechanical {
         layout.preallocate(&mut placed.extents, placed.inode.group, size)
     }
 
-    /// Places `size` bytes for the file that is created next.
+    /// Assigns an inode, a directory entry and disk space for `size` bytes to the file that is
+    /// created next.
     fn place_file(&mut self, directory: DirectoryId, size: u64) -> Result<FileNumber, DiskFull> {
         let content = self.next_number();
         let parent = self.directories.get_mut(directory);
@@ -209,8 +210,8 @@ impl Mechanical {
         looks.then_some(Step::Search(search)).into_iter().chain([Step::Need(block)]).collect()
     }
 
-    /// Marks the blocks that a directory change leaves for a later write: the directory's inode and
-    /// the group's bitmaps.
+    /// Marks blocks for a later write after a name was added or removed: the directory's inode, and
+    /// the bitmaps of its cylinder group.
     fn change_directory(&mut self, directory: DirectoryId) {
         let Directory { volume, inode, .. } = *self.directories.get(directory);
         let layout = &self.volumes[volume].layout;
@@ -220,8 +221,9 @@ impl Mechanical {
         }
     }
 
-    /// Adds a step that reads an inode's block if needed. Then either adds steps that write the
-    /// blocks one after another, or marks the blocks for a later write.
+    /// Adds steps to an operation. The first step reads the block of an inode, unless the block is
+    /// cached. With synchronous metadata, further steps write the blocks `writes` one after
+    /// another. Otherwise these blocks are marked for a later write.
     fn read_then_write(
         &mut self,
         volume: usize,

@@ -1,4 +1,4 @@
-//! The costs of operations on open files: the steps in the page cache and on the disk.
+//! The simulated costs of operations on open files: their steps in the page cache and on the disk.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -10,7 +10,7 @@ use crate::memory::FileNumber;
 use std::collections::VecDeque;
 
 impl Mechanical {
-    /// Changes the content at once, then starts the steps of the operation.
+    /// Changes the file content at once, then starts the steps that take simulated time.
     pub(super) fn carry_out(&mut self, id: IoId, op: IoOp) {
         match op {
             IoOp::Read { file, offset, .. } => self.read(id, file, offset, op),

@@ -1,5 +1,5 @@
-//! Moves file pages between the page cache and the disk. Reads missing pages and writes collected
-//! pages.
+//! Moves file pages between the simulated page cache and the disk. Reads missing pages, and writes
+//! changed pages that were collected to be written together.
 
 use super::Mechanical;
 use super::aging::Aged;
@@ -10,7 +10,8 @@ use super::spindle::RequestId;
 use crate::memory::FileNumber;
 use std::ops::RangeInclusive;
 
-/// Request number of a cached page that was written but never read.
+/// Takes the place of the disk request that read a cached page, for a page that was written but
+/// never read.
 const WRITTEN: RequestId = 0;
 
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +31,9 @@ impl Mechanical {
         self.inner.size_of(number).unwrap_or(0)
     }
 
-    /// Reads the missing pages. Returns the requests that make all pages available. Adjacent pages
-    /// share a request. But a read before a write uses one request per page.
+    /// Reads the pages that are not cached. Returns the disk requests, new or in flight, after
+    /// which all pages are cached. Adjacent pages share a request. A read before a write of a part
+    /// of a page uses one request per page.
     pub(super) fn read_pages(
         &mut self,
         number: FileNumber,
@@ -72,8 +74,8 @@ impl Mechanical {
         requests
     }
 
-    /// Returns the last page to read, including read-ahead. Read-ahead happens if the read starts
-    /// the file or continues the previous read.
+    /// Returns the last page to read, including read-ahead. The model reads ahead if the read
+    /// starts at the beginning of the file or continues the previous read.
     pub(super) fn read_ahead(
         &mut self,
         number: FileNumber,
@@ -92,7 +94,8 @@ impl Mechanical {
         last.max((offset + ahead).min(size).saturating_sub(1) / page_size)
     }
 
-    /// Puts overwritten pages into the cache and collects them for a later write.
+    /// Puts changed pages of a file into the cache. Collects them so that a later request writes
+    /// several pages together.
     pub(super) fn collect(&mut self, number: FileNumber, first: u64, last: u64) {
         let Some(file) = self.files.get_mut(&number) else { return };
         for page in first..=last {
@@ -116,7 +119,7 @@ impl Mechanical {
         }
     }
 
-    /// Sends the collected pages of a file to its disk.
+    /// Writes the collected (changed) pages of a file to its disk.
     pub(super) fn send_collected(&mut self, number: FileNumber) {
         self.aging.remove(Aged::File(number));
         let Some(file) = self.files.get_mut(&number) else { return };
@@ -135,8 +138,8 @@ impl Mechanical {
         }
     }
 
-    /// Returns the runs of these pages on the disk, up to the end of the file. If `join` is true,
-    /// adjacent pages share a run.
+    /// Returns where these pages are on the disk, up to the end of the file. If `join` is true,
+    /// adjacent pages are returned as one run.
     fn runs(&self, number: FileNumber, pages: impl Iterator<Item = u64>, join: bool) -> Vec<Run> {
         let Some(file) = self.files.get(&number) else { return Vec::new() };
         let page_fragments = self.volumes[file.volume].layout.page_fragments();
@@ -164,8 +167,8 @@ impl Mechanical {
         runs
     }
 
-    /// Returns whether a page must be read before bytes `from..to` of the file are written. True if
-    /// the page contains other data and is not cached.
+    /// Returns whether a page must be read from disk before a write of bytes `from..to` of the
+    /// file. This is the case if the page contains other data and is not cached.
     pub(super) fn must_be_read(
         &mut self,
         number: FileNumber,

@@ -15,12 +15,12 @@ pub enum Scheduling {
     CLook,
 }
 
-/// Decides when changes of names and inodes reach the disk.
+/// When changes of names and inodes (metadata) reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataMode {
-    /// As in the UFS of Solaris 2.6. `Create` waits for the inode block and then for the directory
-    /// block. `Remove` waits for the directory block. The system writes other changes (the removed
-    /// inode, times, bitmaps) later.
+    /// As in the UFS of Solaris 2.6. `Create` waits for the write of the inode block and then of
+    /// the directory block. `Remove` waits for the write of the directory block. The system writes
+    /// other changes (the removed inode, times, bitmaps) later.
     Synchronous,
     /// As with soft updates or `mount -o async`. The system writes all changes later. A `Sync`
     /// waits only for its own file.
@@ -41,43 +41,44 @@ pub enum AccessTimes {
 pub struct SystemProfile {
     /// Size in bytes of a page in the page cache and of a file system block: 8192 or 4096.
     pub page_size: u32,
-    /// Size of the page cache (LRU) in bytes. Pages that wait for their write use additional
-    /// memory.
+    /// Size of the page cache (LRU) in bytes. Changed pages that wait for their write use
+    /// additional memory.
     pub page_cache: u64,
     /// Size in bytes of the cache for inode and directory blocks, per disk.
     pub metadata_cache: u64,
     /// Number of directory bytes that the processor searches per second. With 0, a search takes no
-    /// time.
+    /// processor time.
     pub search_rate: u64,
     /// Number of cached file names (LRU). Opening such a file needs no search of its directory.
     pub name_cache: u64,
-    /// Decides when changes of names and inodes reach the disk.
+    /// When changes of names and inodes (metadata) reach the disk.
     pub metadata: MetadataMode,
     /// Whether reading a file changes its inode.
     pub access_times: AccessTimes,
-    /// Size in bytes at which consecutive writes to a file become one request. Collected bytes are
-    /// also written when the next write does not follow them, at `Close` and `Sync`, and at
-    /// `write_back_age`.
+    /// Size in bytes at which collected consecutive writes to a file go to the disk as one request.
+    /// Four events send the collected bytes earlier: a write elsewhere in the file, `Close`,
+    /// `Sync`, and the age `write_back_age`.
     pub cluster: u64,
-    /// Limit of the bytes in flight to one disk. Above the limit, a writer waits until at most two
-    /// thirds of the limit are in flight. With 0, every write waits for the disk. Solaris applies
-    /// such limits per file (`ufs_HW` and `ufs_LW`).
+    /// Limit in bytes of the background writes in flight to one disk. Above the limit, a writer
+    /// waits until at most two thirds of the limit are in flight. With 0, every write waits for the
+    /// disk. Solaris applies such limits per file (`ufs_HW` and `ufs_LW`).
     pub write_behind: u64,
-    /// Number of bytes to read ahead in sequential reads; 0 disables read-ahead.
+    /// Number of bytes to read ahead in sequential reads of a file; 0 disables read-ahead.
     pub read_ahead: u64,
-    /// Age at which a change is written to the disk (`autoup` of Solaris).
+    /// Age at which a changed page or block is written to the disk (`autoup` of Solaris).
     pub write_back_age: Duration,
-    /// Number of cylinders in a cylinder group.
+    /// Number of cylinders in a cylinder group, an area of the disk in which FFS keeps related
+    /// files together.
     pub group_cylinders: u32,
     /// Number of bytes of the disk per inode of the file system.
     pub bytes_per_inode: u64,
 }
 
 impl SystemProfile {
-    /// Solaris 2.6 with UFS on a Sun Ultra 1 with 384 MB, as in the reference paper (requirement
-    /// R3). The machine reads memory at 129 MB/s (McVoy and Staelin, lmbench, USENIX 1996, table
-    /// 2). The name cache has 17 names per megabyte of memory plus 90 (`ncsize`, Sun's NFS Server
-    /// Performance and Tuning Guide, table 4-5).
+    /// Solaris 2.6 with UFS on a Sun Ultra 1 with 384 MB of memory, as in paper 001
+    /// (`docs/figures.md`). The machine reads memory at 129 MB/s (McVoy and Staelin, lmbench,
+    /// USENIX 1996, table 2). The name cache has 17 names per megabyte of memory, plus 90
+    /// (`ncsize`, Sun's NFS Server Performance and Tuning Guide, table 4-5).
     #[must_use]
     pub const fn solaris() -> Self {
         Self {
@@ -98,8 +99,8 @@ impl SystemProfile {
     }
 }
 
-/// The parameters of a disk with equal tracks, no defects and a read-ahead buffer. A write finishes
-/// only when its bytes are on the disk.
+/// The parameters of a mechanical disk. The modelled disk has equal tracks, no defects and a
+/// read-ahead buffer. A write finishes only when its bytes are on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskProfile {
     /// Number of cylinders, counted from the outside.
@@ -110,10 +111,11 @@ pub struct DiskProfile {
     pub sectors_per_track: u32,
     /// Number of rotations per minute.
     pub turns_per_minute: u32,
-    /// Distance in sectors between the first sectors of two neighbouring tracks of a cylinder.
+    /// Distance in sectors between the first sectors of two neighbouring tracks of a cylinder. It
+    /// gives the disk time to switch heads.
     pub track_skew: u32,
     /// Distance in sectors between the first sector of a cylinder and the start of the previous
-    /// track.
+    /// cylinder's last track. It gives the disk time to move its arm.
     pub cylinder_skew: u32,
     /// Time to switch to another track of the same cylinder.
     pub head_switch: Duration,
@@ -123,15 +125,17 @@ pub struct DiskProfile {
     pub seek_mean: Duration,
     /// Time of a seek from the first cylinder to the last.
     pub seek_longest: Duration,
-    /// Distance in cylinders at which the seek curve bends. Below it, the seek time grows with the
-    /// square root of the distance. Above it, the time grows linearly.
+    /// Distance in cylinders at which the curve of seek times bends. For shorter seeks, the time
+    /// grows with the square root of the distance. For longer seeks, the time grows linearly.
     pub seek_bend: u32,
-    /// Time between a request's arrival and the first movement of the arm. The time in the queue
-    /// overlaps with it.
+    /// Time that the disk's controller needs after a request's arrival before the arm can move. It
+    /// may pass while the request waits in the queue.
     pub controller_overhead: Duration,
-    /// Number of segments of the disk's buffer; 0 disables the buffer.
+    /// Number of segments in the disk's own buffer; 0 disables the buffer. A segment contains
+    /// consecutive sectors.
     pub buffer_segments: u32,
-    /// Number of sectors in a segment. An idle disk reads ahead at most this number of sectors.
+    /// Number of sectors in a segment of the disk's buffer. An idle disk reads ahead at most this
+    /// number of sectors.
     pub buffer_segment_sectors: u64,
     /// Transfer rate between the disk's buffer and the computer, in bytes per second.
     pub bus_rate: u64,
@@ -142,7 +146,7 @@ pub struct DiskProfile {
 }
 
 impl DiskProfile {
-    /// The Seagate ST15150W of the reference paper (requirement R3): 4 GB, 7,200 rotations per
+    /// The disk Seagate ST15150W of paper 001 (`docs/figures.md`): 4 GB, 7,200 rotations per
     /// minute, 9 ms mean seek. The number of sectors per track gives the paper's 4.7 MB/s over the
     /// whole disk. The real disk has more sectors on outer tracks than on inner tracks.
     ///

@@ -1,5 +1,5 @@
-//! A mechanical disk without a file system or page cache: the times of reads and writes by byte
-//! address.
+//! A simulated mechanical disk without a file system or page cache. It computes the times of reads
+//! and writes at byte addresses.
 
 use super::counts::{MechanicalCounts, RequestKind, ServiceRecord};
 use super::geometry::Geometry;
@@ -8,7 +8,7 @@ use super::spindle::{DiskRequest, RequestId, Spindle};
 use foxy_base::Instant;
 use std::sync::Arc;
 
-/// Computes the times of one disk. It stores no content and reads no clock.
+/// Computes how long requests to one disk take. It stores no content and reads no clock.
 #[derive(Debug)]
 pub struct RawDisk {
     spindle: Spindle,
@@ -16,15 +16,15 @@ pub struct RawDisk {
 }
 
 impl RawDisk {
-    /// Creates an idle disk. `seed` determines its angle at time zero.
+    /// Creates an idle disk. The random `seed` determines its angle of rotation at time zero.
     #[must_use]
     pub fn new(profile: &DiskProfile, seed: u64) -> Self {
         let geometry = Arc::new(Geometry::new(profile));
         Self { spindle: Spindle::new(0, profile, geometry, seed), last_request: 0 }
     }
 
-    /// Queues a request for `bytes` bytes at `offset`, and returns its number. Partial sectors
-    /// count as whole sectors. The request must lie within the profile's capacity.
+    /// Queues a request for `bytes` bytes at byte `offset`, and returns the number of the request.
+    /// Partial sectors count as whole sectors. The request must lie within the profile's capacity.
     pub fn submit(&mut self, kind: RequestKind, offset: u64, bytes: u64, arrival: Instant) -> u64 {
         self.last_request += 1;
         let id = self.last_request;
@@ -34,21 +34,21 @@ impl RawDisk {
         id
     }
 
-    /// Returns the completion time of the request that the disk serves.
+    /// Returns the time at which the disk finishes the request that it serves now.
     #[must_use]
     pub fn next_finish(&self) -> Option<Instant> {
         self.spindle.next_finish()
     }
 
-    /// Finishes the current request, and starts the next. Returns the number of the finished
-    /// request.
+    /// Finishes the current request, and starts the next request from the queue. Returns the number
+    /// of the finished request.
     pub fn finish(&mut self) -> Option<(u64, ServiceRecord)> {
         let finished = self.spindle.finish();
         self.spindle.resume();
         finished
     }
 
-    /// Returns the counts since the start.
+    /// Returns the counts of requests since the start.
     #[must_use]
     pub const fn counts(&self) -> MechanicalCounts {
         self.spindle.counts()

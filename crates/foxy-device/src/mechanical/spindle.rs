@@ -1,4 +1,5 @@
-//! Simulates one disk arm: its queue, its position, and the duration of each request.
+//! Simulates one disk: its queue of requests, the position of its arm, and the duration of each
+//! request.
 
 use super::buffer::{DiskBuffer, Lookup};
 use super::counts::{MechanicalCounts, RequestKind, ServiceRecord, bytes_of};
@@ -14,7 +15,7 @@ pub(super) struct Spindle {
     number: usize,
     geometry: Arc<Geometry>,
     overhead: Duration,
-    /// The angle of the disk at time zero. The unit is nanoseconds since the first sector of the
+    /// The angle of the disk at time zero: the time in nanoseconds since the first sector of the
     /// first track passed the head.
     phase: u64,
     /// The sector after the last sector that was served.
@@ -29,8 +30,8 @@ pub(super) struct Spindle {
 }
 
 impl Spindle {
-    /// Creates an idle disk at its first cylinder. `angle` is the start angle in nanoseconds,
-    /// modulo one rotation.
+    /// Creates an idle disk whose arm is at the first cylinder. `angle` is the start angle in
+    /// nanoseconds, modulo the time of one rotation.
     pub(super) fn new(
         number: usize,
         profile: &DiskProfile,
@@ -57,7 +58,7 @@ impl Spindle {
         self.counts
     }
 
-    /// Queues a request. An idle disk starts the request at once.
+    /// Queues a disk request. An idle disk starts the request at once.
     pub(super) fn push(&mut self, request: DiskRequest) {
         self.queue.push(request);
         if self.current.is_none() {
@@ -65,20 +66,20 @@ impl Spindle {
         }
     }
 
-    /// Returns the time at which the current request finishes.
+    /// Returns the time at which the disk finishes the request that it serves now.
     pub(super) fn next_finish(&self) -> Option<Instant> {
         self.current.as_ref().map(|(_, record)| record.finish)
     }
 
-    /// Finishes the current request. Then the caller queues all requests that follow from it, and
-    /// calls [`Spindle::resume`] to start the next request.
+    /// Finishes the current disk request. Then the caller queues all requests that follow from it,
+    /// and calls [`Spindle::resume`] to start the next request.
     pub(super) fn finish(&mut self) -> Option<(RequestId, ServiceRecord)> {
         let (id, record) = self.current.take()?;
         self.free_at = record.finish;
         Some((id, record))
     }
 
-    /// Starts the next request if the disk is idle.
+    /// Starts the next request from the queue if the disk is idle.
     pub(super) fn resume(&mut self) {
         if self.current.is_none() {
             self.start();
@@ -113,8 +114,8 @@ impl Spindle {
         self.current = Some((request.id, record));
     }
 
-    /// Returns the time to read from the disk's buffer or read-ahead, or `None` if the head has to
-    /// move.
+    /// Returns the times of a read that the disk's buffer or read-ahead answers. Returns `None` if
+    /// the head has to move.
     fn serve_from_buffer(&mut self, request: &DiskRequest, start: Instant) -> Option<Parts> {
         if !request.kind.reads() {
             return None;
@@ -138,7 +139,8 @@ impl Spindle {
         }
     }
 
-    /// Returns the time of a request that moves the head.
+    /// Returns the times of a request for which the head has to move: seek, rotational delay and
+    /// transfer.
     fn serve_from_disk(&mut self, request: &DiskRequest, start: Instant) -> Parts {
         let (address, sectors) = (request.address, request.sectors);
         if let Some(ahead) = self.buffer.ahead() {
@@ -158,7 +160,7 @@ impl Spindle {
     }
 }
 
-/// Identifies a request. Numbers are never used again.
+/// Identifies a disk request. The model never uses a number again.
 pub(super) type RequestId = u64;
 
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +194,8 @@ impl DriveQueue {
         }
     }
 
-    /// Removes and returns the next request to serve. The head is in front of sector `head`.
+    /// Removes and returns the request that the disk serves next. The head is in front of sector
+    /// `head`.
     pub(super) fn pop(&mut self, head: u64) -> Option<DiskRequest> {
         match self {
             Self::Fifo(queue) => queue.pop_front(),

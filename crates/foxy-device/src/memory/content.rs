@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 const PAGE: usize = 4096;
 
-/// The content of a file. Clones share the pages.
+/// The content of a file. Clones share the pages until one of them writes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
     size: u64,

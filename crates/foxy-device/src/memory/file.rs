@@ -6,10 +6,10 @@ use crate::open_file::FileKind;
 use foxy_base::Random;
 use std::collections::VecDeque;
 
-/// Unit in bytes that a disk writes as a whole or not at all.
+/// Size of a sector in bytes. A crash never leaves a sector partly written.
 pub(crate) const SECTOR: usize = 512;
 
-/// A change to a file that a crash may undo.
+/// A change to a file's content that a crash may undo.
 #[derive(Clone, Debug)]
 enum Change {
     Write { offset: u64, bytes: Vec<u8> },
@@ -18,7 +18,8 @@ enum Change {
 }
 
 impl Change {
-    /// Returns the number of bytes that count against the write-back limit.
+    /// Returns the number of bytes that this change counts toward the limit of volatile changes to
+    /// a file.
     const fn weight(&self) -> u64 {
         match self {
             Self::Write { bytes, .. } => (SECTOR + bytes.len()) as u64,
@@ -34,8 +35,8 @@ impl Change {
         }
     }
 
-    /// Applies a random part of the change. For a write, each sector is written with probability
-    /// one half.
+    /// Applies a random part of the change, as a crash during the change does. Each sector of a
+    /// write is written with probability one half.
     fn tear(&self, content: &mut Content, random: &mut Random) {
         match self {
             Self::Write { offset, bytes } => {
@@ -55,8 +56,8 @@ impl Change {
         }
     }
 
-    /// Drops the change. A lost write may still lengthen the file, and the new bytes then read as
-    /// zero.
+    /// Simulates that a crash loses the change. A lost write may still lengthen the file, and the
+    /// new bytes then read as zero.
     fn lose(&self, content: &mut Content, random: &mut Random) {
         if let Self::Write { offset, bytes } = self
             && !bytes.is_empty()
@@ -67,7 +68,8 @@ impl Change {
     }
 }
 
-/// A file with its current content, its durable content, and the ordered changes between them.
+/// A file with its current content, its durable content, and the changes that lead from the durable
+/// to the current content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryFile {
     current: Content,
@@ -75,7 +77,8 @@ pub(crate) struct MemoryFile {
     pending: VecDeque<Change>,
     pending_weight: u64,
     pub(crate) kind: FileKind,
-    /// Number of open ids, current names and durable names of this file.
+    /// Number of references to this file: open ids, current names, and names that a crash may
+    /// restore.
     pub(crate) references: u32,
     /// The name under which the file was created, until this name is durable.
     pub(crate) new_name: Option<StorePath>,
@@ -91,8 +94,8 @@ impl MemoryFile {
         &self.current
     }
 
-    /// Writes `bytes` at `offset`. A crash may undo at most `limit` bytes of changes. With a limit
-    /// of 0, every change is durable at once.
+    /// Writes `bytes` at `offset`. At most `limit` bytes of changes to the file stay volatile, so
+    /// that a crash may undo them. With a limit of 0, every change is durable at once.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8], limit: u64) {
         self.current.write(offset, bytes);
         if limit > 0 {
@@ -114,7 +117,7 @@ impl MemoryFile {
         self.durable.extend(size);
     }
 
-    /// Applies all volatile changes to the durable content.
+    /// Applies all volatile changes to the durable content, so that no crash can undo them.
     pub(crate) fn sync(&mut self) {
         for change in self.pending.drain(..) {
             change.apply(&mut self.durable);
@@ -122,14 +125,15 @@ impl MemoryFile {
         self.pending_weight = 0;
     }
 
-    /// Flips the bits of `mask` in one byte of the current and the durable content. Returns false
-    /// if the byte is beyond the end of the file.
+    /// Flips the bits of `mask` in one byte of both the current and the durable content. Returns
+    /// false if the byte is beyond the end of the file.
     pub(crate) fn rot(&mut self, offset: u64, mask: u8) -> bool {
         self.durable.flip(offset, mask);
         self.current.flip(offset, mask)
     }
 
-    /// Simulates a crash: each volatile change survives, is torn or is lost.
+    /// Simulates a crash: each volatile change (not made durable by a sync) survives, is torn, or
+    /// is lost.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random, limit: u64) {
         if limit == 0 {
             return;
@@ -152,8 +156,8 @@ impl MemoryFile {
         }
     }
 
-    /// Notes a volatile change. Above the limit, the oldest changes become durable, as a kernel
-    /// would write them back.
+    /// Adds a change that a crash may undo. If the changes exceed the limit in bytes, the oldest
+    /// become durable, as if a kernel had written them back.
     fn note(&mut self, change: Change, limit: u64) {
         self.pending_weight += change.weight();
         self.pending.push_back(change);
@@ -165,13 +169,13 @@ impl MemoryFile {
     }
 }
 
-/// Probabilities that volatile changes survive a crash. Each change is decided independently. So a
-/// later change may survive although an earlier change is lost.
+/// Probabilities that changes without a later sync survive a crash. Each change is decided
+/// independently, so a later change may survive although an earlier change is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashPolicy {
     /// Probability that a write, truncation or trim survives whole.
     pub keep_write: f64,
-    /// Probability that a change is torn. Each 512-byte sector of a torn write survives with
+    /// Probability that a change is torn. Of a torn write, each 512-byte sector survives with
     /// probability one half. A torn trim affects a shorter range. A torn truncation leaves an empty
     /// file.
     pub tear_write: f64,

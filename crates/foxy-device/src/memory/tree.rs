@@ -1,5 +1,5 @@
-//! File names and files in memory: their current state, their durable state, and the effect of a
-//! crash.
+//! File names and files of the device in memory: their current state, their durable state, and the
+//! effect of a crash.
 
 use super::file::{CrashPolicy, MemoryFile};
 use crate::io::{DirectoryEntry, IoError, StorePath};
@@ -7,10 +7,11 @@ use foxy_base::Random;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Identifies the content of a file while a name or an open id leads to the content.
+/// Identifies a file while a name or an open id leads to it.
 pub(crate) type FileNumber = u64;
 
-/// Maximum number of removed names that may return in a crash. Bounds the memory for removed files.
+/// Maximum number of removed names that a crash can bring back. Limits the memory for removed
+/// files.
 const REMOVED_LIMIT: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +32,15 @@ impl Node {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     names: BTreeMap<StorePath, Node>,
-    /// Names that survive every crash. Directories are not in this map, because they are always
-    /// durable.
+    /// Names that survive every crash, with their files. Directories are not in this map, because
+    /// they are always durable.
     durable: BTreeMap<StorePath, FileNumber>,
-    /// Removed names that are still durable, oldest first.
+    /// Names that were removed and that a crash can bring back, oldest first.
     removed: VecDeque<StorePath>,
     files: BTreeMap<FileNumber, MemoryFile>,
     next: FileNumber,
-    /// Limit in bytes of volatile changes to one file. With 0, every change is durable at once.
+    /// Limit in bytes of the changes to one file that a crash can undo. With 0, every change is
+    /// durable at once.
     pub(crate) limit: u64,
 }
 
@@ -168,7 +170,7 @@ impl Tree {
         self.file_mut(number).references += 1;
     }
 
-    /// Drops a reference to a file. Frees the content with the last reference.
+    /// Drops a reference to a file. When the last reference is gone, frees the content.
     pub(crate) fn release(&mut self, number: FileNumber) {
         let file = self.file_mut(number);
         file.references -= 1;
@@ -177,7 +179,7 @@ impl Tree {
         }
     }
 
-    /// Simulates a crash. After the crash, no file is open.
+    /// Simulates a crash of the machine. After the crash, no file is open.
     pub(crate) fn crash(&mut self, policy: &CrashPolicy, random: &mut Random) {
         let named = self.names.iter().filter_map(|(path, node)| Some((path.clone(), node.file()?)));
         let named: BTreeMap<StorePath, FileNumber> = named.collect();

@@ -1,5 +1,6 @@
-//! Transfers in flight on a ring. Each transfer has a numbered slot that owns its buffer and
-//! descriptor. This file builds the entries for the kernel and interprets the kernel's answers.
+//! The transfers (reads, writes and syncs) in flight on a ring. Each transfer has a numbered slot
+//! that owns its buffer and descriptor. This file builds the entries for the kernel and interprets
+//! the kernel's answers.
 
 use crate::buffer::IoBuffer;
 use crate::io::{IoDone, IoError, IoId, IoOutput};
@@ -9,7 +10,7 @@ use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Maximum number of bytes in one entry, because the kernel moves no more in one call.
+/// Maximum number of bytes in one entry. The kernel moves no more in one read or write.
 const MAX_ENTRY_BYTES: usize = 0x7fff_f000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +29,10 @@ impl Work {
     }
 }
 
-/// The next step after a completion.
+/// What a transfer does after the kernel completed its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
-    /// The transfer must submit another entry.
+    /// The transfer must submit another entry, for example for the rest of its bytes.
     Again,
     /// The transfer is finished. The value is the number of bytes moved or the error.
     Done(Result<usize, IoError>),
@@ -58,8 +59,8 @@ impl Transfer {
         Self { id, file, work, buffer, moved: 0, direct: false }
     }
 
-    /// Builds the next entry for the kernel. The entry points into the buffer, so the transfer must
-    /// stay in its slot until the kernel answers.
+    /// Builds the transfer's next entry for the kernel. The entry points into the buffer, so the
+    /// transfer must stay in its slot until the kernel answers.
     pub(super) fn entry(&mut self) -> squeue::Entry {
         let rest =
             self.buffer.as_mut().map_or(&mut [][..], |buffer| &mut buffer.as_mut()[self.moved..]);

@@ -193,8 +193,8 @@ fn a_reader_returns_the_files_content_or_nothing_on_any_thread() {
     assert_eq!(given > 0, can_read_without_waiting(), "this file system's files");
 }
 
-/// Returns whether the file system of temporary folders supports reads that fail instead of waiting
-/// for the disk.
+/// Returns whether the file system of temporary folders supports reads that fail (RWF_NOWAIT)
+/// instead of waiting for the disk.
 fn can_read_without_waiting() -> bool {
     let mut file = tempfile::tempfile().expect("a temporary file");
     std::io::Write::write_all(&mut file, b"foxy").expect("room for four bytes");

@@ -1,4 +1,5 @@
-//! The devices under test. A handle runs an operation on a device and waits for its result.
+//! The devices that the conformance tests compare. A handle runs an operation on a device and waits
+//! for its result.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -8,15 +9,15 @@ use foxy_device::{
 };
 use tempfile::TempDir;
 
-/// A device under test and its folder.
+/// A device under test, and the folder that contains its files.
 pub struct Subject {
     pub name: &'static str,
     pub device: Box<dyn BlockingDevice>,
     pub folder: Option<TempDir>,
 }
 
-/// Creates a device on a new folder. Returns `None` if `make` finds that the device cannot run
-/// here.
+/// Creates a device on a new folder. Returns `None` if `make` returns `None`, because the device
+/// cannot run on this machine.
 fn real<D: BlockingDevice + 'static>(
     name: &'static str,
     make: impl FnOnce(&Root) -> Option<D>,
@@ -35,8 +36,8 @@ fn modelled() -> impl BlockingDevice {
     Mechanical::new(DiskProfile::default(), 2, 1)
 }
 
-/// Starts a helper in a thread. Like a real helper process, it shares only the socket with its
-/// owner.
+/// Starts a helper in a thread instead of a process. Like a real helper process, it shares only the
+/// socket with the device.
 fn helper(root: &Root, direct: DirectIo) -> Helper {
     let folder = root.path().to_owned();
     let start = move |socket| -> std::io::Result<foxy_device::helper::Ending> {
@@ -48,7 +49,8 @@ fn helper(root: &Root, direct: DirectIo) -> Helper {
     Helper::new(3, start).expect("a socket and a thread")
 }
 
-/// Creates all devices under test. Omits io_uring if the kernel or a container's filter forbids it.
+/// Creates all devices under test. Leaves out io_uring if the kernel or a container's filter
+/// forbids it.
 pub fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         Subject { name: "memory", device: Box::new(Memory::default()), folder: None },
@@ -81,8 +83,8 @@ impl Subject {
         done.pop().expect("one completion")
     }
 
-    /// Waits until `count` operations are finished. For a device in simulated time, moves the time
-    /// forward.
+    /// Waits until `done` contains `count` results. If the device uses simulated time, moves the
+    /// time forward.
     pub fn reap_until(&mut self, count: usize, done: &mut Vec<IoDone>) {
         while done.len() < count {
             let virtual_time = self.device.next_completion();

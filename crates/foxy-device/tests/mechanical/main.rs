@@ -1,5 +1,5 @@
-//! Tests the simulated disks: calibrated times (requirement R3), names, and parallel disks. Also
-//! tests that file content equals the content on the memory device.
+//! Tests the simulated disks: their times against calibrated values, the costs of names, and
+//! parallel disks. Also tests that file content equals the content on the memory device.
 
 mod disk;
 mod names;

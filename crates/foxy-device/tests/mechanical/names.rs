@@ -1,13 +1,13 @@
-//! Tests the cost of finding a name. A directory is read from front to back, unless the name is
-//! cached.
+//! Tests the simulated cost of finding a name in a directory. A directory is searched from its
+//! first entry to its last, unless the name is cached.
 
 use crate::disk::{Disk, FILE, create, directory, open};
 use foxy_device::mechanical::MetadataMode;
 use foxy_device::{DiskProfile, FileId, IoOp, StorePath};
 use std::time::Duration;
 
-/// A profile without name cache and without waits for metadata writes. The processor needs 1 µs to
-/// examine a name.
+/// A profile without name cache, whose metadata writes nothing waits for. The processor needs 1 µs
+/// to examine a name.
 fn profile() -> DiskProfile {
     let mut profile = DiskProfile::st15150w();
     profile.system.metadata = MetadataMode::Asynchronous;

@@ -1,5 +1,5 @@
-//! Tests pages between the page cache and the disk: reads before writes (requirement R24), cache
-//! hits, and delayed writes.
+//! Tests how pages move between the simulated page cache and the disk. Covers reads before writes
+//! of parts of pages, cache hits, and delayed writes.
 
 use crate::disk::{Disk, FILE, MIB, create, open, read, write};
 use foxy_base::{Instant, Random};
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 #[test]
 fn writes_of_parts_of_pages_read_first_and_whole_pages_do_not() {
-    /// Each case contains the offset and length of a write into a preallocated file, in bytes. The
-    /// last number is the number of pages that must be read first.
+    /// Each case is a write into a preallocated file: offset and length in bytes, then the number
+    /// of pages that must be read first.
     const CASES: [(u64, usize, u64); 8] = [
         (0, 8192, 0),
         (8192, 16_384, 0),
