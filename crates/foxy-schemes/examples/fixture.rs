@@ -1,5 +1,6 @@
-//! Prints the fixture of a scheme in the current disk format. Run this example before the format
-//! changes. Save the output in tests/fixtures:
+//! Prints a fixture: the store file of a scheme in the current disk format, as text. Run this
+//! example before a change of the format, and save the output in tests/fixtures. Then a test can
+//! open a store of the old format:
 //!
 //! `cargo run -p foxy-schemes --example fixture -- webcosm`
 //!
@@ -18,8 +19,9 @@ use std::time::Duration;
 
 const LINE: usize = 64;
 
-/// Creates the store. Fills and closes it, then opens it again. Replaces and removes some records,
-/// adds more, then kills the store.
+/// Creates, fills and closes a store, then opens it again. Replaces and removes some records, and
+/// adds more. Then stops without a close, as after a crash. Returns the device with the store's
+/// file.
 fn make(scheme: SchemeName) -> Memory {
     let (mut driver, _) = open(scheme, Memory::default());
     let put = |driver: &mut StepDriver<Memory>, key, version| {

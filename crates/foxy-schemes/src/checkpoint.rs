@@ -1,7 +1,7 @@
-//! Encodes and decodes a checkpoint: a copy of the index on disk for a fast start (requirement
-//! R38). A head page comes first, then checksummed pages of entries. The entries are only hints,
-//! because every read verifies its record. A store that closes writes a complete checkpoint. A
-//! complete checkpoint also proves that no other record is on disk.
+//! Encodes and decodes a checkpoint: a copy of the index on disk, so that a store opens without a
+//! scan of all records. A checkpoint is a head page, then checksummed pages of entries. An entry
+//! may be outdated, because every read of a record verifies its bytes. A store that closes writes a
+//! complete checkpoint, which lists every record on disk.
 
 use foxy_store::contract::Key;
 use foxy_store::layout::PAGE;
@@ -24,13 +24,13 @@ pub struct Listed {
 pub struct CheckpointHead {
     /// Number of the checkpoint. A later checkpoint has a higher number.
     pub number: u64,
-    /// How often the store had been opened when it wrote the checkpoint.
+    /// Number of times that the store had been opened when it wrote the checkpoint.
     pub opens: u64,
     /// Number of entry pages that follow the head page.
     pub pages: u32,
     /// Whether the checkpoint lists every record on disk.
     pub complete: bool,
-    /// Every record up to this sequence number is durable.
+    /// Every record up to this sequence number was durable at the time of the checkpoint.
     pub durable: u64,
 }
 
@@ -73,8 +73,8 @@ fn number(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(field)
 }
 
-/// Encodes up to [`PAGE_ENTRIES`] entries as page number `place` of a checkpoint. `out` must be
-/// zeroed.
+/// Encodes up to [`PAGE_ENTRIES`] entries as entry page number `place` of checkpoint number
+/// `checkpoint`. `out` must be zeroed.
 pub fn encode_page(
     entries: &[Listed],
     checkpoint: u64,
@@ -98,8 +98,8 @@ pub fn encode_page(
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Decodes page number `place` of a checkpoint. Returns `None` if the page is damaged or another
-/// page.
+/// Decodes entry page number `place` of checkpoint number `checkpoint`. Returns `None` if the page
+/// is damaged, or belongs to another checkpoint or place.
 pub fn decode_page<'a>(
     page: &'a [u8],
     checkpoint: u64,

@@ -1,6 +1,6 @@
-//! An index of the records on disk. The index contains live records in the order of use. The index
-//! also contains leftovers: invalid records that a scan after a crash could still find. Other
-//! modules decide about space and durability.
+//! The index in memory of the records on disk. The index lists live records in the order in which
+//! the policy evicts them. It also lists leftovers: invalid records whose bytes are still on disk,
+//! so that a scan after a crash could find them. Other modules decide about space and durability.
 
 use crate::pages::Run;
 use crate::policy::Policy;
@@ -19,8 +19,7 @@ pub enum EntryState {
     /// A record that a get must not return, but that may still be whole on disk. The record was
     /// evicted or removed, or its header is damaged.
     Leftover,
-    /// A leftover (an invalid record on disk) that new data overwrites. The overwrite is not
-    /// durable yet.
+    /// A leftover whose place on disk receives new data. This overwrite is not durable yet.
     Dying,
     /// A free place in the array of entries.
     Vacant,
@@ -35,7 +34,7 @@ pub struct Entry {
     pub first_slot: u32,
     pub slots: u16,
     pub state: EntryState,
-    /// Whether the record's bytes are still in a buffer.
+    /// Whether the record's bytes are still in a write buffer in memory.
     pub buffered: bool,
     /// Whether the entry stands for a damaged header, so that the key is unknown.
     pub doubtful: bool,
@@ -51,7 +50,8 @@ impl Entry {
         Self { buffered: true, ..self }
     }
 
-    /// Creates an entry for a slot that is unreadable or has a damaged header.
+    /// Creates a doubtful entry for a slot that is unreadable or has a damaged header. The key of
+    /// its record is unknown, so the entry gets a made-up key.
     pub fn doubt(slot: u32) -> Self {
         let mut name = [0xd0; 16];
         name[..4].copy_from_slice(&slot.to_le_bytes());
@@ -82,8 +82,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Creates an empty index. `policy` chooses the next record to evict. `mix` is a secret value
-    /// in key hashes, so that outsiders cannot choose keys that collide.
+    /// Creates an empty index. `policy` chooses the next record to evict. `mix` is a secret that is
+    /// part of each key's hash, so that outsiders cannot choose keys that collide.
     pub fn new(mix: u64, policy: Box<dyn Policy>) -> Self {
         Self {
             slab: Vec::new(),
@@ -181,7 +181,7 @@ impl Index {
         self.policy.victim()
     }
 
-    /// Returns all live entries, approximately in the order of eviction.
+    /// Returns all live entries in the approximate order of eviction, the next victim first.
     pub fn coldest_first(&mut self) -> Vec<EntryId> {
         self.policy.coldest_first()
     }
@@ -191,8 +191,9 @@ impl Index {
         self.by_slot.range((from, 0)..(to, 0)).map(|&(_, id)| id)
     }
 
-    /// Returns the live entries that overlap the slots `from..to`. Live entries do not overlap each
-    /// other. So the backward walk can stop at the first live entry that ends before the range.
+    /// Returns the live entries that overlap the slots `from..to`, from the last to the first. The
+    /// search stops at the first live entry that ends before the range, because live entries never
+    /// overlap each other.
     pub fn live_in(&self, from: u32, to: u32) -> impl Iterator<Item = EntryId> + '_ {
         let near = self.by_slot.range((from.saturating_sub(SLOTS_LIMIT), 0)..(to, 0)).rev();
         near.map(|&(_, id)| id)
@@ -200,8 +201,8 @@ impl Index {
             .take_while(move |&id| self.get(id).end_slot() > from)
     }
 
-    /// Returns the array of entries, with vacant places. A caller can walk through it in several
-    /// steps.
+    /// Returns the array of entries, including vacant places. An index stays valid between calls,
+    /// so a caller can walk through the array in several steps.
     pub fn slab(&self) -> &[Entry] {
         &self.slab
     }
@@ -224,7 +225,7 @@ impl Index {
         self.doubtful
     }
 
-    /// Returns the approximate memory in bytes.
+    /// Returns the approximate memory of the index in bytes.
     pub fn memory(&self) -> usize {
         self.slab.capacity() * size_of::<Entry>()
             + self.vacant.capacity() * size_of::<EntryId>()

@@ -1,6 +1,7 @@
-//! Storage schemes besides foxy's own engine, and their replacement policies. The schemes come from
-//! Squid (ufs, aufs, diskd, coss), from the WebCoSM paper and from Squid-M. [`SCHEMES`] lists all
-//! schemes, including the default scheme of [`foxy_store`].
+//! Storage schemes besides webcosm, foxy's own engine, and their replacement policies. A scheme
+//! decides where the store puts its records on disk. The schemes come from Squid (ufs, aufs, diskd,
+//! coss), from the WebCoSM paper (Markatos and others), and from Squid-M (Maltzahn and others).
+//! [`SCHEMES`] lists all schemes, including the default scheme of [`foxy_store`].
 
 mod checkpoint;
 mod index;

@@ -1,5 +1,5 @@
-//! A least-recently-used list of array indices. The entries of the array store the links. So every
-//! operation is O(1) and allocates no memory.
+//! A least-recently-used (LRU) list of the entries of an array. The entries themselves store the
+//! links of the list. So every operation takes constant time and allocates no memory.
 
 pub const NONE: u32 = u32::MAX;
 
@@ -15,7 +15,7 @@ impl Default for Links {
     }
 }
 
-/// The owner of the entries. Gives access to the links of an entry.
+/// The array of entries. It gives the list access to the links of each entry.
 pub trait LinkStore {
     fn links(&mut self, index: u32) -> &mut Links;
 }
@@ -49,7 +49,7 @@ impl Lru {
         (self.hottest != NONE).then_some(self.hottest)
     }
 
-    /// Returns the entry that was used next after `index`.
+    /// Returns the neighbour of `index` that was used more recently.
     pub fn hotter(store: &mut impl LinkStore, index: u32) -> Option<u32> {
         let hotter = store.links(index).hotter;
         (hotter != NONE).then_some(hotter)

@@ -1,9 +1,10 @@
-//! Counts the live records on each page of the record area. Also searches cyclically for the next
-//! free run of pages (requirements R22, R25).
+//! Counts the live records on each page of the record area, which is the part of the store's file
+//! with records. Also finds the next free run (contiguous pages without a live record). The search
+//! is cyclic: after the last page it continues at the first page.
 
 use foxy_store::layout::PAGE;
 
-/// The number of live records on each page. Each page needs one byte.
+/// The number of live records on each page, one byte per page.
 #[derive(Debug)]
 pub struct Pages {
     uses: Vec<u8>,
@@ -13,7 +14,8 @@ pub struct Pages {
 
 const RETIRED: u8 = u8::MAX;
 
-/// Maximum number of pages that a search visits. The limit bounds the time of a put.
+/// Maximum number of pages that one search for a free run visits, so that a put takes a bounded
+/// time.
 const MAX_SEARCHED_PAGES: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,7 @@ impl Pages {
         }
     }
 
-    /// Marks the pages of `run` as permanently unusable.
+    /// Marks the pages of `run` as permanently unusable, because a write to them failed.
     pub fn retire(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             self.retired += u32::from(*uses != RETIRED);
@@ -84,8 +86,9 @@ impl Pages {
         self.cursor = if page >= self.count() { 0 } else { page };
     }
 
-    /// Returns the next run of `least` to `most` free pages that are not in `busy`. The search is
-    /// cyclic from the cursor. Returns `None` if the search reaches its limit.
+    /// Returns the next run of `least` to `most` free pages. The run contains no page of `busy`,
+    /// the runs whose writes are in flight. The search starts at the cursor, where the last run
+    /// ended. Returns `None` after [`MAX_SEARCHED_PAGES`] pages without such a run.
     pub fn next_free(&self, least: u32, most: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let mut at = self.cursor;
@@ -116,7 +119,7 @@ impl Pages {
         None
     }
 
-    /// Returns the part of `run` before its first page in `busy`.
+    /// Shortens `run` so that it ends before its first page in `busy`.
     fn cut(run: Run, busy: &[Run]) -> Run {
         let end = busy
             .iter()
@@ -126,8 +129,8 @@ impl Pages {
         Run { first: run.first, pages: end.unwrap_or(run.end()) - run.first }
     }
 
-    /// Returns the next run of exactly `length` usable pages that are not in `busy`. The search is
-    /// cyclic from the cursor. The run may contain live records.
+    /// Returns the next run of exactly `length` usable pages that are not in `busy`. The search
+    /// starts at the cursor. The run may contain live records, which the caller then evicts.
     pub fn next_usable(&self, length: u32, busy: &[Run]) -> Option<Run> {
         let count = self.count();
         let (mut first, mut seen) = (self.cursor, 0);

@@ -9,44 +9,48 @@ use std::str::FromStr;
 /// The name of a scheme in settings and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchemeName {
-    /// The scheme `Ufs` with a pool of threads. The scheme opens no files while the threads' queue
-    /// is long.
+    /// The scheme `Ufs` on a pool of threads, like Squid's aufs. It refuses requests that open
+    /// files while the threads' queue is long.
     Aufs,
     /// One file for each record size.
     Buddy,
-    /// A ring of 1 MiB stripes, like Squid's coss.
+    /// One file that is a ring of 1 MiB stripes, like Squid's coss. A new stripe overwrites the
+    /// oldest.
     Coss,
-    /// The scheme `Ufs` with a separate process for the disk. The scheme opens no files while the
-    /// process is busy.
+    /// The scheme `Ufs` with a separate process for disk operations, like Squid's diskd. It refuses
+    /// requests that open files while that process is busy.
     Diskd,
-    /// The scheme `Packetizer`, which here also collects reads and sorts them.
+    /// The scheme `Packetizer`, but reads wait until several can start in the order of their disk
+    /// places.
     LazyReads,
-    /// The scheme `LazyReads`, which here also groups writes by origin server.
+    /// The scheme `LazyReads`, but records of one origin server are written side by side.
     LazyReadsLoc,
     /// One file per record and one directory per origin server.
     MultipleDirs,
     /// The scheme stores nothing.
     Null,
-    /// The scheme `Stream`, which here also collects contiguous records into pages.
+    /// The scheme `Stream`, but contiguous records are collected and written as whole 8 KiB pages.
     Packetizer,
     /// One file per record. All files are in one directory.
     SingleDirectory,
     /// The scheme `Ufs`, but with all files of an origin server in one directory.
     Squidl,
-    /// Small records in a memory-mapped file. Larger records are in files, like `Ufs`.
+    /// Small records share large files, which Squid-M maps into memory. Larger records have their
+    /// own files, like `Ufs`.
     Squidm,
     /// The scheme `Squidm`, but with small records grouped by origin server. Small records never
     /// cross a page boundary.
     Squidmla,
     /// One file in which each record takes the next free slots.
     Stream,
-    /// The scheme `Packetizer`, which here also groups writes by origin server.
+    /// The scheme `Packetizer`, but records of one origin server are written side by side.
     StreamLoc,
-    /// One file. A buffer collects records into pages.
+    /// One file, in which a page buffer collects records. Unlike `Packetizer`, the store recovers
+    /// after a crash.
     StreamPacketizer,
     /// One file per record in two levels of directories, like Squid.
     Ufs,
-    /// A log that consists of segments. Records are appended to the log.
+    /// Foxy's own engine and the default scheme: a log of segments, to which records are appended.
     Webcosm,
 }
 

@@ -1,4 +1,5 @@
-//! Settings that only some schemes use. Every store also has [`StoreSettings`].
+//! The settings of a storage scheme. [`StoreSettings`] has the settings that every store has. The
+//! others apply to some schemes only.
 
 use crate::policy::{Policy, PolicyName, PolicySettings};
 use crate::slotted::BufferChoice;
@@ -6,28 +7,30 @@ use foxy_store::{SettingsError, StoreSettings};
 use std::fmt;
 use std::time::Duration;
 
-/// Decides how file numbers are spread over two levels of directories.
+/// Decides in which directory of a `ufs` store a file is. Two levels of directories, 16 × 256,
+/// share the file numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsMapping {
-    /// Uses the rule of Squid 1.1. The number modulo 16 selects the first level, so consecutive
-    /// numbers are in different directories.
+    /// Uses the rule of Squid 1.1. The file number modulo 16 selects the first-level directory, so
+    /// consecutive numbers are in different directories.
     RoundRobin,
-    /// Uses the rule of Squid since 1998. Groups of 256 consecutive numbers share a directory.
+    /// Uses the rule of Squid since 1998. Each group of 256 consecutive file numbers shares a
+    /// directory.
     #[default]
     Consecutive,
 }
 
-/// Decides when records are evicted.
+/// Decides when a `ufs` store evicts records. The watermarks are percentages of the store's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UfsReclaim {
-    /// Evicts records at a put that would exceed the high watermark. Eviction stops at the low
-    /// watermark (requirement R50).
+    /// Evicts records when a put would raise the used space above the high watermark. Eviction
+    /// stops at the low watermark.
     #[default]
     AtOnce,
-    /// Evicts records every second while the store is above the low watermark, like Squid's
-    /// `UFSSwapDir::maintain` (requirement R70). The fuller the store, the more records are
-    /// evicted. The size stays a hard limit: a put evicts enough records to stay within it. Squid
-    /// may exceed the limit until the next second.
+    /// Evicts some records every second while the used space is above the low watermark, like
+    /// Squid's `UFSSwapDir::maintain`. The fuller the store, the more records are evicted. A put
+    /// that would exceed the store's size also evicts records at once. Squid may exceed its size
+    /// until the next second.
     EverySecond,
 }
 
@@ -36,38 +39,39 @@ pub enum UfsReclaim {
 pub struct SchemeSettings {
     /// The settings that every store has.
     pub store: StoreSettings,
-    /// The replacement policy (requirements R71, R74).
+    /// The replacement policy.
     pub policy: PolicyName,
-    /// How the scheme `ufs` spreads files over directories (requirement R18).
+    /// How the scheme `ufs` spreads files over directories.
     pub ufs_mapping: UfsMapping,
-    /// When the scheme `ufs` evicts records (requirements R50, R70).
+    /// When the scheme `ufs` evicts records.
     pub ufs_reclaim: UfsReclaim,
-    /// Number of operations in flight at which the scheme `aufs` opens no more files (requirement
-    /// R63).
+    /// Number of disk operations in flight at which the scheme `aufs` refuses gets and puts as
+    /// busy.
     pub aufs_queue: usize,
-    /// Number of operations in flight at which the scheme `diskd` opens no more files. Squid calls
-    /// this limit Q1 (requirement R64).
+    /// Number of disk operations in flight at which the scheme `diskd` refuses gets and puts as
+    /// busy. Squid calls this limit Q1.
     pub diskd_q1: usize,
-    /// Maximum size of a record that shares a file in the scheme `buddy`, in slots of 512 bytes
-    /// (requirements R20, R21).
+    /// Maximum size of a record in a shared file of the scheme `buddy`, in slots of 512 bytes. A
+    /// larger record has its own file.
     pub buddy_threshold: u32,
-    /// Number of buffers of 64 KiB each. The scheme `lazy-reads-loc` uses them to collect records
-    /// by origin server (requirement R28).
+    /// Number of locality buffers of 64 KiB each. A locality buffer collects records of one origin
+    /// server, so that they are written side by side. Only schemes that group records by origin
+    /// server use these buffers.
     pub locality_buffers: u16,
-    /// Selects the buffer to empty when a further origin server needs a buffer (requirement R29).
+    /// Selects the locality buffer to write out when a further origin server needs a buffer.
     pub locality_choice: BufferChoice,
-    /// Maximum number of bytes that a read prefetches from the following records of the same origin
-    /// server (requirement R36). 0 disables prefetching. Only schemes that group records by origin
-    /// server prefetch. Prefetched records in memory take at most sixteen times this limit.
+    /// Maximum number of bytes that a read fetches in addition: the records that follow on disk and
+    /// belong to the same origin server. 0 disables prefetching. Only schemes that group records by
+    /// origin server prefetch. Prefetched records in memory take at most sixteen times this limit.
     pub prefetch: usize,
-    /// Number of reads that the schemes `lazy-reads` and `lazy-reads-loc` collect, sort and start
-    /// together (requirement R26).
+    /// Number of reads in a batch. The schemes `lazy-reads` and `lazy-reads-loc` collect reads,
+    /// sort them by disk place and start them together.
     pub read_batch: usize,
-    /// Time after which these schemes start a batch that is not full (requirements R26, R27).
+    /// Time after which these schemes start a batch with fewer reads.
     pub read_patience: Duration,
-    /// Percentage of used space at which eviction starts (requirement R50).
+    /// Used space in percent of the store's size at which eviction starts.
     pub high_watermark: u8,
-    /// Percentage of used space at which eviction ends (requirement R50).
+    /// Used space in percent of the store's size at which eviction ends.
     pub low_watermark: u8,
 }
 
@@ -77,15 +81,16 @@ impl SchemeSettings {
         StoreSettings::with_size(size).into()
     }
 
-    /// Creates an empty policy with these settings.
+    /// Creates an empty replacement policy. Its capacity is the space below the high watermark.
     pub fn make_policy(&self) -> Box<dyn Policy> {
         let capacity = self.store.size / 100 * u64::from(self.high_watermark);
         self.policy.make(&PolicySettings { capacity, object_limit: self.store.object_limit })
     }
 
-    /// Checks that the settings fit together.
+    /// Checks that the settings do not contradict each other.
     ///
-    /// # Errors Returns an error for the first setting that does not fit.
+    /// # Errors
+    /// Returns an error for the first setting that does not fit.
     pub fn validate(&self) -> Result<(), SchemeSettingsError> {
         self.store.validate().map_err(SchemeSettingsError::Store)?;
         let (low, high) = (self.low_watermark, self.high_watermark);

@@ -1,4 +1,5 @@
-//! The table of schemes. A row contains the name, summary, control file, device and constructor.
+//! The table of schemes. A row contains a scheme's name, summary, control file, preferred device
+//! and constructor. A device performs the disk operations of a store.
 
 use crate::slotted::plan;
 use crate::{SchemeName, SchemeSettings, slotted, stream_packetizer, ufs};
@@ -20,16 +21,16 @@ pub enum PreferredDevice {
 
 /// One row of the table of schemes.
 pub struct SchemeRow {
-    /// Name of the scheme as a value.
+    /// Identifies the scheme in code.
     pub name: SchemeName,
-    /// Name of the scheme as text.
+    /// Name of the scheme in settings and reports.
     pub text: &'static str,
     /// Short description of the scheme.
     pub summary: &'static str,
     /// The file in the store's folder that starts with the superblock. `None` if the scheme has no
     /// such file.
     pub control: Option<&'static str>,
-    /// The device to use if the user chooses no device.
+    /// The device to use if the settings name no device.
     pub device: PreferredDevice,
     kind: Kind,
 }
@@ -212,8 +213,8 @@ impl SchemeRow {
         self.name == SchemeName::Null
     }
 
-    /// Returns whether all records share the slots of one file, so that the store has a share of
-    /// live slots (requirement R23).
+    /// Returns whether all records share the slots of one file. Only then can a report give the
+    /// share of slots that contain live records.
     pub fn has_utilization(&self) -> bool {
         match self.kind {
             Kind::Slotted(plan) => plan.has_one_file(),
@@ -222,13 +223,13 @@ impl SchemeRow {
         }
     }
 
-    /// Returns whether the scheme collects reads and sorts them. Other schemes start each read at
-    /// once.
+    /// Returns whether the scheme collects reads and starts them sorted by disk place. Other
+    /// schemes start each read at once.
     pub fn batches_reads(&self) -> bool {
         matches!(&self.kind, Kind::Slotted(plan) if plan.reads == plan::ReadOrder::Batched)
     }
 
-    /// Returns whether the scheme collects writes in a buffer for each origin server.
+    /// Returns whether the scheme collects records in a buffer for each origin server.
     pub fn gathers_by_site(&self) -> bool {
         matches!(&self.kind, Kind::Slotted(plan) if plan.gathers_by_site())
     }
@@ -242,15 +243,15 @@ impl SchemeRow {
         }
     }
 
-    /// Returns whether the scheme uses [`SchemeSettings::policy`]. Other schemes have a fixed
-    /// order.
+    /// Returns whether the scheme uses [`SchemeSettings::policy`]. Other schemes have a fixed order
+    /// of eviction.
     pub fn takes_policy(&self) -> bool {
         self.grows() || self.name == SchemeName::StreamPacketizer
     }
 
-    /// Returns whether the store takes more disk space as it fills. The size of such a store can
-    /// change freely. Except for webcosm, every other scheme loses its records when the size
-    /// changes.
+    /// Returns whether the store's disk space grows as it fills, with no preallocated file. The
+    /// size in the settings of such a store can change without loss. After a change of the size,
+    /// the other schemes except webcosm start with an empty store.
     pub fn grows(&self) -> bool {
         self.control == Some(ufs::LEDGER_NAME)
     }
@@ -269,7 +270,7 @@ impl SchemeRow {
         }
     }
 
-    /// Returns the maximum disk space in bytes that the scheme can use.
+    /// Returns the largest store in bytes that the scheme supports.
     pub fn most_bytes(&self) -> u64 {
         match self.name {
             _ if self.grows() => u64::MAX,

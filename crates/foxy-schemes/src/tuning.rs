@@ -1,5 +1,5 @@
-//! The table of settings that experiments vary. A setting is a row: its name, the values that it
-//! accepts, and its effect on [`SchemeSettings`].
+//! The table of scheme settings that experiments vary by name, as `NAME=VALUE`. A row contains the
+//! name, the accepted values, and the effect on [`SchemeSettings`].
 
 use crate::settings::{SchemeSettings, UfsMapping};
 use crate::slotted::BufferChoice;
@@ -12,9 +12,9 @@ use std::time::Duration;
 pub struct TuningRow {
     /// Name of the setting.
     pub name: &'static str,
-    /// The values that the setting accepts, and its default.
+    /// The values that the setting accepts, and its default in brackets.
     pub values: &'static str,
-    /// The schemes that have the setting, and its meaning.
+    /// The schemes that use the setting, and its meaning.
     pub summary: &'static str,
     set: fn(&mut SchemeSettings, &str) -> Result<(), BadValue>,
 }

@@ -1,5 +1,5 @@
 //! Tests that a store can be created after power failures during its first opening. Files from an
-//! unfinished attempt must not count as foreign.
+//! unfinished attempt must not count as files of another program.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;

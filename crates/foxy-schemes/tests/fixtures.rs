@@ -1,5 +1,5 @@
-//! Opens stores of earlier program versions, which are saved as text. Each store must open with its
-//! records, or be refused with a named reason.
+//! Opens stores that earlier versions of foxy wrote. The folder `fixtures` contains them as text.
+//! Each store must open with its records, or be refused with a named reason.
 
 #[path = "fixtures/script.rs"]
 mod script;

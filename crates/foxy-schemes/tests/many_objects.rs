@@ -1,6 +1,7 @@
-//! Puts many objects of web-like sizes into a store with a tenth of their bytes. Every hit must
-//! match byte for byte. Memory and disk must stay within their limits, and the counters must be
-//! consistent. Release builds use all 200,000 objects, debug builds a tenth.
+//! Puts many objects with sizes like on the web into a store that has space for a tenth of their
+//! bytes. Every hit must match byte for byte. Memory and disk must stay within their limits, and
+//! the counters must be consistent. Release builds use all 200,000 objects, debug builds a tenth of
+//! them.
 
 use bytes::Bytes;
 use foxy_base::{Instant, Random};
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 const OBJECTS: u64 = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
 
-/// Returns a web-like size in bytes: lognormal around 4 KiB with a heavy tail, at most 512 KiB.
+/// Returns the size of an object in bytes: lognormal with median 4 KiB, times 20 for 2 % of the
+/// objects, and at most 512 KiB.
 fn size_of(object: u64) -> usize {
     let mut random = Random::new(object ^ 0x5eed);
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;

@@ -1,5 +1,6 @@
-//! Policies that keep entries in one list. LRU evicts the least recently used entry. LRU-TH
-//! (requirement R49) also refuses entries above a size limit. FIFO ignores hits.
+//! Policies that keep entries in one list. LRU evicts the least recently used entry. LRU-TH is LRU
+//! with a threshold: it refuses entries above a size limit. FIFO evicts the oldest entry and
+//! ignores hits.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};

@@ -1,5 +1,6 @@
-//! Replacement policies (requirements R71, R74): the trait, the table and the names. A policy knows
-//! only the numbers and sizes of entries. A policy frees no space and reads no clock.
+//! Replacement policies: the trait, the table and the names. A policy chooses which entry a full
+//! cache evicts. A policy knows only the numbers and sizes of entries. It frees no space and reads
+//! no clock.
 
 mod list;
 mod ranked;
@@ -10,33 +11,35 @@ mod w_tiny_lfu;
 use std::fmt;
 use std::str::FromStr;
 
-/// Chooses the entry to evict. The owner identifies entries by small dense numbers, the places in
-/// its array. So a policy needs only arrays. A call costs amortised O(1) or O(log n).
+/// Chooses the entry to evict. The owner of the policy keeps its entries in an array and passes
+/// their array indices as entry numbers. So a policy can keep its own data in arrays too. A call
+/// takes constant or logarithmic time on average.
 pub trait Policy: Send {
-    /// Returns whether the policy admits an entry of `size` bytes. The owner calls this function
-    /// before it inserts an entry.
+    /// Returns whether an entry of `size` bytes may be cached. The owner calls this function before
+    /// it inserts an entry.
     fn admits(&self, _size: u64) -> bool {
         true
     }
 
-    /// Adds a new entry after a miss. `key_hash` is a well-mixed hash of the key, which does not
-    /// depend on the entry's number. `size` is in bytes. The entry must not be present.
+    /// Adds a new entry after a miss. `key_hash` is a hash of the key with evenly distributed bits.
+    /// It is the same if the key returns later under another number. `size` is in bytes. The entry
+    /// must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
     /// Notes a hit on a present entry.
     fn touch(&mut self, entry: u32);
 
-    /// Returns the next entry to evict, or `None` if no entry exists. A second call before the
-    /// owner removes this entry returns the same entry. The owner then removes the entry, and calls
-    /// again while it needs space. The owner calls after `insert`, so a policy may return the new
-    /// entry in order to refuse it.
+    /// Returns the next entry to evict, or `None` if no entry exists. A call does not remove the
+    /// entry, so a second call returns the same entry. The owner removes the entry, and calls again
+    /// while it needs more space. The owner has already inserted the new entry, so a policy may
+    /// return the new entry in order to refuse it.
     fn victim(&mut self) -> Option<u32>;
 
     /// Removes a present entry, for example after its eviction.
     fn remove(&mut self, entry: u32);
 
-    /// Returns all entries. If the owner inserts them in this order into a new policy of this kind,
-    /// they keep about the same ranks. Only their hit counts are lost.
+    /// Returns all entries, the next victim first. If the owner inserts them in this order into a
+    /// new policy of this kind, their order stays about the same. Only their hit counts are lost.
     fn coldest_first(&mut self) -> Vec<u32>;
 
     /// Returns the memory in bytes that the policy uses.
@@ -46,9 +49,10 @@ pub trait Policy: Send {
 /// Parameters of the policies. A policy ignores parameters that it does not need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// Capacity of the store in bytes. Some policies divide the capacity between several queues.
+    /// Capacity of the store in bytes. Some policies give each of their queues a share of the
+    /// capacity.
     pub capacity: u64,
-    /// Maximum size in bytes of an entry that a policy with a threshold accepts (requirement R49).
+    /// Maximum size in bytes of an entry that `LruThreshold` accepts.
     pub object_limit: u64,
 }
 
@@ -62,7 +66,7 @@ pub enum PolicyName {
     LruThreshold,
     /// First in, first out.
     Fifo,
-    /// LRU in a heap, a variant that Squid offers.
+    /// LRU in a heap instead of a list, as Squid's `heap LRU`.
     HeapLru,
     /// GreedyDual-Size with frequency, as in Squid.
     Gdsf,
@@ -70,17 +74,19 @@ pub enum PolicyName {
     Lfuda,
     /// S3-FIFO: a small queue, a main queue, and a ghost queue of recently evicted entries.
     S3Fifo,
-    /// SIEVE: a queue, one bit per entry, and a hand that moves through the queue.
+    /// SIEVE: a queue with one bit per entry for "used". A hand moves through the queue and evicts
+    /// the next unused entry.
     Sieve,
-    /// W-TinyLFU: a window for new entries, then admission by approximate counts of uses.
+    /// W-TinyLFU: a small LRU window for new entries. An entry that leaves the window stays only if
+    /// it has more uses than the next victim.
     WTinyLfu,
 }
 
 /// One row of the table of policies.
 pub struct PolicyRow {
-    /// Name of the policy as a value.
+    /// Identifies the policy in code.
     pub name: PolicyName,
-    /// Name of the policy as text.
+    /// Name of the policy as text, in settings and reports.
     pub text: &'static str,
     /// Short description of the policy.
     pub summary: &'static str,
@@ -189,7 +195,8 @@ impl FromStr for PolicyName {
     }
 }
 
-/// Returns the value of `entry` in an array. Lengthens the array if needed.
+/// Returns the place of entry number `entry` in an array with one place per entry. Lengthens the
+/// array if needed.
 fn slot_of<T: Clone + Default>(array: &mut Vec<T>, entry: u32) -> &mut T {
     let index = entry as usize;
     if array.len() <= index {

@@ -1,7 +1,8 @@
-//! Squid's heap policies (`src/repl/heap`; Arlitt, Cherkasova, Dilley et al., HPL-1999-69). Each
-//! entry has a key, and the entry with the smallest key is evicted. The evicted key becomes the
-//! age, which is added to new keys. Among equal keys, Squid compares the time of the last use in
-//! seconds. This policy has no clock, so it compares the order of the uses.
+//! Squid's heap policies (`src/repl/heap`; Arlitt, Cherkasova, Dilley and others, HPL-1999-69).
+//! Each entry has a rank number, here called its key. The policy evicts the entry with the smallest
+//! key. It then adds the evicted key, called the age, to the keys of later uses, so that entries
+//! without new uses fall behind. Among equal keys, Squid evicts the entry with the oldest last use
+//! in seconds. This policy has no clock, so it compares the order of the uses.
 
 use super::{Policy, slot_of};
 use std::cmp::Ordering;
@@ -11,9 +12,9 @@ pub(super) struct Use {
     pub(super) frequency: u32,
     /// Size of the entry in bytes, at least 1.
     pub(super) size: u64,
-    /// The key of the last evicted entry.
+    /// The key of the last evicted entry. A use adds this number to the new key.
     pub(super) age: f64,
-    /// The sequence number of this use.
+    /// The sequence number of this use among all uses.
     pub(super) number: u64,
 }
 
@@ -24,19 +25,19 @@ struct RankedSlot {
 }
 
 /// Squid's `heap LRU`: the key is the number of the last use. This policy evicts the same entries
-/// as the LRU list but needs O(log n). So a comparison shows the cost of the heap.
+/// as the LRU list but needs O(log n). So a comparison of both policies shows the cost of the heap.
 pub(super) fn lru_key(used: &Use) -> f64 {
     used.number as f64
 }
 
-/// Squid's `heap GDSF`, GreedyDual-Size with frequency. Small popular objects stay. The policy
-/// gives many hits but fewer bytes from the cache.
+/// Squid's `heap GDSF`, GreedyDual-Size with frequency. Small popular entries stay longest.
+/// Compared with LFUDA, the cache answers more requests but delivers fewer bytes.
 pub(super) fn gdsf_key(used: &Use) -> f64 {
     used.age + f64::from(used.frequency) / used.size as f64
 }
 
-/// Squid's `heap LFUDA`, least frequently used with dynamic aging. Popular objects of any size
-/// stay. The policy gives more bytes from the cache but fewer hits.
+/// Squid's `heap LFUDA`, least frequently used with dynamic aging. Popular entries of any size stay
+/// longest. Compared with GDSF, the cache delivers more bytes but answers fewer requests.
 pub(super) fn lfuda_key(used: &Use) -> f64 {
     used.age + f64::from(used.frequency)
 }
@@ -96,7 +97,8 @@ impl Policy for Ranked {
     }
 }
 
-/// An entry with its sort key. Among equal keys, the entry with the older last use is smaller.
+/// A heap node: an entry with its key. Among equal keys, the entry with the older last use is
+/// smaller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) key: f64,
@@ -114,13 +116,13 @@ impl Node {
     }
 }
 
-/// A binary heap that knows the position of each entry. So moving or removing an entry takes O(log
-/// n).
+/// A binary heap that knows the position of each entry. So it can move or remove any entry in
+/// logarithmic time.
 #[derive(Default)]
 pub(super) struct Heap {
     nodes: Vec<Node>,
-    /// The position of each entry in the heap. For entries that are not in the heap, the value is
-    /// outdated.
+    /// The position of each entry in the heap. The position of an entry that is not in the heap has
+    /// no meaning.
     places: Vec<u32>,
 }
 

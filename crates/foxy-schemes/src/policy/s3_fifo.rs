@@ -1,7 +1,9 @@
-//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), weighted by bytes. A small queue with a
-//! tenth of the space filters out entries that are used only once. An entry of the main queue stays
-//! while its two-bit counter is above zero. A ghost queue stores the hashes of entries that were
-//! evicted from the small queue. After their next miss, such entries enter the main queue.
+//! S3-FIFO (Yang, Zhang, Qiu, Yue and Vinayak, SOSP 2023), with queue lengths in bytes. New entries
+//! enter a small queue with a tenth of the space. It evicts entries with at most one hit. Other
+//! entries move to the main queue, where each hit raises a two-bit counter. The main queue evicts
+//! an entry whose counter is zero. Otherwise it lowers the counter and keeps the entry. A ghost
+//! queue stores the hashes of entries that the small queue evicted. If such an entry is requested
+//! again, it enters the main queue directly.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};
@@ -30,8 +32,8 @@ pub(super) struct S3Fifo {
     small_target: u64,
     ghost: Ghost,
     entries: usize,
-    /// The last entry that `victim` returned. The ghost queue stores only victims of the small
-    /// queue.
+    /// The last entry that `victim` returned. If the owner removes it and it was in the small
+    /// queue, its hash enters the ghost queue.
     named: Option<u32>,
 }
 
@@ -71,7 +73,8 @@ impl S3Fifo {
         }
     }
 
-    /// Returns the oldest entry of the queue that evicts next.
+    /// Returns the oldest entry of the queue that evicts next: the small queue if it has more than
+    /// its share of bytes, otherwise the main queue.
     fn oldest(&self) -> Option<u32> {
         let small = self.small.coldest().filter(|_| self.small_bytes >= self.small_target);
         small.or_else(|| self.main.coldest()).or_else(|| self.small.coldest())
@@ -138,8 +141,9 @@ struct Gone {
     is_kept: bool,
 }
 
-/// The ghost queue: hashes of evicted entries. The sum of their sizes is at most the bytes of the
-/// main queue. Their number is at most the number of cached entries, so the memory is bounded.
+/// The ghost queue: hashes of entries that the small queue evicted. The sizes of these entries sum
+/// up to at most the bytes of the main queue. Their number is at most the number of cached entries,
+/// so the memory is bounded.
 struct Ghost {
     queue: VecDeque<Gone>,
     /// Sequence number of the first element of `queue`.
@@ -155,8 +159,8 @@ impl Ghost {
         Self { queue: VecDeque::new(), first: 0, numbers: HashTable::new(), bytes: 0, limit }
     }
 
-    /// Adds an evicted entry. Drops the oldest ghost entries above the byte limit or above
-    /// `entries`.
+    /// Adds the hash of an evicted entry. Drops the oldest hashes while the queue exceeds its byte
+    /// limit or has more than `entries` hashes.
     fn push(&mut self, key_hash: u64, size: u64, entries: usize) {
         self.take(key_hash);
         self.bytes += size;
@@ -168,7 +172,7 @@ impl Ghost {
         }
     }
 
-    /// Removes an entry by its hash. Returns whether the entry was present.
+    /// Removes a hash. Returns whether it was present.
     fn take(&mut self, key_hash: u64) -> bool {
         let Ok(found) = self.numbers.find_entry(key_hash, |&(hash, _)| hash == key_hash) else {
             return false;

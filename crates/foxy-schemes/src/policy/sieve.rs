@@ -1,7 +1,8 @@
 //! SIEVE (Zhang, Yang, Yue, Vigfusson and Rashmi, NSDI 2024): a queue in the order of arrival, one
-//! bit per entry, and a position called the hand. A hit sets the bit of its entry. The hand moves
-//! from old to new entries, clears set bits, and evicts the first entry with a clear bit. The owner
-//! evicts only after it inserted the new entry, so the hand skips the newest entry.
+//! bit per entry, and a position called the hand. A hit sets the bit of its entry. To evict, the
+//! hand moves from old to new entries and clears each set bit. It evicts the first entry whose bit
+//! is already clear. The owner inserts a new entry before it evicts, so the hand skips the newest
+//! entry.
 
 use super::{Policy, slot_of};
 use crate::lru::{Links, Lru};
@@ -16,7 +17,8 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
-    /// Returns the next entry for the hand. `None` means that the hand returns to the oldest entry.
+    /// Returns the entry to which the hand moves after `entry`. `None` means that the hand returns
+    /// to the oldest entry.
     fn after(&mut self, entry: u32) -> Option<u32> {
         Lru::hotter(&mut self.links, entry).filter(|&next| !self.is_newest(next))
     }

@@ -1,11 +1,13 @@
-//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), weighted by bytes. New entries enter a
-//! window with a hundredth of the space. All other space belongs to a segmented LRU, which protects
-//! four fifths of its bytes.
+//! W-TinyLFU (Einziger, Friedman and Manes, ACM ToS 2017), with limits in bytes. New entries enter
+//! the window, an LRU list with a hundredth of the space. The other space belongs to a segmented
+//! LRU: a protected and a probation list. An entry that is hit in probation becomes protected. The
+//! protected list has at most four fifths of this space.
 //!
-//! An entry that leaves the window is a candidate. The sketch counts the uses of the candidate and
-//! of the next victim of the segmented LRU. The candidate stays only if it has more uses than the
-//! victim. Otherwise the candidate is evicted first. A candidate also stays if no victim is needed
-//! until the next insertion. So an owner that evicts in batches compares fewer candidates.
+//! An entry that leaves the window is a candidate for the segmented LRU. The sketch estimates how
+//! often the candidate and the next victim of the segmented LRU were used. If the candidate has
+//! more uses, the victim is evicted, otherwise the candidate. If the cache has space until the next
+//! insertion, the candidate stays without a comparison. So an owner that evicts in batches compares
+//! fewer candidates.
 
 use super::{Policy, PolicySettings, slot_of};
 use crate::lru::{Links, Lru};
@@ -36,7 +38,6 @@ struct Queue {
 pub(super) struct WTinyLfu {
     links: Vec<Links>,
     slots: Vec<LfuSlot>,
-    /// One queue per [`Segment`]. The segment is the index.
     queues: [Queue; 4],
     window_target: u64,
     protected_target: u64,
@@ -163,21 +164,23 @@ const ROWS: usize = 4;
 const COUNTER_BITS: usize = 4;
 const COUNTER_LIMIT: u8 = 15;
 const COUNTERS_PER_WORD: usize = 64 / COUNTER_BITS;
-/// A mask for halving all counters of a word. After a shift by one bit, the mask clears the highest
-/// bit of each counter.
+/// A mask that halves all 16 counters of a word. A shift by one bit moves a bit of each counter
+/// into its neighbour. The mask clears these bits.
 const HALVED: u64 = 0x7777_7777_7777_7777;
-/// Number of counters per entry in each row. Four counters per entry keep collisions rare.
+/// Number of counters in each row of the sketch per cached entry. Four per entry keep hash
+/// collisions rare.
 const COUNTERS_PER_ENTRY: usize = 4;
-/// Number of additions per entry after which all counters are halved.
+/// Number of counted uses per cached entry after which all counters are halved, so that old uses
+/// lose weight.
 const SAMPLE_PER_ENTRY: u64 = 10;
 const MIN_ENTRIES: usize = 16;
 
-/// A count-min sketch: approximate numbers of recent uses by hash, in four rows of four-bit
-/// counters. After ten additions per entry, all counters are halved. The sketch grows by doubling,
-/// which preserves every estimate.
+/// A count-min sketch: four rows of four-bit counters. Each use of a key raises one counter per
+/// row, which the key's hash selects. The smallest of the four counters estimates the key's recent
+/// uses. The sketch grows by doubling each row, which preserves every estimate.
 pub(super) struct Sketch {
     rows: [Vec<u64>; ROWS],
-    /// Largest number of entries since the start.
+    /// Largest number of cached entries since the start.
     entries: usize,
     additions: u64,
 }
@@ -189,7 +192,8 @@ impl Default for Sketch {
     }
 }
 
-/// Returns the word and the bit shift of a hash's counter in a row.
+/// Returns the place of a hash's counter in a row: the index of the word and the bit shift within
+/// the word.
 fn counter(row: usize, words: usize, halves: [u32; ROWS]) -> (usize, usize) {
     let at = halves[row] as usize & (words * COUNTERS_PER_WORD - 1);
     (at / COUNTERS_PER_WORD, at % COUNTERS_PER_WORD * COUNTER_BITS)

@@ -1,5 +1,5 @@
-//! Closes a store. Writes collected records, makes all data durable, then writes the index. The
-//! next opening trusts only a complete index.
+//! Closes a store. Writes the records that wait in memory, syncs the data files, then writes the
+//! index. If the index is incomplete, the next opening starts with an empty store.
 
 use super::files::Access;
 use super::image::{self, ListedSlot};
@@ -18,12 +18,12 @@ const MAX_WRITE_BYTES: usize = 256 << 10;
 pub enum Closing {
     /// Waits until all earlier operations have finished.
     Draining,
-    /// Waits until the data files are durable.
+    /// Syncs the data files. `in_flight` syncs are not finished.
     SyncingData {
         in_flight: usize,
         has_failed: bool,
     },
-    /// Writes the index. Bytes up to `end` are written or in flight.
+    /// Writes the index, encoded as `image`. Its bytes up to `end` are written or in flight.
     WritingIndex {
         image: Vec<u8>,
         end: usize,
@@ -110,8 +110,8 @@ impl Slotted {
         }
     }
 
-    /// Returns the index of all records as an image. If the image is full, leaves out the coldest
-    /// records.
+    /// Returns the index of all records as bytes for the control file. If they exceed the space
+    /// there, leaves out the records that would be evicted first.
     fn image(&mut self) -> Vec<u8> {
         let all = self.entries.coldest_first();
         let listed: Vec<ListedSlot> = all

@@ -1,4 +1,4 @@
-//! The records of the scheme in an array, with look-up by key and the order of use.
+//! The records of a slotted scheme: an array of entries, a hash table by key, and an LRU list.
 
 use super::layout::Piece;
 use crate::lru::{LinkStore, Links, Lru};
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 pub type EntryId = u32;
 
-/// The pieces of a record on disk. Almost every record has one piece.
+/// The runs of slots on disk that contain a record. Almost every record has one piece.
 pub type Pieces = SmallVec<[Piece; 1]>;
 
 #[derive(Debug)]
@@ -24,11 +24,12 @@ pub struct SlotEntry {
     pub content: u32,
     /// The record's place on disk. Empty while the record waits in a locality buffer.
     pub pieces: Pieces,
-    /// The record itself, until it is on disk.
+    /// The record itself, until its write has finished.
     pub in_memory: Option<Record>,
     /// Number of writes in flight that contain a part of the record.
     pub writes: u32,
-    /// Whether a get may return the record. Other entries are removed once no write contains them.
+    /// Whether a get may return the record. Other entries stay until no write in flight contains
+    /// them.
     pub live: bool,
     vacant: bool,
     links: Links,
@@ -68,8 +69,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Creates an empty table. `mix` is a secret value in key hashes, so that outsiders cannot
-    /// choose keys that collide.
+    /// Creates an empty table. `mix` is a secret that is part of each key's hash, so that outsiders
+    /// cannot choose keys that collide.
     pub fn new(mix: u64) -> Self {
         Self {
             slab: Slab(Vec::new()),
@@ -130,7 +131,7 @@ impl Entries {
         id
     }
 
-    /// Hides an entry, so that a get no longer finds the entry.
+    /// Marks an entry as not live, so that a get no longer finds it.
     pub fn unlist(&mut self, id: EntryId) {
         let entry = &mut self.slab.0[id as usize];
         assert!(entry.live, "a record is dropped once");
@@ -181,7 +182,7 @@ impl Entries {
         self.live_slots * SLOT as u64
     }
 
-    /// Returns the approximate memory in bytes.
+    /// Returns the approximate memory of the entries in bytes.
     pub fn memory(&self) -> usize {
         self.slab.0.capacity() * size_of::<SlotEntry>()
             + self.vacant.capacity() * size_of::<EntryId>()

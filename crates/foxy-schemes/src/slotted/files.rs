@@ -1,5 +1,6 @@
-//! The data files. A file is opened at its first use and removed after the layout has abandoned it.
-//! A file with a single record is closed after each use.
+//! The data files, which contain the records. A file is opened at its first use. The layout
+//! abandons a file that has no more records, and the file is then removed. A file with a single
+//! record is closed after each use.
 
 use super::Slotted;
 use super::layout::FileKind;
@@ -28,7 +29,7 @@ pub enum Access {
 struct OpenFile {
     id: FileId,
     is_open: bool,
-    /// Whether the scheme already created the missing folder of the file.
+    /// Whether the scheme already created the folder of the file, because it was missing.
     has_new_folder: bool,
     waiting: Vec<(Access, Job)>,
     in_flight: u32,
@@ -39,7 +40,7 @@ pub struct Files {
     open: HashMap<u64, OpenFile>,
     /// Numbers of the files that exist on disk.
     existing: HashSet<u64>,
-    /// Numbers of the files that need a sync.
+    /// Numbers of the files that were written since their last sync.
     dirty: HashSet<u64>,
     free_ids: Vec<u32>,
     next_id: u32,
@@ -55,7 +56,7 @@ impl Files {
         self.existing.contains(&file)
     }
 
-    /// Removes and returns a file that needs a sync.
+    /// Returns a file that was written since its last sync, and forgets that it needs one.
     pub fn take_dirty(&mut self) -> Option<u64> {
         let file = self.dirty.iter().next().copied()?;
         self.dirty.take(&file)
@@ -85,7 +86,7 @@ impl Slotted {
         }
     }
 
-    /// Performs an access to a data file. Opens the file first if needed. `job` receives the
+    /// Reads or writes a data file. Opens the file first if needed. `job` says what to do with the
     /// result.
     pub(super) fn access(&mut self, file: u64, access: Access, job: Job, out: &mut Outbox) {
         if let Some(open) = self.files.open.get_mut(&file) {
@@ -122,7 +123,7 @@ impl Slotted {
         self.submit(op, Job::OpenData(file), out);
     }
 
-    /// Creates the folders in `left` from last to first. Then creates the file.
+    /// Creates the missing parent folders in `left`, from last to first. Then creates the file.
     pub(super) fn make_folders(&mut self, file: u64, mut left: Vec<StorePath>, out: &mut Outbox) {
         match left.pop() {
             Some(path) => self.submit(IoOp::MakeDir { path }, Job::MakeFolder(file, left), out),
@@ -148,7 +149,8 @@ impl Slotted {
         self.submit(op, job, out);
     }
 
-    /// Handles the result of an open. If the open failed, all waiting accesses fail.
+    /// Handles the result of opening a file. After a failure, all accesses that wait for the file
+    /// fail.
     pub(super) fn data_opened(
         &mut self,
         file: u64,
@@ -188,7 +190,8 @@ impl Slotted {
         }
     }
 
-    /// Finishes an access. Closes a file that is abandoned or has a single record.
+    /// Notes that an access finished. Closes the file after its last access if it is abandoned or
+    /// has a single record.
     pub(super) fn accessed(&mut self, file: u64, out: &mut Outbox) {
         let is_abandoned = !self.files.exists(file);
         let Some(open) = self.files.open.get_mut(&file) else { return };
@@ -208,8 +211,9 @@ impl Slotted {
         self.files.free_ids.push(id.0);
     }
 
-    /// Removes the files that the layout abandoned. Returns true if one of them did not exist on
-    /// disk. Its space is then free at once.
+    /// Removes the files that the layout abandoned. The space of a file becomes free when it is
+    /// removed. Returns true if a file was never created on disk, because its space is free at
+    /// once.
     pub(super) fn remove_abandoned(&mut self, out: &mut Outbox) -> bool {
         let mut gone_at_once = false;
         for file in self.layout.take_abandoned() {

@@ -1,5 +1,5 @@
-//! Handles puts: admission, eviction, placement and writes. A get finds a new record at once,
-//! because the record stays in memory until it is on disk.
+//! Handles puts: refusals, eviction, the choice of slots on disk, and writes. A get finds a new
+//! record at once, because the record stays in memory until it is on disk.
 
 use super::entries::{EntryId, NewEntry, Pieces, SlotEntry};
 use super::files::Access;
@@ -14,16 +14,16 @@ use foxy_store::contract::{Key, Outbox, PlacementHint, Record, RefusedReason, Si
 use foxy_store::layout::SLOT;
 use foxy_store::record::{self, slots_for};
 
-/// The result of a search for space.
+/// The result of a search for free slots.
 enum Room {
     At(Pieces),
-    /// Space is free after an abandoned file is removed.
+    /// No space yet. The removal of an abandoned file will free enough.
     Later,
     Never,
 }
 
-/// Limit of the bytes of writes in flight in schemes that batch reads. Solaris has the same limit
-/// for a file (`ufs_HW`).
+/// Maximum number of bytes of writes in flight in schemes that batch reads. Solaris limits the
+/// writes in flight of a file to the same number (`ufs_HW`).
 const WRITE_WINDOW: usize = 384 << 10;
 
 impl Slotted {
@@ -71,8 +71,8 @@ impl Slotted {
         })
     }
 
-    /// Evicts records if the new record does not fit below the high watermark. Then evicts until
-    /// the record fits below the low watermark (requirement R50).
+    /// If the new record would raise the used space above the high watermark, evicts records. Stops
+    /// when the new record fits below the low watermark.
     fn make_room(&mut self, slots: u32, out: &mut Outbox) {
         let share = |percent: u8| self.layout.capacity() * u64::from(percent) / 100;
         let (high, low) = (share(self.settings.high_watermark), share(self.settings.low_watermark));
@@ -97,7 +97,8 @@ impl Slotted {
         true
     }
 
-    /// Places and writes records in this order. Drops records that find no space.
+    /// Chooses slots for the records in this order, and writes them. Drops a record that finds no
+    /// space.
     pub(super) fn place_all(&mut self, records: &[EntryId], now: Instant, out: &mut Outbox) {
         for &id in records {
             let entry = self.entries.get(id);
@@ -116,7 +117,7 @@ impl Slotted {
         }
     }
 
-    /// Places the records that waited until a file was removed.
+    /// Places the records that waited for space. Called after an abandoned file was removed.
     pub(super) fn place_waiting(&mut self, now: Instant, out: &mut Outbox) {
         for Unplaced { id, bytes } in std::mem::take(&mut self.unplaced) {
             self.waiting -= bytes;
@@ -163,8 +164,8 @@ impl Slotted {
         self.starts.range(range).next().is_none()
     }
 
-    /// Notes the position at which a record starts. Prefetching and layouts that clear pieces need
-    /// it.
+    /// Notes the file and slot at which a record starts. Prefetching and layouts that overwrite old
+    /// records find records by this position.
     pub(super) fn note_start(&mut self, id: EntryId, pieces: &Pieces) {
         if (self.layout.clears() || self.prefetch.is_on())
             && let Some(piece) = pieces.first()
@@ -205,9 +206,9 @@ impl Slotted {
         self.write_held(out);
     }
 
-    /// Starts the waiting writes. A scheme that batches reads starts no write during a batch, and
-    /// limits the writes in flight. Otherwise the elevator of a disk would serve the consecutive
-    /// writes first, and the reads would wait for seconds.
+    /// Starts the waiting writes. A scheme that batches reads starts no write during a batch of
+    /// reads, and limits the writes in flight. Otherwise a disk's elevator scheduler would prefer
+    /// the consecutive writes, and the reads would wait for seconds.
     pub(super) fn write_held(&mut self, out: &mut Outbox) {
         let limits = self.plan.reads == ReadOrder::Batched;
         while !(limits && (self.hits.is_reading() || self.writing >= WRITE_WINDOW))
@@ -226,7 +227,7 @@ impl Slotted {
         self.access(file, Access::Write { offset, buffer }, job, out);
     }
 
-    /// Finishes the write of a batch. If the write failed, drops its records.
+    /// Handles the result of a write. If the write failed, drops the records in it.
     pub(super) fn batch_written(
         &mut self,
         bytes: usize,
@@ -249,7 +250,7 @@ impl Slotted {
         }
     }
 
-    /// Writes records that have waited for `flush_after`.
+    /// Writes records that have waited in memory for `flush_after` or longer.
     pub(super) fn flush_old(&mut self, now: Instant, out: &mut Outbox) {
         let then = now - self.settings.store.flush_after;
         if let Some(locality) = &mut self.locality {
@@ -261,14 +262,15 @@ impl Slotted {
         }
     }
 
-    /// Writes all collected bytes.
+    /// Writes all bytes that wait in the packetizer for a full page or stripe.
     pub(super) fn flush_gathered(&mut self, out: &mut Outbox) {
         if let Some(batch) = self.gather.flush() {
             self.write_batch(batch, out);
         }
     }
 
-    /// Writes the record again at the write position after a hit, like coss.
+    /// After a hit, writes the record again as the newest record, so that the ring overwrites it
+    /// later. Squid's coss does the same.
     pub(super) fn rewrite(&mut self, id: EntryId, record: &Record, now: Instant, out: &mut Outbox) {
         if self.waiting + record.len() <= self.settings.store.waiting_bytes {
             let SlotEntry { key, site, .. } = *self.entries.get(id);

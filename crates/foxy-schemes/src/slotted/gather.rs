@@ -1,6 +1,5 @@
-//! The packetizer (requirement R25): collects contiguous writes and releases them as whole
-//! granules, which are pages or stripes. Without collecting (requirement R22), every piece is
-//! written at once.
+//! The packetizer collects contiguous records and writes them as whole granules. A granule is a
+//! page or a stripe of the file. If collecting is disabled, each record is a separate write.
 
 use super::entries::EntryId;
 use super::layout::Piece;
@@ -11,7 +10,7 @@ use foxy_store::layout::SLOT;
 #[derive(Debug)]
 pub struct Batch {
     pub file: u64,
-    /// Number of the first slot in the file.
+    /// Number of the batch's first slot in the file.
     pub first: u32,
     pub bytes: Vec<u8>,
     /// The records that have bytes in this batch.
@@ -37,9 +36,9 @@ impl Gather {
         Self { granule, pending: None, since: Instant::ZERO }
     }
 
-    /// Adds a piece of a record and appends full batches to `out`. Each batch lists every record
-    /// that has bytes in it. Returns the number of batches that list the record because of this
-    /// call.
+    /// Adds a piece (a run of slots) of a record and appends full batches to `out`. Each batch
+    /// lists every record that has bytes in it. Returns how many batches, finished or still
+    /// collecting, list the record because of this call.
     pub fn add(
         &mut self,
         piece: Piece,
@@ -93,7 +92,7 @@ impl Gather {
         self.pending.take()
     }
 
-    /// Returns the arrival time of the oldest collected bytes.
+    /// Returns the arrival time of the oldest bytes that are collected but not written.
     pub fn waiting_since(&self) -> Option<Instant> {
         self.pending.as_ref().map(|_| self.since)
     }

@@ -1,5 +1,6 @@
-//! Handles `get` requests. A record in memory is returned at once. Other records need a read and a
-//! check of the bytes. Reads start at once or in sorted batches.
+//! Handles `get` requests. A record in memory is returned at once. Other records are read from
+//! disk, and their checksum is verified. Reads start at once, or several together in the order of
+//! their disk places.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -17,7 +18,8 @@ use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// Identifies a record at the time of a get.
+/// Identifies the record that a get found in the index. The record may be gone when the read
+/// finishes.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedHit {
     pub key: Key,
@@ -39,15 +41,15 @@ struct Reading {
     left: usize,
     error: Option<IoError>,
     neighbours: Vec<Neighbour>,
-    /// Requests for neighbouring records that this read prefetches.
+    /// Gets of the neighbouring records that this read prefetches. They wait for the read.
     also: Vec<PendingGet>,
 }
 
-/// The size of a batch of reads.
+/// The conditions under which a batch of reads starts.
 #[derive(Clone, Copy, Debug)]
 struct ReadBatch {
     count: usize,
-    /// Time after which a smaller batch starts.
+    /// Time after which a batch with fewer than `count` reads starts.
     patience: Duration,
 }
 
@@ -103,8 +105,8 @@ impl Hits {
         !self.reading.is_empty()
     }
 
-    /// Returns the time at which the waiting reads must start, even if the batch is not full. A
-    /// batch in flight finishes first.
+    /// Returns the time at which the waiting reads must start, even if the batch is not full.
+    /// Returns `None` while another batch is in flight.
     pub fn deadline(&self) -> Option<Instant> {
         let (batch, first) = (self.batch?, self.waiting.front()?);
         self.reading.is_empty().then(|| first.asked + batch.patience)
@@ -157,7 +159,7 @@ impl Slotted {
         }
     }
 
-    /// Starts up to `count` waiting reads in the order of their places on disk.
+    /// Takes the `count` oldest waiting reads and starts them in the order of their places on disk.
     pub(super) fn release_reads(&mut self, count: usize, out: &mut Outbox) {
         let count = count.min(self.hits.waiting.len());
         let mut batch: Vec<PendingGet> = self.hits.waiting.drain(..count).collect();
@@ -240,8 +242,8 @@ impl Slotted {
             .map_err(AbsentReason::from)
     }
 
-    /// Answers the request that caused a read, then the requests that waited for neighbouring
-    /// records. If a read with neighbours failed, reads the requested record again without them.
+    /// Answers the get that caused a read, then the gets that waited for its prefetched neighbours.
+    /// If a read with neighbours failed, reads the requested record again without them.
     fn finish_read(&mut self, reading: Reading, now: Instant, out: &mut Outbox) {
         let Reading { get, parts, error, neighbours, also, .. } = reading;
         let wanted = get.wanted;
@@ -268,7 +270,8 @@ impl Slotted {
         }
     }
 
-    /// Answers a get. Returns no record that was replaced, removed or evicted during the read.
+    /// Answers a get. If the record was replaced, removed or evicted during the read, the answer is
+    /// "absent".
     fn answer_read(
         &mut self,
         PendingGet { ticket, wanted, .. }: PendingGet,

@@ -1,5 +1,7 @@
-//! The index of a closed store as one checksummed image, coldest record first. An image is valid
-//! for one opening only. The decoder checks all its input.
+//! Encodes and decodes the index of a closed store as one checksummed array of bytes, the image.
+//! The record that would be evicted first comes first. The generation is a number that each opening
+//! raises, so an image is valid for one opening only. The decoder trusts no input byte without a
+//! check.
 
 use super::entries::Pieces;
 use super::layout::Piece;
@@ -31,7 +33,7 @@ impl ListedSlot {
     }
 }
 
-/// Encodes records as an image of whole pages. The image is valid for one generation of the store.
+/// Encodes records as an image of whole pages for this generation of the store.
 pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u8> {
     let length: usize = records.iter().map(ListedSlot::bytes).sum();
     let mut image = Vec::with_capacity((HEAD + length).next_multiple_of(PAGE));
@@ -62,7 +64,7 @@ pub fn encode(records: &[ListedSlot], generation: u64, secret: &Secret) -> Vec<u
 }
 
 /// Returns the number of bytes after the head of an image. Returns `None` if the head is damaged or
-/// of another generation.
+/// belongs to another generation.
 pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     let head = head.get(..HEAD)?;
     let sound = head[..8] == *MAGIC

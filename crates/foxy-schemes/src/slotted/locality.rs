@@ -1,6 +1,6 @@
-//! Locality buffers (requirement R28). A buffer collects the records of one origin server. The
-//! records are written together when the buffer is full, or when another server needs the buffer
-//! (requirement R29).
+//! Locality buffers. Each buffer collects the records of one origin server, so that they are side
+//! by side on disk. They are written when the buffer is full, when they get too old, or when
+//! another server needs the buffer.
 
 use super::entries::EntryId;
 use foxy_base::{Instant, Random};
@@ -8,8 +8,8 @@ use foxy_store::contract::Site;
 use foxy_store::layout::SLOT;
 use std::collections::HashMap;
 
-/// Selects the buffer to empty when another server needs a buffer (requirement R29). The paper
-/// names no rule.
+/// Selects the buffer to write out when another server needs a buffer. The WebCoSM paper names no
+/// rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BufferChoice {
     /// The buffer that has received no record for the longest time.
@@ -54,7 +54,8 @@ impl Locality {
         }
     }
 
-    /// Adds a record. Returns the records to write now, in this order.
+    /// Adds a record to the buffer of its server. Returns the records that must be written now, in
+    /// this order.
     pub fn add(&mut self, site: Site, record: EntryId, slots: u32, now: Instant) -> Vec<EntryId> {
         let bytes = slots as usize * SLOT;
         let mut leaving = Vec::new();
@@ -116,7 +117,7 @@ impl Locality {
         chosen.expect("there is at least one buffer")
     }
 
-    /// Removes a record that will not be written.
+    /// Removes a record from its buffer, because it was dropped before its write.
     pub fn forget(&mut self, record: EntryId, slots: u32) {
         for buffer in &mut self.buffers {
             if let Some(place) = buffer.records.iter().position(|&other| other == record) {
@@ -126,7 +127,7 @@ impl Locality {
         }
     }
 
-    /// Returns the arrival time of the oldest waiting record.
+    /// Returns the arrival time of the oldest record in a buffer.
     pub fn waiting_since(&self) -> Option<Instant> {
         let filled = self.buffers.iter().filter(|buffer| !buffer.records.is_empty());
         filled.map(|buffer| buffer.since).min()

@@ -1,12 +1,15 @@
-//! The schemes from the papers that keep many records in one file (requirements R20–R28, R61). A
-//! file consists of slots of 512 bytes, and the index is in memory. A plan sets the layout and the
-//! order of writes and reads. This file contains the state and passes events on. `fill`, `hits`,
-//! `open` and `close` contain the operations.
+//! The schemes that keep many records in one file (STREAM, BUDDY, coss and others). They come from
+//! the WebCoSM paper, from Squid and from Squid-M. A file consists of slots of 512 bytes, and the
+//! index is in memory. A [`Plan`] defines each scheme: its layout (which slots a record takes), and
+//! the order of writes and reads. This file contains the state and passes events on. `fill`,
+//! `hits`, `open` and `close` contain the operations.
 //!
-//! A get never returns wrong content, because only a cleanly closed store is trusted. An opening
-//! durably raises the generation of the store before it serves. After a crash, the index on disk
-//! has an older generation. Then the store starts empty with a new secret. So these schemes never
-//! wait for a sync while they serve. The scheme `stream-packetizer` can recover after a crash.
+//! These schemes keep records only over a clean stop. Closing writes the index with the store's
+//! generation, a number in the superblock. An opening raises the generation on disk before it
+//! serves. If foxy then crashes, the index on disk has an older generation. So the next opening
+//! starts with an empty store. Its new secret for checksums makes all old records invalid. So a get
+//! never returns wrong content, although no sync happens while the store serves. Only the scheme
+//! `stream-packetizer` can recover after a crash.
 
 mod close;
 mod entries;
@@ -54,13 +57,14 @@ use work::Job;
 
 /// The control file. It contains the superblocks and the index of a closed store.
 const CONTROL: FileId = FileId(0);
-/// Number of pages before the index in the control file.
+/// Number of superblock pages at the start of the control file. The index follows them.
 const SUPERBLOCKS: usize = 2;
-/// The index of a closed store may take 1/32 of the store's size.
+/// The space for the index of a closed store, as a divisor of the store's size in bytes.
 const INDEX_SHARE: u64 = 32;
-/// Number of slots in a page of the packetizer: 8 KiB, as on the paper's machine.
+/// Number of slots in a page that the packetizer writes: 8 KiB, as on the machine of the WebCoSM
+/// paper.
 const PAGE_SLOTS: u32 = 16;
-/// Size of a locality buffer in bytes (requirement R28).
+/// Size of a locality buffer in bytes.
 const SITE_BUFFER: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -79,7 +83,7 @@ struct Unplaced {
     bytes: usize,
 }
 
-/// The position at which a record starts.
+/// The file and the slot at which a record starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RecordStart {
     file: u64,
@@ -94,7 +98,7 @@ impl RecordStart {
     }
 }
 
-/// A slotted scheme. [`crate::SchemeName::make`] creates it.
+/// The state of a slotted scheme. [`crate::SchemeName::make`] creates it.
 pub(crate) struct Slotted {
     plan: Plan,
     settings: SchemeSettings,
@@ -104,10 +108,11 @@ pub(crate) struct Slotted {
     secret: Secret,
     entries: Entries,
     layout: Box<dyn Layout>,
-    /// Starts of records. Prefetching and layouts that clear pieces need them.
+    /// Start positions of records. Prefetching uses them to find the next record on disk. Some
+    /// layouts use them to find the records in a range that they overwrite.
     starts: BTreeSet<RecordStart>,
     gather: Gather,
-    /// Writes that wait for a batch of reads or for earlier writes.
+    /// Writes that wait until a batch of reads ends or earlier writes finish.
     held: VecDeque<Batch>,
     /// Number of bytes of writes in flight.
     writing: usize,
@@ -116,7 +121,7 @@ pub(crate) struct Slotted {
     prefetch: Prefetch,
     files: Files,
     sequence: u64,
-    /// Number of bytes that are collected, in flight, or waiting for space.
+    /// Number of bytes of puts in memory: collected, in flight, or waiting for space.
     waiting: usize,
     /// Records that wait until an abandoned file is removed.
     unplaced: Vec<Unplaced>,
@@ -129,18 +134,18 @@ fn slots_of(size: u64) -> u32 {
     u32::try_from(size.saturating_sub(control) / SLOT as u64).unwrap_or(u32::MAX)
 }
 
-/// Returns the maximum number of slots to collect: half of `waiting_bytes`.
+/// Returns the maximum number of slots that coss collects for one write: half of `waiting_bytes`.
 fn most_gathered(settings: &SchemeSettings) -> u32 {
     u32::try_from(settings.store.waiting_bytes / 2 / SLOT).unwrap_or(u32::MAX).max(1)
 }
 
-/// Returns the number of bytes for the index of a closed store, in whole pages.
+/// Returns the space in bytes for the index of a closed store, a whole number of pages.
 fn index_bytes(size: u64) -> u64 {
     (size / INDEX_SHARE).next_multiple_of(PAGE as u64)
 }
 
-/// Returns the number of locality buffers. The setting is reduced if its buffers would take more
-/// than a quarter of the store.
+/// Returns the number of locality buffers. The number in the settings is reduced if the buffers
+/// would take more than a quarter of the store's size.
 pub fn locality_buffers(settings: &SchemeSettings) -> usize {
     let room = slots_of(settings.store.size) as usize * SLOT / (4 * SITE_BUFFER);
     usize::from(settings.locality_buffers).min(room).max(1)
@@ -187,8 +192,8 @@ impl Slotted {
         }
     }
 
-    /// Returns the refusals of a phase that serves no requests. Returns `None` while the store
-    /// serves.
+    /// Returns the reasons with which a store that does not serve refuses gets and puts. Returns
+    /// `None` while the store serves.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             SlottedPhase::Serving => None,
@@ -208,7 +213,8 @@ impl Slotted {
         statistics.index_bytes.set(memory as u64);
     }
 
-    /// Drops a record. Its space becomes free once no write in flight contains the record.
+    /// Drops a record, so that no get finds it. Its space becomes free once no write in flight
+    /// contains the record.
     fn drop_live(&mut self, id: EntryId, out: &mut Outbox) {
         if let Some(locality) = &mut self.locality
             && self.entries.get(id).pieces.is_empty()

@@ -1,5 +1,6 @@
-//! Opens a store. Reads the control file and the index of the last close, and checks the data
-//! files. Then claims the store durably, so that the old index becomes invalid.
+//! Opens a store. Reads the superblocks and the index of the last close from the control file, and
+//! checks which data files exist. Then raises the generation (the number of openings) on disk, so
+//! that the old index becomes invalid. The code calls this step "claim".
 
 use super::entries::NewEntry;
 use super::image::{self, ListedSlot};
@@ -19,7 +20,7 @@ use std::collections::VecDeque;
 const MAX_READ_BYTES: usize = 1 << 20;
 
 const LOST: Beginning = Beginning::Anew(AnewReason::IndexLost);
-/// Maximum number of attempts to make the superblocks durable during an opening.
+/// Maximum number of attempts to write and sync the superblocks during an opening.
 const CLAIM_ATTEMPTS: u32 = 3;
 
 #[derive(Debug)]
@@ -33,24 +34,24 @@ pub enum Opening {
     Superblocks {
         size: u64,
     },
-    /// Reads the index. `length` is known after the first page.
+    /// Reads the index into `bytes`. Its first page contains its `length` in bytes.
     Index {
         bytes: Vec<u8>,
         length: Option<usize>,
     },
     Directory,
-    /// Lists the folder `path`. Later lists the folders in `next`, then removes the files in
-    /// `stale`.
+    /// Lists the folder `path`. Later lists the folders in `next`. Then removes the data files in
+    /// `stale`, which contain no record of the index.
     Listing {
         path: StorePath,
         next: Vec<StorePath>,
         stale: Vec<StorePath>,
     },
-    /// Removes stale files. `left` files remain.
+    /// Removes the stale files. `left` of them are not removed yet.
     Removing {
         left: usize,
     },
-    /// Makes the new superblocks durable. `steps` are the remaining steps.
+    /// Writes and syncs the superblocks with the new generation. `steps` are the remaining steps.
     Claiming {
         steps: VecDeque<OpenStep>,
         attempt: u32,
@@ -178,7 +179,7 @@ impl Slotted {
         }
     }
 
-    /// Starts an empty store. A new secret makes all old records unreadable.
+    /// Starts an empty store. A new secret for checksums makes all old records invalid.
     fn begin_anew(&mut self, beginning: Beginning, out: &mut Outbox) {
         self.observer.begins(beginning);
         let old = self.superblock;
@@ -258,8 +259,8 @@ impl Slotted {
         }
     }
 
-    /// Decides about a directory entry. A folder is listed next, and a file without a record is
-    /// stale. An entry of another program stays untouched.
+    /// Decides about an entry of a folder. A subfolder is listed next. A data file without a record
+    /// of the index is removed later. An entry of another program stays untouched.
     fn judge_entry(
         &mut self,
         folder: &StorePath,
@@ -296,7 +297,7 @@ impl Slotted {
         }
     }
 
-    /// Raises the generation, so that the index on disk becomes invalid.
+    /// Raises the generation, so that the index on disk becomes invalid for later openings.
     fn claim(&mut self, out: &mut Outbox) {
         self.superblock.generation += 1;
         self.superblock.opens += 1;
@@ -305,8 +306,8 @@ impl Slotted {
         self.claim_durably(1, out);
     }
 
-    /// Writes and syncs both copies of the superblock. The writes replace the bytes of a failed
-    /// attempt.
+    /// Writes and syncs both copies of the superblock. Each attempt writes to the same place, so it
+    /// replaces what a failed attempt left.
     fn claim_durably(&mut self, attempt: u32, out: &mut Outbox) {
         let steps = [OpenStep::Write(0), OpenStep::Sync, OpenStep::Write(1), OpenStep::Sync];
         self.claim_next(steps.into(), attempt, out);

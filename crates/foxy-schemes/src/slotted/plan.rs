@@ -1,17 +1,20 @@
-//! The plans of the slotted schemes. A plan consists of a layout, a write order and a read order.
+//! The plans, which define the slotted schemes. A plan consists of a layout (which slots a record
+//! takes), a write order, a read order and the effect of a hit. "The paper" below is the WebCoSM
+//! paper, whose names are in capitals.
 
 use super::layout::LayoutKind;
 
 /// The order of writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOrder {
-    /// Each record is a separate write, in the order of arrival (requirement R22).
+    /// Each record is a separate write, in the order of the puts.
     Arrival,
-    /// Contiguous records are collected into whole pages (requirement R25).
+    /// Contiguous records are collected into whole pages.
     Pages,
-    /// Records are collected into the stripes of the layout (requirement R61).
+    /// Records are collected and written as whole stripes of the ring.
     Stripes,
-    /// Records are grouped by origin server, then collected into pages (requirement R28).
+    /// Records wait in a buffer per origin server. The records of a buffer are then collected into
+    /// pages.
     Sites,
 }
 
@@ -19,7 +22,7 @@ pub enum WriteOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOrder {
     Eager,
-    /// Sorted batches (requirements R26, R27). [`SchemeSettings`] gives their size.
+    /// Several reads start together, sorted by disk place. [`SchemeSettings`] says how many.
     ///
     /// [`SchemeSettings`]: crate::SchemeSettings
     Batched,
@@ -30,8 +33,8 @@ pub enum ReadOrder {
 pub enum OnHit {
     /// Notes the use. The least recently used record is evicted first.
     Touch,
-    /// Writes the record again at the write position. The record that was written longest ago is
-    /// evicted first (requirement R65).
+    /// Writes the record again as the newest record. The record that was written longest ago is
+    /// evicted first.
     Rewrite,
 }
 
@@ -40,23 +43,19 @@ pub enum OnHit {
 pub struct Plan {
     /// The name in the table of schemes and in file names.
     pub name: &'static str,
-    /// The placement of records.
     pub layout: LayoutKind,
-    /// The order of writes.
     pub writes: WriteOrder,
-    /// The order of reads.
     pub reads: ReadOrder,
-    /// The effect of a hit.
     pub on_hit: OnHit,
 }
 
 impl Plan {
-    /// Whether all records are in one file without size classes.
+    /// Returns whether all records share the slots of one file.
     pub const fn has_one_file(&self) -> bool {
         matches!(self.layout, LayoutKind::Cyclic | LayoutKind::Ring)
     }
 
-    /// Whether the store collects writes in a buffer for each origin server.
+    /// Returns whether the store collects records in a buffer for each origin server.
     pub const fn gathers_by_site(&self) -> bool {
         matches!(self.writes, WriteOrder::Sites)
     }
@@ -74,7 +73,7 @@ pub const STREAM: Plan = Plan {
 /// The scheme STREAM-PACKETIZER as the paper describes it.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
-/// The scheme STREAM-LOC of the paper: locality buffers without lazy reads (requirement R73).
+/// The scheme STREAM-LOC of the paper: a buffer per origin server for writes, and immediate reads.
 pub const STREAM_LOC: Plan = Plan { name: "stream-loc", writes: WriteOrder::Sites, ..PACKETIZER };
 
 /// The scheme LAZY-READS of the paper.
@@ -87,8 +86,8 @@ pub const LAZY_READS_LOC: Plan =
 /// The scheme BUDDY of the paper.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
-/// The scheme SQUIDM of the cited work (requirement R37). Small records are in a mapped file, whose
-/// pages are written once they are full.
+/// The scheme SQUIDM (Maltzahn, Richardson and Grunwald, USENIX 1999). Small records share large
+/// files, whose pages are written once they are full.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
 /// The scheme SQUIDMLA. Unlike SQUIDM, it groups small records by origin server. These records

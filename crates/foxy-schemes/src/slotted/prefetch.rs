@@ -1,6 +1,6 @@
-//! Prefetching (requirement R36). A read also fetches the following records of its origin server. A
-//! small memory keeps the prefetched records until a get needs them. The module `hits` performs the
-//! reads.
+//! Prefetching: a read also fetches the records that follow on disk and belong to the same origin
+//! server. A small memory keeps these records until a get needs them. The module `hits` performs
+//! the reads.
 
 use super::entries::EntryId;
 use super::hits::WantedHit;
@@ -10,7 +10,7 @@ use foxy_store::contract::Record;
 use foxy_store::layout::SLOT;
 use std::collections::{BTreeMap, HashMap};
 
-/// Number of reads whose prefetched bytes fit in the memory.
+/// Size of the memory for prefetched records, as a multiple of the limit per read.
 const KEPT_READS: usize = 16;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Prefetch {
         self.limit > 0
     }
 
-    /// Stores a prefetched record. Returns the number of older records that were dropped for it.
+    /// Keeps a prefetched record in memory. Returns how many older records were dropped for it.
     fn keep(&mut self, id: EntryId, sequence: u64, record: Record) -> u64 {
         self.turns += 1;
         self.bytes += record.len();
@@ -64,7 +64,7 @@ impl Prefetch {
         Some(kept)
     }
 
-    /// Returns the approximate memory in bytes.
+    /// Returns the approximate memory of prefetched records in bytes.
     pub const fn memory(&self) -> usize {
         self.bytes
     }
@@ -77,8 +77,8 @@ pub struct Neighbour {
 }
 
 impl Slotted {
-    /// Returns the records to prefetch. They belong to the server of record `id` and follow that
-    /// record on disk without a gap, within the limit.
+    /// Returns the records to prefetch. They belong to the origin server of record `id` and follow
+    /// it on disk without a gap. Their total size is at most the limit per read.
     pub(super) fn neighbours(&self, id: EntryId) -> Vec<Neighbour> {
         let entry = self.entries.get(id);
         let ([piece], true) = (&entry.pieces[..], self.prefetch.is_on()) else { return Vec::new() };
@@ -106,7 +106,7 @@ impl Slotted {
         found
     }
 
-    /// Stores the valid prefetched records. Their bytes are at the end of `bytes`.
+    /// Keeps the prefetched records whose checksums match. Their bytes are at the end of `bytes`.
     pub(super) fn keep_neighbours(&mut self, neighbours: &[Neighbour], bytes: &IoBuffer) {
         let along: u32 = neighbours.iter().map(|neighbour| neighbour.slots).sum();
         let (_, mut rest) = bytes.as_ref().split_at(bytes.len() - along as usize * SLOT);
@@ -125,7 +125,7 @@ impl Slotted {
         }
     }
 
-    /// Removes and returns a prefetched record.
+    /// Returns a prefetched record and removes it from the memory.
     pub(super) fn take_prefetched(&mut self, id: EntryId) -> Option<Record> {
         let kept = self.prefetch.take(id)?;
         assert_eq!(kept.sequence, self.entries.get(id).sequence, "what is dropped is forgotten");

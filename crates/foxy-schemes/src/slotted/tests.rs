@@ -1,5 +1,5 @@
-//! Counts the disk operations of each plan on a device in memory. A separate suite tests the
-//! behaviour that all schemes share.
+//! Counts the disk operations of each plan on a device in memory. The tests of `foxy-torture` cover
+//! the behaviour that all schemes share.
 
 mod ahead;
 
@@ -23,7 +23,8 @@ fn settings() -> SchemeSettings {
     SchemeSettings { high_watermark: 100, low_watermark: 100, ..SchemeSettings::with_size(4 << 20) }
 }
 
-/// A device that changes each operation before it performs the operation.
+/// A device that passes each operation through `spoil` before it performs it, so that a test can
+/// break it.
 struct Spoilt {
     inner: Memory,
     spoil: fn(IoOp) -> IoOp,
@@ -77,7 +78,7 @@ impl<D: Device> Store<D> {
         matches!(found.expect("answered within the patience"), Answer::Found(_))
     }
 
-    /// Returns the numbers of creates, writes and reads since the last call.
+    /// Returns the numbers of file creations, writes and reads since the last call.
     fn counts(&self, before: &mut [u64; 3]) -> [u64; 3] {
         let statistics = &self.observer.statistics;
         let now = [statistics.creates.get(), statistics.writes.get(), statistics.reads.get()];
@@ -87,8 +88,8 @@ impl<D: Device> Store<D> {
     }
 }
 
-/// Returns the numbers of creates, writes and reads for a put. An earlier put has already created a
-/// shared file.
+/// Returns the numbers of file creations, writes and reads that a put of `slots` slots causes. An
+/// earlier put has already created the shared file.
 fn cost_of_a_put(plan: Plan, slots: usize) -> [u64; 3] {
     let mut store = Store::open(plan, Memory::default(), &settings());
     store.put(1, slots, 1);

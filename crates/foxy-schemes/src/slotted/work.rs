@@ -1,4 +1,5 @@
-//! The operations in flight with their purposes, and the function that passes results on.
+//! The purpose of each operation in flight, and the function that passes a result to the code for
+//! this purpose.
 
 use super::Slotted;
 use super::entries::EntryId;
@@ -16,7 +17,8 @@ pub enum Job {
     CloseStep,
     /// Opens or creates a data file.
     OpenData(u64),
-    /// Creates a folder for a new data file. The remaining folders follow, from last to first.
+    /// Creates a folder for a new data file. The list contains the folders to create afterwards,
+    /// from last to first.
     MakeFolder(u64, Vec<StorePath>),
     Read {
         file: u64,
@@ -34,7 +36,7 @@ pub enum Job {
     Close(FileId),
     /// Removes an abandoned data file.
     Remove(u64),
-    /// Removes a data file from an earlier incarnation of the store.
+    /// Removes a data file from an earlier run, which contains no record of the index.
     RemoveStale,
 }
 
@@ -45,7 +47,7 @@ impl Slotted {
         out.submit(IoId(self.next_io), op);
     }
 
-    /// Reports the failure of an operation that never reached the device.
+    /// Handles an access that fails before it reaches the device, because its file did not open.
     pub(super) fn failed(&mut self, job: Job, error: IoError, now: Instant, out: &mut Outbox) {
         match job {
             Job::Read { read, part, .. } => self.part_read(read, part, Err(error), now, out),
@@ -91,7 +93,7 @@ impl Slotted {
     }
 }
 
-/// Returns the buffer of a read if the read filled the buffer.
+/// Returns the bytes of a read. A read that returned fewer bytes than requested is an error.
 pub fn filled(done: IoDone) -> Result<IoBuffer, IoError> {
     match (done.result?, done.buffer) {
         (IoOutput::Moved { count }, Some(buffer)) if count == buffer.len() => Ok(buffer),

@@ -1,6 +1,7 @@
-//! Handles removals, and puts of keys that may have an older record on disk. Such a request waits
-//! until the journal contains a durable tombstone for the older records. One journal block and one
-//! sync serve all waiting requests (group commit).
+//! Handles removals, and puts of keys that may have an older record on disk. After a crash, a scan
+//! could find such a record. So the request waits until a tombstone for the older records is
+//! durable in the forget journal. A tombstone names a key and the highest sequence number that is
+//! no longer valid. One journal block and one sync serve all waiting requests (group commit).
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
@@ -35,7 +36,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Returns whether an older record of the key could be readable after a crash.
+    /// Returns whether a scan after a crash could find an older record of the key.
     pub(super) fn may_have_older(&self, key: Key) -> bool {
         self.has_doubts() || self.forgetting.awaits(key) || self.index.of_key(key).next().is_some()
     }
@@ -72,7 +73,8 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Writes tombstones for the queued requests if the journal is idle.
+    /// Writes a journal block with tombstones for the queued requests if no journal write is in
+    /// progress.
     pub(super) fn pump_forgets(&mut self, out: &mut Outbox) {
         let served =
             matches!(self.lifecycle.phase(), Phase::Serving | Phase::Scanning | Phase::Closing);
@@ -98,8 +100,9 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Committed(batch), out);
     }
 
-    /// Writes all tombstones to the other half of the journal. If they would nearly fill that half,
-    /// refuses the queued requests. Later requests succeed after enough invalid records on disk are
+    /// Writes all tombstones that are still needed to the other half of the journal, because this
+    /// half is full. If they would take more than three quarters of a half, refuses the queued
+    /// requests as busy. Later requests succeed after enough invalid records on disk are
     /// overwritten.
     fn rotate(&mut self, out: &mut Outbox) {
         let (superblock, tombstones) = self.next_half();
@@ -115,8 +118,9 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Rotated(superblock, blocks), out);
     }
 
-    /// Finishes the switch to the other half. After a failure, the superblock on disk may name
-    /// either half. So the journal is not written again.
+    /// Finishes the switch to the other half of the journal. After a failure, nobody knows which
+    /// half the superblock on disk names. So the journal is not written again, and later removals
+    /// are refused.
     pub(super) fn rotated(
         &mut self,
         superblock: Superblock,
@@ -138,7 +142,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Finishes a commit. After a failure, the next commit overwrites the failed block.
+    /// Finishes the write of a journal block and answers its requests. After a failure, refuses
+    /// them, and the next block overwrites the failed one.
     pub(super) fn committed(
         &mut self,
         batch: Vec<ForgetRequest>,
@@ -196,7 +201,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Drops all waiting requests and returns their tickets.
+    /// Drops all queued requests and returns their tickets, with which the caller answers them.
     pub(super) fn take_waiting(&mut self) -> Vec<Ticket> {
         self.forgetting.waiting.clear();
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()
@@ -231,7 +236,7 @@ impl StreamPacketizer {
 pub struct ForgetRequest {
     pub ticket: Ticket,
     pub key: Key,
-    /// Highest sequence number that the tombstone covers.
+    /// Highest sequence number that the tombstone makes invalid.
     pub up_to: u64,
     pub work: Work,
 }
@@ -246,28 +251,28 @@ pub enum Work {
     },
 }
 
-/// The state of the forget journal in memory.
+/// The state of the forget journal in memory. The journal has two halves, and only one is active.
 #[derive(Debug, Default)]
 pub struct Forgetting {
     /// Tombstones that are still needed, because invalid records of their keys are on disk.
     pub(super) tombstones: HashMap<Key, u64>,
-    /// Requests for the next commit.
+    /// Requests for the next journal block.
     pub(super) queue: VecDeque<ForgetRequest>,
-    /// Number of waiting requests per key, including the commit in flight.
+    /// Number of waiting requests per key, including those in the block that is being written.
     pub(super) waiting: HashMap<Key, u32>,
     /// Sequence numbers of the waiting puts.
     pub(super) sequences: BTreeSet<u64>,
     half: Option<Region>,
     pub(super) next_block: u32,
-    /// The error after which the journal is not written again.
+    /// The error that made the journal unusable.
     pub(super) broken: Option<IoError>,
-    /// Whether the tombstones need more space than the journal has.
+    /// Whether requests were refused because the tombstones nearly fill the journal.
     pub crowded: bool,
 }
 
 impl Forgetting {
-    /// Selects the journal half for new blocks. `next_block` is the number of blocks that it
-    /// already has.
+    /// Makes `half` the active half of the journal. `next_block` is the number of blocks that it
+    /// already contains.
     pub fn begin(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
@@ -281,7 +286,7 @@ impl Forgetting {
         }
     }
 
-    /// Returns the highest sequence number of a key that a tombstone covers.
+    /// Returns the highest sequence number that a tombstone makes invalid for a key.
     pub fn up_to(&self, key: Key) -> Option<u64> {
         self.tombstones.get(&key).copied()
     }
@@ -309,7 +314,7 @@ impl Forgetting {
         self.sequences.first().copied()
     }
 
-    /// Notes that a request of a key no longer waits.
+    /// Notes that a request for a key no longer waits.
     pub fn arrived(&mut self, key: Key) {
         if let Some(count) = self.waiting.get_mut(&key) {
             *count -= 1;

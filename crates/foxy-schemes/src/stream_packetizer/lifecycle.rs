@@ -10,7 +10,7 @@ use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::status::OpenStoreError;
 
 impl StreamPacketizer {
-    /// Closes the store. Only a store that serves has data to write.
+    /// Starts to close the store. Only a store that serves has data to write.
     pub(super) fn close(&mut self, ticket: Ticket, out: &mut Outbox) {
         match self.lifecycle.phase() {
             Phase::Serving => {
@@ -27,7 +27,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues the closing once all earlier work has finished.
+    /// Takes the next step of closing once all earlier operations have finished.
     pub(super) fn progress_close(&mut self, _now: Instant, out: &mut Outbox) {
         self.flush(out);
         let busy = !self.writes.is_empty()

@@ -1,4 +1,4 @@
-//! Reads the newest checkpoint, a copy of the index, while the store is opened (requirement R38).
+//! Reads the newest checkpoint, a copy of the index, while the store is opened.
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -10,7 +10,7 @@ use foxy_store::layout::PAGE;
 /// State that only the opening of the store needs.
 #[derive(Default)]
 pub struct Loading {
-    /// Number of attempts to read the journal.
+    /// Number of attempts to read the forget journal.
     pub journal_tries: u32,
     heads_wanted: u32,
     best: Option<(usize, CheckpointHead)>,

@@ -1,12 +1,14 @@
-//! The scheme STREAM-PACKETIZER (requirements R22, R25). The store is one preallocated file with
-//! records in 512-byte slots. A page buffer collects records. One write puts the buffer into the
-//! next free run of pages, cyclically. This file contains the state and passes events on. The other
-//! files contain the operations.
+//! The scheme STREAM-PACKETIZER of the WebCoSM paper, extended with recovery after a crash. The
+//! store is one preallocated file with records in 512-byte slots. A page buffer collects records.
+//! One write puts the buffer into the next free run of pages. After the end of the file, the search
+//! continues at the start. This file contains the state and passes events on. The other files
+//! contain the operations.
 //!
-//! A get never returns wrong content. If older records of a key are on disk, a put waits for a
-//! durable tombstone that covers them. Then the scheme buffers and writes the new record. The index
-//! keeps invalid records until they are durably overwritten. So the index shows whether a put needs
-//! a sync. A put of a new key needs no sync.
+//! A get never returns wrong content, not even after a crash. A put of a key with older records on
+//! disk first waits for a tombstone. This durable entry of the forget journal makes the older
+//! records invalid. Then the scheme buffers and writes the new record. The index keeps invalid
+//! records until they are durably overwritten. So the index tells whether a key has an older record
+//! on disk. A put of a new key needs no sync.
 
 mod forget;
 mod lifecycle;
@@ -47,7 +49,7 @@ use window::{Window, WindowWrite};
 /// Name of the store's file.
 pub const FILE_NAME: &str = "stream-packetizer.foxy";
 
-/// The scheme. [`crate::SchemeName::make`] creates it.
+/// The state of the scheme. [`crate::SchemeName::make`] creates it.
 pub(crate) struct StreamPacketizer {
     settings: SchemeSettings,
     observer: Observer,
@@ -57,7 +59,7 @@ pub(crate) struct StreamPacketizer {
     index: Index,
     pages: Pages,
     sequence: u64,
-    /// Every record up to this sequence number is durable or was never written.
+    /// Every record up to this sequence number is durable or will never be written.
     durable: u64,
     sync_failures: SyncFailures,
     lanes: [IoSequence<After>; 2],
@@ -121,7 +123,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Returns whether the disk may contain records that the index does not know.
+    /// Returns whether the disk may contain records that the index does not know, because their
+    /// headers are damaged or unreadable.
     fn has_doubts(&self) -> bool {
         self.index.doubtful() > 0
     }
@@ -144,7 +147,7 @@ impl StreamPacketizer {
         statistics.retired_pages.set(u64::from(self.pages.retired()));
     }
 
-    /// Does the work that an event may have made possible.
+    /// Starts the operations that were waiting and are possible after this event.
     fn after_event(&mut self, now: Instant, out: &mut Outbox) {
         self.pump_forgets(out);
         self.sweep(out);

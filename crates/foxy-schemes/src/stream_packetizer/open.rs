@@ -1,5 +1,5 @@
-//! Opens a store: reads the file, its superblocks, the forget journal and the newest checkpoint.
-//! Then makes this opening durable.
+//! Opens a store. Reads the superblocks, the forget journal (which lists removed records) and the
+//! newest checkpoint (a copy of the index). Then makes this opening durable.
 
 use super::StreamPacketizer;
 use super::load::Loading;
@@ -23,7 +23,8 @@ use foxy_store::status::OpenStoreError;
 /// Returns the number of record pages in a file of `file` bytes. The opening and the check of a
 /// store use this number.
 ///
-/// # Errors Returns an error if the file has no record page, or the superblock names an impossible
+/// # Errors
+/// Returns an error if the file has no space for records, or the superblock names an impossible
 /// size.
 pub fn judge_size(superblock: &Superblock, file: u64) -> Result<u32, OpenStoreError> {
     if !(MINIMUM_SIZE..=MAX_STORE_BYTES).contains(&superblock.size) {
@@ -46,10 +47,10 @@ impl StreamPacketizer {
         }
     }
 
-    /// Creates an empty store in the existing file. A new secret makes all old records unreadable.
-    /// The file is synced before the superblock is written. So a file of foxy is always empty,
-    /// blank or has a superblock. The journal's first block is written at once, because a journal
-    /// without a block counts as lost.
+    /// Creates an empty store in the existing file. A new secret for checksums makes all old
+    /// records invalid. The file is synced before the superblock is written. So after a crash, a
+    /// file of foxy is empty, blank or has a superblock. The journal's first block is written at
+    /// once, because a journal without a block counts as lost.
     fn format(&mut self, size: u64, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Formatting);
         let superblock = Superblock::fresh(
@@ -123,8 +124,8 @@ impl StreamPacketizer {
         self.file.read(half.offset(), half.bytes(), Pending::Journal, out);
     }
 
-    /// Handles the content of the forget journal. If the journal is unreadable, any record may have
-    /// been removed. Then the store starts empty.
+    /// Handles the content of the forget journal. If the journal is unreadable, any record on disk
+    /// may be a removed one. Then the store starts empty.
     pub(super) fn journal_read(&mut self, result: Result<IoBuffer, IoError>, out: &mut Outbox) {
         let half = self.layout.journal[self.file.superblock().journal_half as usize];
         let generation = self.file.superblock().journal_generation;
@@ -144,8 +145,8 @@ impl StreamPacketizer {
     }
 
     /// Switches the journal to its other half and makes this opening durable, before any other
-    /// write. First writes the old superblock again, because it may not be durable. The next step
-    /// overwrites the journal half that the old superblock does not name.
+    /// write. First writes the superblock of the last run again and syncs it. It may exist only in
+    /// the system's cache, and the next step overwrites the journal half that it does not name.
     pub(super) fn switch(&mut self, out: &mut Outbox) {
         self.lifecycle.enter(Phase::Switching);
         let (superblock, tombstones) = self.next_half();
@@ -156,7 +157,8 @@ impl StreamPacketizer {
         self.run(LaneName::Journal, steps, After::Switched(superblock), out);
     }
 
-    /// Returns the superblock for the journal's next switch, and the tombstones to write there.
+    /// Returns the superblock that names the other journal half, and the tombstones to write to
+    /// that half.
     pub(super) fn next_half(&self) -> (Superblock, Vec<Forget>) {
         let superblock = Superblock { durable: self.durable, ..self.file.next_superblock() };
         (superblock, self.forgetting.tombstones())

@@ -1,6 +1,6 @@
-//! The operations in flight with their purposes, and the function that passes results on. Also
-//! handles `get` requests. A get is answered from the page buffer, or by one read of the record's
-//! pages.
+//! The purpose of each operation in flight, and the function that passes a result to the code for
+//! this purpose. Also handles `get` requests. A get is answered from the page buffer, or by one
+//! read of the record's pages.
 
 use super::StreamPacketizer;
 use super::phase::Phase;
@@ -23,7 +23,8 @@ pub enum Pending {
     Read(PendingRead),
     /// Writes a page buffer.
     Window,
-    /// Performs a step of a sequence of operations. A sync carries the state that it makes durable.
+    /// Performs a step of the sequence that runs in this lane. A sync carries the state that it
+    /// makes durable.
     Step(LaneName, Option<Synced>),
     /// Reads pages whose records may not be durable. The scheme then writes these pages again.
     Settle(crate::pages::Run),
@@ -105,7 +106,8 @@ impl StreamPacketizer {
         self.file.read(offset, run.bytes(), Pending::Read(pending), out);
     }
 
-    /// Answers a get. Returns no record that was replaced, removed or evicted during the read.
+    /// Answers a get. If the record was replaced, removed or evicted during the read, the answer is
+    /// "absent".
     pub(super) fn read_done(
         &mut self,
         pending: PendingRead,

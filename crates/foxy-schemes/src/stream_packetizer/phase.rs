@@ -14,7 +14,7 @@ pub enum Phase {
     Switching,
     /// Makes a new superblock durable, for an empty store.
     Formatting,
-    /// Serves records from the checkpoint while it reads the headers of all records.
+    /// Reads the headers of all records. Meanwhile serves the records that the checkpoint lists.
     Scanning,
     Serving,
     /// Writes the buffers and a last checkpoint.

@@ -1,8 +1,8 @@
-//! Recovery by scan (requirement R39). The scan checks every slot of the record area for a header.
-//! The newest record of a key is live, unless a tombstone covers it. All other records are
-//! leftovers: invalid but still on disk. An unreadable slot or a damaged header is doubtful,
-//! because it may belong to any key. Then every put needs a tombstone until the doubtful pages are
-//! overwritten.
+//! Recovery after a crash. The scan checks every slot of the record area for the header of a
+//! record. The newest record of a key is live, unless a tombstone in the journal covers it. All
+//! other records are leftovers: invalid but still on disk. An unreadable slot or a damaged header
+//! is doubtful, because it may hide a record of any key. Until all doubtful pages are overwritten,
+//! every put needs a tombstone.
 
 use super::StreamPacketizer;
 use super::pending::{LaneName, Pending};
@@ -23,7 +23,8 @@ pub struct Scan {
     next: u32,
     end: u32,
     in_flight: u32,
-    /// Parts of a run whose read failed. The scan reads them again.
+    /// Halves of runs whose read failed. The scan reads each half again, to find the unreadable
+    /// page.
     again: Vec<Run>,
     confirmed: Vec<bool>,
     /// Pages with records that may not be durable.
@@ -32,7 +33,7 @@ pub struct Scan {
 
 const PAGES_AT_ONCE: u32 = 256;
 
-/// Number of reads in flight. Two reads keep the disk busy while headers are decoded.
+/// Number of reads in flight. With two reads, the disk stays busy while headers are decoded.
 const DEPTH: u32 = 2;
 
 impl Scan {
@@ -131,7 +132,7 @@ impl StreamPacketizer {
         self.scan.confirmed[place] = true;
     }
 
-    /// Adopts an entry of a checkpoint if its position is possible.
+    /// Adds an entry of a checkpoint to the index if its position is possible.
     pub(super) fn adopt_listed(&mut self, listed: Listed) {
         let slots = u32::from(listed.slots);
         let end = u64::from(listed.first_slot) + u64::from(slots);
@@ -141,8 +142,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Adopts a record. The record is live if it is the newest of its key, no tombstone covers it,
-    /// and no newer record overwrote it.
+    /// Adds a record to the index. The record is live if it is the newest of its key, no tombstone
+    /// covers it, and no newer record overwrote it. Otherwise it is a leftover.
     fn adopt(
         &mut self,
         key: Key,
@@ -179,9 +180,9 @@ impl StreamPacketizer {
         self.index.insert(Entry::new(key, sequence, first_slot, slots, EntryState::Leftover))
     }
 
-    /// Writes the next pages again whose records are newer than the last successful sync. Such a
-    /// record is readable now. But if an earlier sync failed, the record may exist only in the
-    /// system's cache. Then old data could return after a crash.
+    /// Reads the next run of pages with records newer than the last successful sync. Its bytes are
+    /// then written again and synced. The reason: if an earlier sync failed, such a record may be
+    /// readable only from the system's cache. After a crash, the older data on disk would return.
     fn settle_next(&mut self, now: Instant, out: &mut Outbox) {
         match self.scan.unsettled.pop() {
             Some(run) => {
@@ -209,7 +210,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Continues after pages were written again. If the write failed, the pages are doubtful.
+    /// Continues after a run of pages was written again. After a failure, its pages are doubtful.
     pub(super) fn settled(
         &mut self,
         run: Run,

@@ -1,4 +1,5 @@
-//! Runs writes and syncs in a fixed order, and applies the effects of each sync.
+//! Runs sequences of writes and syncs, each sequence in a fixed order. Applies the effects of each
+//! sync.
 
 use super::StreamPacketizer;
 use super::forget::ForgetRequest;
@@ -12,23 +13,23 @@ use foxy_store::contract::{Outbox, Ticket};
 use foxy_store::one_file::io_sequence::{Advance, IoStep};
 use foxy_store::one_file::superblock::Superblock;
 
-/// The state that a sequence of operations has reached at its end.
+/// The purpose of a sequence, with the values that its last step needs.
 pub enum After {
     Formatted(Superblock),
     Switched(Superblock),
     Committed(Vec<ForgetRequest>),
-    /// The journal has switched to its other half. The number is the count of used blocks in this
-    /// half.
+    /// Switches the journal to its other half. The number is the count of used blocks in that half.
     Rotated(Superblock, u32),
     CheckpointPiece,
     CheckpointDone,
     Swept,
     CloseSynced,
-    /// Pages whose records may not have been durable were written again.
+    /// Writes pages again whose records may not be durable.
     Settled(crate::pages::Run),
 }
 
-/// Number of overwritten invalid records at which a sync is worth its cost.
+/// Number of overwritten invalid records after which a sync is started. After the sync, the index
+/// can drop them.
 const SWEEP_AT: usize = 2048;
 
 impl StreamPacketizer {
@@ -86,10 +87,9 @@ impl StreamPacketizer {
         self.next_step(lane, result, now, out);
     }
 
-    /// Applies the result of a sync. After a failed sync, the system may drop written pages, and no
-    /// later sync makes them durable. Another sync in flight also counts as failed, because it may
-    /// have been meant for these pages. After a failure or before the end of recovery, `durable`
-    /// does not rise.
+    /// Applies the result of a sync. After a failed sync, Linux may drop the written pages, and a
+    /// later sync still succeeds. So another sync in flight also counts as failed. The number
+    /// `durable` rises only if no sync has failed since the start and recovery is finished.
     fn sync_done(&mut self, synced: Synced, result: Result<(), IoError>) -> Result<(), IoError> {
         let Synced { overwritten, durable, failures_before } = synced;
         let result = self.sync_failures.judge(failures_before, result);
@@ -128,7 +128,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Abandons the commit in flight and returns the tickets of its requests.
+    /// Abandons the journal block that is being written. Returns the tickets of its requests, with
+    /// which the caller answers them.
     pub(super) fn take_committing(&mut self) -> Vec<Ticket> {
         match self.lanes[LaneName::Journal as usize].abandon() {
             Some(After::Committed(batch)) => batch.iter().map(|wanted| wanted.ticket).collect(),
@@ -136,7 +137,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Returns a sequence number. All records up to it are completely written or will never be
+    /// Returns the highest sequence number up to which all records are written or will never be
     /// written.
     fn written_up_to(&self) -> u64 {
         let windows = self
@@ -149,8 +150,8 @@ impl StreamPacketizer {
         lowest.map_or(self.sequence, |lowest| lowest - 1)
     }
 
-    /// Removes entries whose records are durably overwritten. Also drops tombstones that no record
-    /// needs now.
+    /// Removes the entries of records that are durably overwritten. Also drops the tombstones that
+    /// only these records needed.
     fn remove_overwritten(&mut self, entries: Vec<EntryId>) {
         let had_doubts = self.has_doubts();
         for id in entries {
@@ -163,15 +164,16 @@ impl StreamPacketizer {
         }
     }
 
-    /// Marks entries as leftovers again after a failed write or sync.
+    /// After a failed write or sync, marks entries as leftovers again, because their old bytes may
+    /// still be on disk.
     pub(super) fn restore_leftovers(&mut self, entries: Vec<EntryId>) {
         for id in entries {
             self.index.set_state(id, EntryState::Leftover);
         }
     }
 
-    /// Starts a sync if many invalid records are overwritten. The sync bounds the memory and the
-    /// journal.
+    /// Starts a sync if many invalid records are overwritten. Afterwards the index and the journal
+    /// can drop them, which bounds their size.
     pub(super) fn sweep(&mut self, out: &mut Outbox) {
         let urgent = (self.forgetting.crowded || self.has_doubts()) && !self.overwritten.is_empty();
         let due = self.overwritten.len() >= SWEEP_AT || urgent;

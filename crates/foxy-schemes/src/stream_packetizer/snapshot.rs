@@ -1,6 +1,6 @@
-//! Writes checkpoints, copies of the index (requirement R38). Consecutive writes fill the area that
-//! does not contain the last checkpoint. The checkpoint at closing is complete: it lists every
-//! record on disk, including invalid records. So the next opening needs no scan.
+//! Writes checkpoints, which are copies of the index on disk. Two areas alternate, so the last
+//! checkpoint stays until the new one is written. The checkpoint at closing is complete: it lists
+//! every record on disk, including invalid ones. So the next opening needs no scan.
 
 use super::StreamPacketizer;
 use super::pending::LaneName;
@@ -26,8 +26,8 @@ pub struct Snapshot {
 /// The source of the entries for a checkpoint.
 #[derive(Debug)]
 enum Source {
-    /// The array of entries, from this index on. Records may change during the checkpoint, so the
-    /// checkpoint is only a hint.
+    /// The array of entries, from this array index on. Records may change while the checkpoint is
+    /// written, so its entries may be outdated.
     Slab(usize),
     /// A fixed list of entries, from this index on.
     List(Vec<EntryId>, usize),
@@ -50,8 +50,8 @@ impl StreamPacketizer {
         }
     }
 
-    /// Starts the complete checkpoint, coldest records first. Returns false if it cannot be
-    /// complete.
+    /// Starts the complete checkpoint. The record that would be evicted first comes first. Returns
+    /// false if the checkpoint cannot list every record on disk.
     pub(super) fn begin_complete_checkpoint(&mut self, out: &mut Outbox) -> bool {
         let room = (self.layout.checkpoints[0].pages as usize - 1) * PAGE_ENTRIES;
         if self.has_doubts() || self.index.len() > room || self.pages.retired() > 0 {

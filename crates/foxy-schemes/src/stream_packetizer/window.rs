@@ -1,5 +1,5 @@
-//! Handles puts: admission, eviction, the page buffer and its writes. A get finds a record as soon
-//! as the record is in the buffer.
+//! Handles puts: refusals, eviction, the page buffer and its writes. The code calls the buffer with
+//! its reserved pages a window. A get finds a record as soon as the record is in the buffer.
 
 use super::StreamPacketizer;
 use super::pending::Pending;
@@ -44,20 +44,20 @@ impl WindowWrite {
     }
 }
 
-/// Maximum number of further evictions per put, towards the low watermark. Bounds the time of a
-/// put.
+/// Maximum number of evictions per put below the high watermark, so that a put takes a bounded
+/// time.
 const MAX_EXTRA_EVICTIONS: u32 = 64;
 
-/// Maximum number of doubtful pages that the opening overwrites. Later cyclic writes overwrite the
-/// other doubtful pages.
+/// Maximum number of doubtful pages (with damaged or unreadable records) that an opening
+/// overwrites. Later puts overwrite the others.
 const MAX_OVERWRITTEN_DOUBTS: usize = 256;
 
-/// The largest record may use 1/4 of the record area.
+/// The largest allowed record, as a divisor of the record area.
 const RECORD_SHARE: u32 = 4;
 
 impl StreamPacketizer {
-    /// Stores a record at once (`Some`). If a tombstone must be durable first, stores it later
-    /// (`None`).
+    /// Handles a put. Returns `Some` if the record is stored. Returns `None` if the put is answered
+    /// later, because a tombstone must be durable first.
     pub(super) fn put(
         &mut self,
         ticket: Ticket,
@@ -78,7 +78,8 @@ impl StreamPacketizer {
         }
         let limit = self.settings.store.waiting_bytes.max(2 * self.settings.store.page_buffer);
         if self.waiting > 0 && self.waiting + record.len() > limit {
-            // Write the buffer now, because waiting records would otherwise block new records.
+            // Write the buffer now. Otherwise its records would use up the memory for puts, and the
+            // store would refuse more puts.
             self.flush(out);
             return Err(RefusedReason::Busy);
         }
@@ -91,8 +92,8 @@ impl StreamPacketizer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Puts a record into the page buffer. The caller ensures that no older record of the key is
-    /// readable after a crash.
+    /// Puts a record into the page buffer. The caller ensures that a scan after a crash finds no
+    /// older record of the key.
     pub(super) fn place(
         &mut self,
         key: Key,
@@ -124,8 +125,8 @@ impl StreamPacketizer {
         Ok(())
     }
 
-    /// Evicts records until the new record fits below the high watermark. Then evicts further
-    /// records, towards the low watermark (requirement R50).
+    /// Evicts records until the new record fits below the high watermark. Then evicts up to
+    /// [`MAX_EXTRA_EVICTIONS`] more, until the low watermark is reached.
     fn make_room(&mut self, slots: u32) {
         let capacity = self.capacity_slots();
         let high = capacity * u64::from(self.settings.high_watermark) / 100;
@@ -165,8 +166,8 @@ impl StreamPacketizer {
         self.index.set_state(id, EntryState::Leftover);
     }
 
-    /// Ensures that the window, the page buffer, has space for a record. If not, writes the buffer
-    /// and opens a new window at the next free run of pages.
+    /// Ensures that the page buffer has space for a record. If not, writes the buffer and opens a
+    /// new window at the next free run of pages.
     fn ensure_window(
         &mut self,
         slots: u32,
@@ -206,7 +207,7 @@ impl StreamPacketizer {
         self.write_run(run, buffer, records, out);
     }
 
-    /// Overwrites doubtful pages, so that no unknown record remains on disk.
+    /// Overwrites doubtful pages with zeros, so that no unknown record remains on disk.
     pub(super) fn overwrite_doubts(&mut self, out: &mut Outbox) {
         let doubtful = self.index.slab().iter().filter(|entry| entry.doubtful);
         let mut pages: Vec<u32> = doubtful.map(|entry| entry.first_slot / SLOTS_PER_PAGE).collect();
@@ -239,8 +240,8 @@ impl StreamPacketizer {
         self.writes.push(WindowWrite { io, run, records, dying });
     }
 
-    /// Finishes the write of a page buffer. If the write failed, drops its records. If the device
-    /// reported an error, also retires its pages.
+    /// Handles the result of a page buffer's write. If the write failed, drops its records. After
+    /// an error of the device, its pages are never used again.
     pub(super) fn window_done(&mut self, io: IoId, result: Result<(), IoError>) {
         let Some(place) = self.writes.iter().position(|write| write.io == io) else { return };
         let WindowWrite { run, records, dying, .. } = self.writes.swap_remove(place);

@@ -1,7 +1,8 @@
-//! Handles puts and removals. Each key has at most one change in progress. Later changes of the key
-//! wait in order. A put writes its file. After the write, a get finds the record. If the key is new
-//! or the store has no ledger, the put is answered after the write. Otherwise it is answered after
-//! the ledger's sync.
+//! Handles puts and removals, here called changes. Each key has at most one change in progress.
+//! Later changes of the key wait in order. A put writes its file, and a get then finds the record.
+//! If the key is new or the store has no ledger, the put is answered after this write. Otherwise an
+//! older record of the key could return after a crash. So the put is answered after the ledger,
+//! which makes that record invalid, is synced.
 
 use super::index::{FileRecord, State, disk_bytes, file_bytes};
 use super::mapping::FileLocation;
@@ -32,7 +33,8 @@ impl Change {
         Self { ticket, key, record: None, site: Site(0) }
     }
 
-    /// Returns the number of bytes that count as waiting: the size of the future file.
+    /// Returns the bytes of this change that count towards the limit of waiting puts: the size of
+    /// the file to write.
     fn weight(&self) -> usize {
         self.record.as_ref().map_or(0, |record| file_bytes(record.len()))
     }
@@ -47,7 +49,8 @@ pub(super) struct Fill {
     sequence: u64,
     file: FileId,
     location: FileLocation,
-    /// Number of parent directories that were created. `None` before the first attempt.
+    /// Number of parent directories that were created because they were missing. `None` before the
+    /// first attempt to create the file.
     directories_made: Option<usize>,
 }
 
@@ -160,7 +163,7 @@ impl Ufs {
         }
     }
 
-    /// Retries all puts that wait for space.
+    /// Tries again all puts that wait for disk space.
     pub(super) fn retry_waiting(&mut self, out: &mut Outbox) {
         for _ in 0..self.no_room.len() {
             if let Some(change) = self.no_room.pop_front() {
@@ -169,7 +172,7 @@ impl Ufs {
         }
     }
 
-    /// Refuses all puts that wait for space.
+    /// Refuses all puts that wait for disk space.
     pub(super) fn refuse_waiting(&mut self, reason: RefusedReason, out: &mut Outbox) {
         while let Some(change) = self.no_room.pop_front() {
             self.waiting_bytes -= change.weight();
@@ -251,7 +254,7 @@ impl Ufs {
         self.answer_when_settled(fill.ticket, fill.key, Answer::Stored, out);
     }
 
-    /// Removes the file of a failed put. The file may exist as a whole or in part.
+    /// Handles a put whose file could not be written. Deletes the file, which may exist in part.
     fn fill_failed(&mut self, fill: &Fill, error: IoError, out: &mut Outbox) {
         self.waiting_bytes -= file_bytes(fill.record.len());
         self.forget(fill.number, out);
@@ -262,16 +265,16 @@ impl Ufs {
         self.finish_change(fill.ticket, fill.key, Answer::Refused(reason), out);
     }
 
-    /// Undoes a put because its old record could not be forgotten durably. After this call, a get
-    /// finds neither the old nor the new record.
+    /// Undoes a put, because the ledger could not record durably that the key's older record is
+    /// invalid. Afterwards a get finds neither record.
     pub(super) fn undo_put(&mut self, key: Key, out: &mut Outbox) {
         if let Some(number) = self.index.find(key) {
             self.forget(number, out);
         }
     }
 
-    /// Removes a file from the index and deletes it. If the store has a ledger, the next commit
-    /// makes the removal durable.
+    /// Removes a file from the index and deletes it. If the store has a ledger, the next commit of
+    /// the ledger makes the removal durable.
     pub(super) fn forget(&mut self, number: u32, out: &mut Outbox) {
         let slot = self.index.slot(number);
         assert!(

@@ -1,6 +1,6 @@
-//! Closes a store after all pending operations. A store without a ledger then writes its snapshot
-//! (requirement R69). A store with a ledger commits the ledger. Files are not synced, because every
-//! get verifies the checksum.
+//! Closes a store after all pending operations. A store without a ledger then writes its snapshot,
+//! a copy of the index. A store with a ledger writes and syncs the last changes of the ledger. The
+//! files of records are not synced, because every get verifies a checksum.
 
 use super::snapshot::{self, ListedFile};
 use super::{SNAPSHOT, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase};
@@ -47,7 +47,7 @@ impl Ufs {
         }
     }
 
-    /// Continues the closing once no operation is in flight.
+    /// Takes the next step of closing once no operation is in flight.
     pub(super) fn finish_closing(&mut self, out: &mut Outbox) {
         let UfsPhase::Closing(ticket) = self.phase else { return };
         if !self.jobs.is_empty() || !self.busy.is_empty() {
@@ -76,8 +76,8 @@ impl Ufs {
         );
     }
 
-    /// Continues to write the snapshot. If it stays incomplete, the next opening starts with an
-    /// empty store.
+    /// Takes the next step of writing the snapshot. If a step fails, the snapshot stays incomplete,
+    /// and the next opening starts with an empty store.
     pub(super) fn saving(&mut self, saving: Saving, done: &IoDone, out: &mut Outbox) {
         let UfsPhase::Saving(ticket) = self.phase else { return };
         match (saving, &done.result) {

@@ -1,6 +1,7 @@
-//! Commits the ledger. A commit writes several blocks at a time, then one sync makes all of them
-//! durable. Some answers need a durable change, so they wait for its commit. Other changes are
-//! committed after a delay.
+//! Commits the ledger, which says which record files are no longer valid. A commit writes all
+//! changed blocks, then one sync makes them durable. The answer to a removal waits for the commit
+//! with its change. Changes for which no answer waits, such as evictions, are committed after a
+//! delay.
 
 use super::{LEDGER, MAX_ATTEMPTS, Ufs, UfsJob, UfsPhase};
 use foxy_device::{IoDone, IoError, IoOp, IoOutput};
@@ -10,10 +11,10 @@ use std::collections::HashMap;
 
 const MAX_IN_FLIGHT: usize = 16;
 
-/// The commit in progress, and the answers that wait for it.
+/// The commit in progress, and the answers that wait for this commit or the next one.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
-    /// Blocks that are still to write.
+    /// Ledger blocks that this commit must still write.
     blocks: Vec<u32>,
     writing: usize,
     failed: Option<IoError>,
@@ -21,8 +22,8 @@ pub(super) struct Commit {
     /// Number of the current or last commit.
     round: u64,
     failures: u8,
-    /// Keys whose removed record could still return after a crash. The value is the number of the
-    /// commit that prevents the return.
+    /// Keys whose removed record could return after a crash. The value is the number of the commit
+    /// that makes the removal durable.
     unsettled: HashMap<Key, u64>,
     waiting: Vec<WaitingAnswer>,
 }
@@ -42,16 +43,16 @@ impl Commit {
         self.unsettled.insert(key, self.round + 1);
     }
 
-    /// Returns whether too many commits failed in a row. A store that closes then waits for no
-    /// further commit.
+    /// Returns whether so many commits failed in a row that a store which is opening or closing
+    /// stops trying.
     pub(super) const fn gives_up(&self) -> bool {
         self.failures >= MAX_ATTEMPTS
     }
 }
 
 impl Ufs {
-    /// Answers a change at once if no older record of the key could return. Otherwise answers after
-    /// the commit that prevents the return.
+    /// Answers a change at once if no older record of the key could return after a crash. Otherwise
+    /// answers after the commit that makes the removal of that record durable.
     pub(super) fn answer_when_settled(
         &mut self,
         ticket: Ticket,
@@ -154,7 +155,8 @@ impl Ufs {
         self.settle_opening(failed, out);
     }
 
-    /// Starts to serve once the ledger durably excludes all files that the scan did not adopt.
+    /// During an opening, handles the end of a commit. The store starts to serve when the ledger
+    /// durably excludes all files that the scan did not add to the index.
     fn settle_opening(&mut self, failed: Option<IoError>, out: &mut Outbox) {
         if !matches!(self.phase, UfsPhase::Settling) {
             return;

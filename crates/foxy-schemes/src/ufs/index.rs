@@ -1,5 +1,5 @@
-//! The index of ufs: file numbers, their records, and the order of use. A file number is also the
-//! index of its slot.
+//! The index of a ufs store: for each file number the record in this file, and the order of
+//! eviction. A file number is also the index of its slot in an array.
 
 use crate::SchemeSettings;
 use crate::policy::Policy;
@@ -25,7 +25,8 @@ pub(super) enum State {
 pub(super) struct FileRecord {
     pub(super) key: Key,
     pub(super) sequence: u64,
-    /// Additional value with which the mapping finds the file's directory.
+    /// The part of the location that does not follow from the file number: which directory of an
+    /// origin server contains the file.
     pub(super) place: u64,
     /// Length of head and body in bytes.
     pub(super) content: u32,
@@ -47,19 +48,21 @@ pub(super) struct FileIndex {
     by_key: HashMap<Key, u32>,
     free: BTreeSet<u32>,
     policy: Box<dyn Policy>,
-    /// A secret value in key hashes, so that outsiders cannot choose keys that collide.
+    /// A secret that is part of each key's hash, so that outsiders cannot choose keys that collide.
     mix: u64,
     used: u64,
     live: u64,
     limit: u32,
 }
 
-/// Returns the disk space in bytes of a file with `content` bytes, rounded up to whole pages.
+/// Returns the disk space in bytes of the file for a record with `content` bytes, rounded up to
+/// whole pages.
 pub(super) const fn disk_bytes(content: usize) -> u64 {
     file_bytes(content).next_multiple_of(PAGE) as u64
 }
 
-/// Returns the size in bytes of a file with `content` bytes, rounded up to whole slots.
+/// Returns the size in bytes of the file for a record with `content` bytes. The file also contains
+/// a header, and its size is a whole number of slots.
 pub(super) const fn file_bytes(content: usize) -> usize {
     slots_for(content) as usize * SLOT
 }
@@ -91,22 +94,22 @@ impl FileIndex {
         self.by_key.get(&key).copied()
     }
 
-    /// Returns the disk space in use in bytes, including dying files.
+    /// Returns the disk space in use in bytes, including files that wait for their deletion.
     pub(super) const fn used_bytes(&self) -> u64 {
         self.used
     }
 
-    /// Returns the disk space in use in bytes, without dying files.
+    /// Returns the disk space in use in bytes, without files that wait for their deletion.
     pub(super) const fn live_bytes(&self) -> u64 {
         self.live
     }
 
-    /// Returns whether no file number is free.
+    /// Returns whether all file numbers up to the limit are in use.
     pub(super) fn is_full(&self) -> bool {
         self.free.is_empty() && self.numbers() >= self.limit
     }
 
-    /// Returns the lowest number that was never used.
+    /// Returns the lowest file number that was never used.
     pub(super) fn numbers(&self) -> u32 {
         u32::try_from(self.slab.len()).unwrap_or(u32::MAX)
     }
@@ -121,7 +124,7 @@ impl FileIndex {
         self.by_key.len()
     }
 
-    /// Returns the memory in bytes.
+    /// Returns the approximate memory of the index in bytes.
     pub(super) fn memory(&self) -> usize {
         self.slab.capacity() * size_of::<Slot>()
             + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
@@ -129,7 +132,7 @@ impl FileIndex {
             + self.policy.memory()
     }
 
-    /// Takes the lowest free number for a file that will be written.
+    /// Takes the lowest free file number for a file that will be written.
     pub(super) fn take(&mut self, record: FileRecord) -> Option<u32> {
         let number = match self.free.pop_first() {
             Some(number) => number,
@@ -139,7 +142,8 @@ impl FileIndex {
         Some(number)
     }
 
-    /// Takes the given number during recovery. Unused lower numbers become free.
+    /// During an opening, takes the number of a file that exists on disk. Unused lower numbers
+    /// become free.
     pub(super) fn occupy(&mut self, number: u32, record: FileRecord) {
         while self.slab.len() <= number as usize {
             self.free.insert(u32::try_from(self.slab.len()).unwrap_or(u32::MAX));
@@ -151,8 +155,8 @@ impl FileIndex {
         self.slab[number as usize] = Slot { record, state: State::Filling };
     }
 
-    /// Makes a written file the record of its key and the most recently used. The key must have no
-    /// other record.
+    /// After a file is written, makes it the record of its key, so that a get finds it. The key
+    /// must have no other record.
     pub(super) fn make_live(&mut self, number: u32) {
         let Slot { record, state } = &mut self.slab[number as usize];
         *state = State::Live;
@@ -190,7 +194,8 @@ impl FileIndex {
         self.policy.admits(size)
     }
 
-    /// Returns the file numbers of all records, approximately in the order of eviction.
+    /// Returns the file numbers of all records in the approximate order of eviction, the next
+    /// victim first.
     pub(super) fn coldest_first(&mut self) -> Vec<u32> {
         self.policy.coldest_first()
     }

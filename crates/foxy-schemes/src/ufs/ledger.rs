@@ -1,10 +1,12 @@
-//! The ledger contains the lowest valid sequence number of each file number. A record with a lower
-//! sequence number was removed, replaced or evicted, even if its file returns after a power
-//! failure. The ledger has a bounded size and is never compacted. File number n has entry n + 1.
-//! Entry 0 applies to file numbers without an entry.
+//! The ledger says which record files are valid. For each file number, it contains the lowest valid
+//! sequence number. A record with a lower sequence number was removed, replaced or evicted. If its
+//! file returns after a power failure, the scan ignores it. The ledger needs no compaction, because
+//! each file number has one entry that is overwritten. File number n has entry n + 1. Entry 0
+//! applies to file numbers whose block does not exist yet.
 //!
 //! The file has two superblock pages, then two pages for each block of entries. Writes of a block
-//! alternate between its two pages, so a torn write leaves the previous state.
+//! alternate between its two pages. So after a torn write, the other page contains the previous
+//! state.
 
 use foxy_device::IoBuffer;
 use foxy_store::layout::PAGE;
@@ -27,7 +29,7 @@ pub(super) struct Ledger {
 
 #[derive(Clone, Debug)]
 struct Block {
-    /// Number of durable writes of the block. The next write uses the other page.
+    /// Number of durable writes of the block. Odd and even writes use different pages.
     turns: u64,
     lowest: Box<[u64]>,
 }
@@ -43,9 +45,9 @@ pub(super) const fn bytes_for(numbers: u32) -> u64 {
 }
 
 impl Ledger {
-    /// Reads the blocks after the superblocks. If both pages of a block are zero, the block was
-    /// never written. If a block has no valid page otherwise, it is damaged, and none of its
-    /// records is valid.
+    /// Reads the blocks that follow the superblocks. If both pages of a block are zero, the block
+    /// was never written. If a block has no valid page otherwise, it is damaged. Then none of the
+    /// records whose entries it had is valid.
     pub(super) fn load(&mut self, bytes: &[u8], secret: &Secret) {
         for pair in bytes.chunks(BLOCK_BYTES) {
             let number = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
@@ -60,7 +62,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the lowest valid sequence number of a file number.
+    /// Returns the lowest sequence number of a valid record in this file.
     pub(super) fn lowest(&self, number: u32) -> u64 {
         let (block, place) = place_of(number);
         self.blocks.get(block as usize).map_or_else(|| self.beyond(), |block| block.lowest[place])
@@ -76,9 +78,9 @@ impl Ledger {
         all.filter(|&lowest| lowest != u64::MAX).max().unwrap_or(0)
     }
 
-    /// Sets all entries after the scan. The entry of a live record becomes the record's sequence
-    /// number. All other entries become `next`, because files that the scan did not see may return
-    /// after a power failure.
+    /// Sets all entries after the scan of an opening. The entry of a live record becomes the
+    /// record's sequence number. All other entries become `next`, the sequence number of the next
+    /// put. So a file that the scan did not see stays invalid if it returns after a power failure.
     pub(super) fn settle(&mut self, numbers: u32, next: u64, live: impl Fn(u32) -> Option<u64>) {
         let (last, _) = place_of(numbers);
         let blocks = self.blocks.len().max(last as usize + 1);
@@ -96,8 +98,8 @@ impl Ledger {
         self.blocks.capacity() * (size_of::<Block>() + NUMBERS * 8)
     }
 
-    /// Raises the lowest valid sequence number of a file number. The next commit makes the change
-    /// durable.
+    /// Raises the lowest valid sequence number of a file number, because its record was removed.
+    /// The next commit makes the change durable.
     pub(super) fn raise(&mut self, number: u32, lowest: u64) {
         let (block, place) = place_of(number);
         if self.blocks.len() <= block as usize {
@@ -111,7 +113,7 @@ impl Ledger {
         }
     }
 
-    /// Returns whether a change exists that no commit includes yet.
+    /// Returns whether an entry changed since the last commit began.
     pub(super) fn has_changed(&self) -> bool {
         !self.changed.is_empty()
     }
@@ -122,15 +124,15 @@ impl Ledger {
         self.committing.iter().copied().collect()
     }
 
-    /// Returns the offset and the page of a block for the current commit.
+    /// Returns the bytes that the current commit writes for a block, and their offset in the file.
     pub(super) fn page_of(&self, block: u32, secret: &Secret) -> (u64, IoBuffer) {
         self.page(block, self.blocks[block as usize].turns + 1, secret)
     }
 
-    /// Returns the number of the first block at or after `block` that was read from a valid page.
-    /// Also returns the offset and content of that page. The caller writes the page there again and
-    /// syncs it, so that it is certainly durable. A torn write does no harm, because the bytes are
-    /// equal.
+    /// Returns the number of the first block at or after `block` that was read from a valid page,
+    /// and this page with its offset. The page may exist only in the system's cache, so the caller
+    /// writes it again to the same place and syncs. A torn write does no harm, because the bytes
+    /// are equal.
     pub(super) fn page_again(&self, block: u32, secret: &Secret) -> Option<(u32, u64, IoBuffer)> {
         let read =
             (0..).zip(&self.blocks).skip(block as usize).find(|(_, content)| content.turns > 0);
@@ -157,7 +159,7 @@ impl Ledger {
         (offset, buffer)
     }
 
-    /// Finishes a commit. After a failure, a later commit writes its blocks again.
+    /// Notes the end of a commit. After a failure, a later commit writes its blocks again.
     pub(super) fn finish(&mut self, durable: bool) {
         for block in std::mem::take(&mut self.committing) {
             if durable {

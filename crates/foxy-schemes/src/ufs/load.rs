@@ -1,6 +1,7 @@
-//! Opens a ufs store without a ledger, which recovers only from a clean stop (requirement R69). A
-//! snapshot of the current generation is trusted. The generation is raised durably before the store
-//! serves, so no snapshot is trusted twice.
+//! Opens a ufs store without a ledger, which keeps its records only over a clean stop. The snapshot
+//! (a copy of the index) names the generation of the store. It is trusted only if the superblock
+//! has the same generation. The opening then raises the generation on disk before it serves, so the
+//! same snapshot is never trusted again.
 
 use super::index::disk_bytes;
 use super::scan::PUT_BITS;
@@ -14,17 +15,18 @@ use foxy_store::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 
 const MAX_READ_BYTES: usize = 1 << 20;
 
-/// The operation for which the opening waits.
+/// The operation whose result the opening waits for.
 #[derive(Debug)]
 pub(super) enum LoadStage {
     Opened,
-    /// Reads further bytes of an image of `size` bytes.
+    /// Reads the next bytes of the snapshot, which has `size` bytes, into `image`.
     Read {
         size: usize,
         image: Vec<u8>,
     },
     Closed,
-    /// A step that makes the new superblock durable: write, sync, write, sync.
+    /// A step that makes the superblock with the new generation durable. Steps 0 to 3 are write,
+    /// sync, write, sync.
     Claimed(usize),
 }
 
@@ -90,7 +92,7 @@ impl Ufs {
         self.load(tries, LoadStage::Closed, IoOp::Close { file: SNAPSHOT }, out);
     }
 
-    /// Adopts the records of a snapshot whose values are possible.
+    /// Adds the records of a snapshot to the index, except records with impossible values.
     fn adopt(&mut self, listed: Vec<ListedFile>) {
         for ListedFile { number, record } in listed {
             let content = record.content as usize;

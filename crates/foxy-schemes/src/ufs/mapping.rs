@@ -1,5 +1,6 @@
-//! The plans of the ufs schemes, and the locations of files. All files are in one directory, in 16
-//! × 256 directories, or in one directory per origin server (requirements R17–R19, R37).
+//! The plans, which define the ufs schemes, and the locations of files. A mapping selects the
+//! directory of a file: one directory for all files, one of 16 × 256 directories, or one directory
+//! per origin server.
 
 use crate::{SchemeSettings, UfsMapping};
 use foxy_base::random::split_mix;
@@ -37,14 +38,14 @@ impl UfsMapping {
 /// The rule that selects the directory of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mapping {
-    /// All files are in one directory (requirement R17).
+    /// All files are in one directory.
     Single,
-    /// The file number selects a directory in two levels (requirement R18).
+    /// The file number selects a directory in two levels.
     Levels(UfsMapping),
-    /// Each origin server has a directory (requirement R19). Directories are never removed.
+    /// Each origin server has a directory, which is never removed.
     Sites,
-    /// A hash of the origin server selects a directory in two levels (requirement R37, Maltzahn's
-    /// SQUIDL).
+    /// A hash of the origin server selects a directory in two levels (the scheme SQUIDL of
+    /// Maltzahn, Richardson and Grunwald, USENIX 1999).
     HashedSites,
 }
 
@@ -74,7 +75,7 @@ pub(super) enum TopEntry {
     Leaf(Directory),
 }
 
-/// The directory and number of a file.
+/// The directory and the file number, which is also the name, of a record's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileLocation {
     pub(super) directory: Directory,
@@ -88,7 +89,8 @@ impl FileLocation {
 }
 
 impl Mapping {
-    /// Returns the value that locates a record's file, in addition to the file number.
+    /// Returns the part of a file's location that does not follow from its file number: the number
+    /// of its origin server's directory. It is 0 if the mapping has no such directories.
     pub(super) fn place(self, site: Site) -> u64 {
         match self {
             Self::Single | Self::Levels(_) => 0,
@@ -112,8 +114,8 @@ impl Mapping {
         FileLocation { directory, number }
     }
 
-    /// Returns the additional value for a file on disk. Returns `None` if the mapping never puts a
-    /// file there.
+    /// Returns the same value for a file that was found on disk. Returns `None` if this mapping
+    /// never puts a file there.
     pub(super) fn place_of(self, location: FileLocation) -> Option<u64> {
         match (self, location.directory) {
             (Self::Single, Directory::Single) => Some(0),
@@ -138,7 +140,7 @@ impl Directory {
         }
     }
 
-    /// Returns the parent directory, if any, and this directory, in the order of creation.
+    /// Returns the paths to create for this directory: first its parent directory, if it has one.
     pub(super) fn chain(self) -> Vec<StorePath> {
         let (parent, own) = (self.path().parent(), self.path());
         if parent == StorePath::root() { vec![own] } else { vec![parent, own] }
@@ -163,7 +165,8 @@ impl Branch {
     }
 }
 
-/// Returns the entry with this name in the store's folder, or `None` if the name is not of a store.
+/// Returns what an entry of the store's folder is by its name, or `None` if it belongs to another
+/// program.
 pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     match name {
         SINGLE => Some(TopEntry::Leaf(Directory::Single)),
@@ -172,7 +175,8 @@ pub(super) fn top_entry(name: &str) -> Option<TopEntry> {
     }
 }
 
-/// Returns the file number in a file name, or `None` if the name is not of a store's file.
+/// Returns the file number that a file name contains, or `None` if it is not the name of a record's
+/// file.
 pub(super) fn number(name: &str) -> Option<u32> {
     u32::try_from(hexadecimal(name, 8)?).ok()
 }
@@ -199,8 +203,8 @@ impl UfsPlan {
         Self { mapping, max_operations: |_| usize::MAX }
     }
 
-    /// Returns the mapping. For two levels, [`SchemeSettings::ufs_mapping`] selects the rule
-    /// (requirement R18).
+    /// Returns the mapping of this plan. For a mapping with two levels of directories,
+    /// [`SchemeSettings::ufs_mapping`] selects the rule.
     pub(super) const fn mapping(self, settings: &SchemeSettings) -> Mapping {
         match self.mapping {
             Mapping::Levels(_) => Mapping::Levels(settings.ufs_mapping),
@@ -208,25 +212,24 @@ impl UfsPlan {
         }
     }
 
-    /// Returns the number of operations in flight at which no more files are opened. At this limit,
-    /// the store refuses `get` and `put` requests as busy.
+    /// Returns the number of disk operations in flight at which the store opens no more files. It
+    /// then refuses `get` and `put` requests as busy.
     pub(super) fn max_operations(self, settings: &SchemeSettings) -> usize {
         (self.max_operations)(settings)
     }
 }
 
-/// All files are in one directory (requirement R17).
+/// All files are in one directory.
 pub(crate) const SINGLE_DIRECTORY: UfsPlan = UfsPlan::new(Mapping::Single);
-/// Squid's ufs (requirement R58).
+/// Squid's ufs.
 pub(crate) const UFS: UfsPlan = UfsPlan::new(Mapping::Levels(UfsMapping::Consecutive));
-/// Each origin server has a directory (requirement R19).
+/// Each origin server has a directory.
 pub(crate) const MULTIPLE_DIRS: UfsPlan = UfsPlan::new(Mapping::Sites);
-/// Two levels of directories. Files of one origin server share a directory (requirement R37).
+/// Maltzahn's SQUIDL: two levels of directories. All files of an origin server share a directory.
 pub(crate) const SQUIDL: UfsPlan = UfsPlan::new(Mapping::HashedSites);
-/// Squid's aufs. The scheme is designed for a device with threads (requirements R59, R63).
+/// Squid's aufs, which performs its disk operations in a pool of threads.
 pub(crate) const AUFS: UfsPlan = UfsPlan { max_operations: |settings| settings.aufs_queue, ..UFS };
-/// Squid's diskd. The scheme is designed for a device in a separate process (requirements R60,
-/// R64).
+/// Squid's diskd, which performs its disk operations in a separate process.
 pub(crate) const DISKD: UfsPlan = UfsPlan { max_operations: |settings| settings.diskd_q1, ..UFS };
 
 #[cfg(test)]

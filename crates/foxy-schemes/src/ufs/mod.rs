@@ -1,13 +1,15 @@
-//! The schemes with one file per record: Squid's ufs and its variants (requirements R17–R19,
-//! R58–R60). The variants differ in their [`UfsPlan`]. A hit opens, reads and closes a file. A miss
-//! creates, writes and closes a file with the lowest free number. An eviction deletes a file. Files
-//! of other programs stay untouched and are counted.
+//! The schemes with one file per record: Squid's ufs and its variants. The variants differ in their
+//! [`UfsPlan`]. A hit opens, reads and closes a file. A put creates, writes and closes a file with
+//! the lowest free number. An eviction deletes a file. Files of other programs stay untouched and
+//! are counted.
 //!
-//! Every file starts with a header (requirement R39). If the store has a ledger, an opening scans
-//! the headers, and only removals must be durable. So a removal, and a put of a key with an old
-//! record, is answered after a sync of the ledger. A put of a new key needs no sync. Without a
-//! ledger ([`Recovery::AfterCleanStop`]), the store never syncs while it serves. Such a store
-//! recovers only from a clean stop.
+//! Every file starts with a header that names its record. A store that recovers after a crash has a
+//! ledger, which says which files are no longer valid. Its opening scans the headers of all files,
+//! so only removals must be durable. A removal, and a put of a key with an older record, is
+//! answered after a sync of the ledger. A put of a new key needs no sync.
+//!
+//! A store without a ledger ([`Recovery::AfterCleanStop`]) never syncs while it serves. Only a
+//! clean stop writes its index, as a snapshot. After a crash, such a store starts empty.
 
 mod change;
 mod close;
@@ -50,7 +52,7 @@ const LEDGER: FileId = FileId(0);
 /// The snapshot's file in the store's folder.
 const SNAPSHOT_NAME: &str = "foxy-ufs-swap.state";
 const SNAPSHOT: FileId = FileId(u32::MAX);
-/// Maximum number of attempts of an operation that the opening needs.
+/// Maximum number of attempts of an operation without which the store cannot be opened.
 const MAX_ATTEMPTS: u8 = 3;
 
 /// Returns whether these schemes create an entry of this name in the store's folder.
@@ -80,7 +82,8 @@ enum UfsJob {
 enum UfsPhase {
     Opening,
     Scanning,
-    /// The scan is finished. The ledger is being written, so that other files are no longer valid.
+    /// The scan is finished. The ledger is being written, so that files outside the index are no
+    /// longer valid.
     Settling,
     Serving,
     Closing(Ticket),
@@ -93,21 +96,21 @@ enum UfsPhase {
 pub(crate) struct Ufs {
     settings: SchemeSettings,
     mapping: Mapping,
-    /// Number of operations in flight at which no more files are opened.
+    /// Number of disk operations in flight at which the store opens no more files.
     max_operations: usize,
     observer: Observer,
     phase: UfsPhase,
     superblock: Superblock,
     secret: Secret,
-    /// A scan in progress. A store with a ledger scans before it serves. A store without scans
-    /// while it serves.
+    /// The scan of the directories in progress. A store with a ledger scans before it serves. A
+    /// store without a ledger scans while it serves.
     scan: Option<DirectoryScan>,
     index: FileIndex,
     ledger: Ledger,
     commit: Commit,
     sequence: u64,
     now: Instant,
-    /// The time of the next commit of ledger changes that no request waits for.
+    /// The time at which ledger changes are committed if no request waits for them.
     commit_by: Option<Instant>,
     maintain_by: Option<Instant>,
     jobs: HashMap<IoId, UfsJob>,
@@ -115,7 +118,8 @@ pub(crate) struct Ufs {
     files: Vec<u32>,
     files_made: u32,
     gets: usize,
-    /// Changes in progress, one per key. The value contains the later changes of the key.
+    /// Keys with a change (put or removal) in progress. The value contains the later changes of the
+    /// key, which wait.
     busy: HashMap<Key, VecDeque<Change>>,
     no_room: VecDeque<Change>,
     waiting_bytes: usize,
@@ -123,7 +127,8 @@ pub(crate) struct Ufs {
     changes: usize,
     to_unlink: VecDeque<u32>,
     unlinking: usize,
-    /// Files whose deletion failed. The next search for space tries to delete them again.
+    /// Numbers of files whose deletion failed. When the store next needs space, it tries to delete
+    /// them again.
     failed_unlinks: Vec<u32>,
 }
 
@@ -160,7 +165,8 @@ impl Ufs {
         }
     }
 
-    /// Returns the bytes for records: the store's size without the ledger or snapshot.
+    /// Returns the space for records in bytes: the store's size minus the size of the ledger or
+    /// snapshot.
     fn capacity(&self) -> u64 {
         let books = match self.settings.store.recovery {
             Recovery::AfterCrash => ledger::bytes_for(self.settings.store.record_limit),
@@ -189,7 +195,8 @@ impl Ufs {
         self.submit(IoOp::Close { file }, UfsJob::CloseFile(file), out);
     }
 
-    /// Returns whether files of an earlier process may still use space that is not counted.
+    /// Returns whether files that the index does not list may still use disk space, because the
+    /// scan has not finished.
     const fn sweeping(&self) -> bool {
         self.scan.is_some() && matches!(self.phase, UfsPhase::Serving)
     }
@@ -206,8 +213,8 @@ impl Ufs {
         statistics.index_bytes.set((self.index.memory() + self.ledger.memory()) as u64);
     }
 
-    /// Returns the refusals of a phase that serves no requests. Returns `None` while the store
-    /// serves.
+    /// Returns the reasons with which a store that does not serve refuses gets and puts. Returns
+    /// `None` while the store serves.
     fn unable(&self) -> Option<(AbsentReason, RefusedReason)> {
         match self.phase {
             UfsPhase::Serving => None,
@@ -345,7 +352,8 @@ impl Ufs {
         }
     }
 
-    /// Answers a miss. If the file does not contain the record, also removes the record.
+    /// Answers a get without a record. If the file is missing or does not contain the record, also
+    /// removes the record from the index.
     fn miss(&mut self, get: &Get, reason: AbsentReason, out: &mut Outbox) {
         self.gets -= 1;
         out.reply(get.ticket, Answer::Absent(reason));

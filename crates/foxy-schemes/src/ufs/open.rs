@@ -1,12 +1,14 @@
-//! Opens a store. Reads the superblock, or creates it in a folder without a store. With a ledger,
-//! reads the ledger's blocks, then scans the files. Without a ledger, reads the snapshot of the
-//! last clean stop, and durably invalidates it before the store serves. Never writes to the ledger
-//! or folder of another program.
+//! Opens a ufs store. Reads the superblock of the ledger's file, or creates the file in a folder
+//! without a store. A store with a ledger reads the ledger, then scans the files of records. A
+//! store without a ledger reads the snapshot of the last clean stop. It makes this snapshot durably
+//! invalid before it serves. Opening never writes to a file or folder of another program.
 //!
-//! If a process is killed before its sync, the ledger may be readable only from the system's cache.
-//! So the opening first writes the ledger again to the same place and syncs it. Only then may the
-//! other page of a block be overwritten. If the last use of the store had the other recovery
-//! setting, the store starts empty with a new secret. Its old files then count as foreign.
+//! If the last process was killed before a sync, the ledger may be readable only from the system's
+//! cache. So the opening first writes each block again to the page from which it was read, and
+//! syncs. Only then may a commit overwrite the other page of a block.
+//!
+//! The setting "recovery" may have changed since the last run. Then the store starts empty with a
+//! new secret, and its old files count as files of another program.
 
 use super::ledger::{BLOCK_BYTES, BLOCKS_AT};
 use super::{LEDGER, LEDGER_NAME, MAX_ATTEMPTS, SNAPSHOT_NAME, Ufs, UfsJob, UfsPhase, mapping};
@@ -21,7 +23,7 @@ use foxy_store::superblock::{Found, Superblock};
 
 const MAX_LEDGER_READ: usize = 128 * BLOCK_BYTES;
 
-/// The operation for which the opening waits, and the number of attempts.
+/// The operation whose result the opening waits for, and the number of attempts to open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UfsOpenStep {
     awaited: Awaited,
@@ -38,7 +40,7 @@ enum Awaited {
         size: u64,
         offset: u64,
     },
-    /// Writes the superblock or the ledger block before `block` a second time.
+    /// Writes the superblock, or the ledger block before number `block`, a second time.
     Again {
         block: u32,
         length: usize,
@@ -121,7 +123,8 @@ impl Ufs {
         self.submit(op, UfsJob::Open(UfsOpenStep { awaited, ..step }), out);
     }
 
-    /// Starts the opening again. After too many attempts, marks the store as unusable.
+    /// Starts the opening again after a failed operation. After [`MAX_ATTEMPTS`] attempts, marks
+    /// the store as unusable.
     pub(super) fn open_again(&mut self, tries: u8, error: IoError, out: &mut Outbox) {
         if tries >= MAX_ATTEMPTS {
             return self.fail_for_good(OpenStoreError::Device(error));
@@ -198,7 +201,7 @@ impl Ufs {
         self.go(step, Awaited::Created, op, out);
     }
 
-    /// Writes the next valid block again. After the last block, syncs the ledger.
+    /// Writes the next ledger block again to its place. After the last block, syncs the ledger.
     fn write_again(&mut self, step: UfsOpenStep, block: u32, out: &mut Outbox) {
         let Some((block, offset, buffer)) = self.ledger.page_again(block, &self.secret) else {
             return self.go(step, Awaited::Synced, IoOp::Sync { file: LEDGER }, out);
@@ -207,7 +210,7 @@ impl Ufs {
         self.go(step, awaited, IoOp::Write { file: LEDGER, offset, buffer }, out);
     }
 
-    /// Continues with the ledger or snapshot of the last process if it used the same recovery
+    /// Continues with the ledger or snapshot of the last run if that run had the same recovery
     /// setting.
     fn go_on_with(&mut self, step: UfsOpenStep, size: u64, out: &mut Outbox) {
         match (self.settings.store.recovery, self.superblock.opens) {
@@ -226,7 +229,8 @@ impl Ufs {
         }
     }
 
-    /// Creates a new secret, so that no existing file in the folder is a record of this store.
+    /// Creates a new secret for checksums, so that no existing file in the folder counts as a
+    /// record of this store.
     pub(super) fn renew(&mut self) {
         let old = self.superblock;
         let mut random = Random::new(
@@ -247,7 +251,8 @@ impl Ufs {
         self.go(step, Awaited::Written, op, out);
     }
 
-    /// Returns both copies of the superblock. The superblock does not change while a ledger exists.
+    /// Returns both copies of the superblock as bytes. A store with a ledger never changes its
+    /// superblock.
     fn superblock(&self) -> IoBuffer {
         let mut buffer = IoBuffer::zeroed(2 * PAGE);
         for page in buffer.as_mut().chunks_exact_mut(PAGE) {

@@ -1,5 +1,5 @@
-//! Frees space. Evicts records according to the fill level, at once or every second like Squid
-//! (requirements R50, R70). The policy chooses the records, and their files are deleted.
+//! Frees space. Evicts records when the used space exceeds a watermark: at a put, or every second
+//! like Squid. The policy chooses the records, and their files are deleted.
 
 use super::{Ufs, UfsJob, UfsPhase};
 use crate::UfsReclaim;
@@ -8,11 +8,12 @@ use foxy_store::contract::Outbox;
 use std::time::Duration;
 
 const MAX_UNLINKS: usize = 32;
-/// The interval between two evictions, as in Squid.
+/// The interval at which records are evicted with `UfsReclaim::EverySecond`, as in Squid.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Returns the number of records that Squid 5 removes in a second: 20 at the low watermark and 320
-/// at the high watermark. Between and beyond the watermarks the number is linear.
+/// Returns how many records Squid 5 evicts in a second, given the used space and both watermarks in
+/// bytes. The number rises linearly from 20 at the low watermark to 320 at the high one, and
+/// further above it.
 fn removals_in_a_second(living: u64, low: u64, high: u64) -> u64 {
     match (living.checked_sub(low), high.saturating_sub(low)) {
         (None, _) => 0,
@@ -27,7 +28,8 @@ impl Ufs {
         (share(self.settings.low_watermark), share(self.settings.high_watermark))
     }
 
-    /// Evicts records to free `wanted` bytes. Also evicts a record if no file number is free.
+    /// Evicts records so that a file of `wanted` bytes fits. Also evicts a record if no file number
+    /// is free.
     pub(super) fn make_room(&mut self, wanted: u64, out: &mut Outbox) {
         let (low, high) = self.watermarks();
         let (begin, end) = match self.settings.ufs_reclaim {

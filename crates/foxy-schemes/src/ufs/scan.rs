@@ -1,11 +1,11 @@
-//! Recovery (requirement R39). The scan lists all directories and reads all file headers, several
-//! at a time. A file is valid if its header is correct, its bytes are complete and the ledger does
-//! not exclude it. The newest record of a key wins. The scan does not read content, because every
-//! get verifies it.
+//! The scan of an opening after a crash or a clean stop. It lists all directories and reads the
+//! headers of all files, several at a time. A file is valid if its header is correct, its bytes are
+//! complete and the ledger does not exclude it. Of several valid files with the same key, the
+//! newest counts. The scan does not read content, because every get verifies it.
 //!
-//! A store without a ledger knows its files from the snapshot, or has none. Such a store lists the
-//! directories while it serves. It deletes files that the snapshot does not list. Puts may wait
-//! until the scan ends, because the disk may be full before.
+//! A store without a ledger has its index from the snapshot, or starts empty. Such a store lists
+//! the directories while it serves, and deletes files that the snapshot does not list. A put may
+//! wait until the scan ends, because these files may fill the disk.
 
 use super::index::{FileRecord, State, file_bytes};
 use super::mapping::{self, Branch, Directory, FileLocation, TopEntry};
@@ -18,11 +18,11 @@ use foxy_store::status::{OpenStoreError, StoreStatus};
 use std::collections::{HashSet, VecDeque};
 
 const MAX_IN_FLIGHT: usize = 16;
-/// Number of low bits of a sequence number that count puts. The high bits count openings of the
-/// store.
+/// Number of low bits of a sequence number that count the puts since the store was opened. The high
+/// bits count the openings.
 pub(super) const PUT_BITS: u32 = 40;
 
-/// A place to scan.
+/// A directory or file that the scan visits.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Root,
@@ -78,9 +78,9 @@ impl DirectoryScan {
         if file { self.todo.push_front(entry) } else { self.todo.push_back(entry) }
     }
 
-    /// Keeps one file per number: the newest record, or an invalid file if there is no record.
-    /// Removes further files, which can return after a power failure. Also removes files whose
-    /// number is `taken`.
+    /// Keeps one file per file number: the newest record, or an invalid file if there is no record.
+    /// Deletes other files with this number, which can return in another directory after a power
+    /// failure. Also deletes files whose number is `taken`.
     fn drop_duplicates(&mut self, taken: impl Fn(u32) -> bool) {
         self.found.sort_unstable_by_key(|(_, header)| std::cmp::Reverse(header.sequence));
         let mut numbers = HashSet::new();
@@ -104,7 +104,7 @@ impl Ufs {
         self.scan_more(out);
     }
 
-    /// Continues or ends the scan.
+    /// Starts the next operations of the scan, or ends it.
     fn scan_more(&mut self, out: &mut Outbox) {
         loop {
             let Some(scan) = &mut self.scan else { return };
@@ -200,7 +200,8 @@ impl Ufs {
         }
     }
 
-    /// Ends a failed scan. The store is then unusable, because the used space is unknown.
+    /// Ends a scan that failed. The store is then unusable, because nobody knows how much space its
+    /// files use.
     fn scan_gives_up(&mut self, error: IoError, out: &mut Outbox) {
         self.scan = None;
         if matches!(self.phase, UfsPhase::Scanning | UfsPhase::Serving) {
@@ -261,7 +262,8 @@ impl Ufs {
         if counts { scan.found.push((location, header)) } else { scan.junk.push((location, size)) }
     }
 
-    /// Adopts the records that were found, oldest first. Deletes all other files.
+    /// Adds the records that were found to the index, oldest first. Deletes all other files of the
+    /// store.
     fn end_scan(&mut self, out: &mut Outbox) {
         let Some(mut scan) = self.scan.take() else { return };
         self.observer.statistics.foreign_files.set(scan.foreign);

@@ -1,6 +1,7 @@
-//! The index of a closed store as one checksummed image, like Squid's swap.state (requirement R69).
-//! The image lists the coldest record first and is valid for one opening only. The decoder checks
-//! all its input.
+//! Encodes and decodes the index of a closed store as one checksummed array of bytes, the image,
+//! like Squid's swap.state. The record that would be evicted first comes first. The generation is a
+//! number that each opening raises, so an image is valid for one opening only. The decoder trusts
+//! no input byte without a check.
 
 use super::index::FileRecord;
 use foxy_store::contract::Key;
@@ -20,7 +21,7 @@ pub(super) const fn bytes_for(records: u32) -> u64 {
     HEAD as u64 + records as u64 * ENTRY as u64
 }
 
-/// Encodes records as an image. The image is valid for one generation of the store.
+/// Encodes records as an image for this generation of the store.
 pub(super) fn encode(
     records: impl Iterator<Item = ListedFile>,
     generation: u64,

@@ -1,5 +1,5 @@
-//! Tests ufs: its disk operations for hits, puts and removals, and their order. A separate suite
-//! tests the behaviour that all schemes share.
+//! Tests ufs: its disk operations for hits, puts and removals, and their order. The tests of
+//! `foxy-torture` cover the behaviour that all schemes share.
 
 use super::*;
 use crate::{UfsMapping, UfsReclaim};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use foxy_device::DirectoryEntry;
 use foxy_store::contract::{Record, StoreReply};
 
-/// A ufs store on a fake disk. The test itself answers the disk operations.
+/// A ufs store without a device. The test itself answers the disk operations.
 struct Hand {
     ufs: Ufs,
     log: Vec<String>,
@@ -25,7 +25,7 @@ impl Hand {
         }
     }
 
-    /// Answers all operations like a disk whose folder has the entries in `folder`.
+    /// Answers all disk operations with success. The answer to a listing is `folder`.
     fn carry_out(&mut self, mut out: Outbox, folder: &[DirectoryEntry]) {
         while !out.operations.is_empty() {
             let mut next = Outbox::default();

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 const CAPACITY: u64 = 4000;
 const SETTINGS: PolicySettings = PolicySettings { capacity: CAPACITY, object_limit: 150 };
 
-/// The owner of a policy, as in a cache. The owner contains the entries by key, the policy, and an
-/// optional model to compare with.
+/// A small cache that owns a policy. It contains the entries by key, the policy, and an optional
+/// simple model whose victims must be the same.
 struct Owner {
     policy: Box<dyn Policy>,
     model: Option<Box<dyn Model>>,
@@ -91,8 +91,8 @@ impl Owner {
         self.sizes.keys().nth(nth).copied()
     }
 
-    /// Runs look-ups with a skewed distribution, and removals of random entries. Sometimes evicts
-    /// an entry although no insertion needs space.
+    /// Looks up random keys, low keys more often, and inserts missing keys. Also removes random
+    /// entries. Sometimes evicts an entry although no insertion needs space.
     fn drive(&mut self, random: &mut Random, steps: u32) {
         for _ in 0..steps {
             let reach = random.below(400);

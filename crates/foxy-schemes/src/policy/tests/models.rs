@@ -1,4 +1,5 @@
-//! Simple models of the policies, written from their definitions with plain lists and full scans.
+//! Simple models of the policies, written from their definitions with plain lists and full scans. A
+//! test checks that a policy and its model evict the same entries.
 
 use super::super::w_tiny_lfu::Sketch;
 use super::{CAPACITY, PolicyName};
@@ -63,8 +64,8 @@ struct RankedItem {
     number: u64,
 }
 
-/// A model of the heap policies. Age, frequency, size and number of the use determine an entry's
-/// key.
+/// A model of the heap policies. `key` computes an entry's key from age, frequency, size and the
+/// number of the last use.
 struct Ranked {
     key: fn(f64, f64, u64, u64) -> f64,
     items: Vec<RankedItem>,
@@ -100,8 +101,8 @@ impl Model for Ranked {
     }
 }
 
-/// A model of SIEVE: entries from oldest to newest, each with its bit. The hand points at an entry.
-/// The hand visits all entries except the newest.
+/// A model of SIEVE: entries from oldest to newest, each with its bit for "used". The hand is the
+/// index of an entry. It never evicts the newest entry.
 #[derive(Default)]
 struct Sieve {
     items: Vec<(u32, bool)>,
@@ -165,8 +166,8 @@ fn bytes(list: &[Item]) -> u64 {
     list.iter().map(|item| item.size).sum()
 }
 
-/// A model of S3-FIFO: lists from oldest to newest. A ghost entry that was hit leaves an empty
-/// place. The place is removed when it is the oldest.
+/// A model of S3-FIFO: three lists from oldest to newest. If a ghost entry is requested again, its
+/// place becomes empty, and disappears when it is the oldest.
 #[derive(Default)]
 struct S3Fifo {
     small: Vec<Item>,
@@ -233,8 +234,8 @@ impl Model for S3Fifo {
     }
 }
 
-/// A model of W-TinyLFU: lists from coldest to hottest. The model uses the real sketch, which has
-/// its own tests.
+/// A model of W-TinyLFU: four lists from the least to the most recently used entry. The model uses
+/// the policy's own sketch of use counts, which has separate tests.
 #[derive(Default)]
 struct WTinyLfu {
     window: Vec<Item>,

@@ -1,6 +1,5 @@
-//! Counts the space of layouts with many files: slots of all files, files with a single record, and
-//! abandoned files. An abandoned file contains no record and will be removed. Its slots become free
-//! when it is removed.
+//! Counts the used slots of a layout with many files. Some files contain a single record. An
+//! abandoned file contains no record and will be removed. Its slots become free when it is removed.
 
 use super::Piece;
 use std::collections::HashMap;
@@ -9,10 +8,10 @@ use std::collections::HashMap;
 pub struct Budget {
     slots: u32,
     taken: u32,
-    /// Files with a single record. The value is the number of slots.
+    /// Files with a single record, each with its number of slots.
     singles: HashMap<u64, u32>,
     abandoned: Vec<u64>,
-    /// Slots of the abandoned files. The slots stay in use until the file is removed.
+    /// Number of slots of each abandoned file. They count as used until the file is removed.
     abandoned_slots: HashMap<u64, u32>,
 }
 
@@ -78,8 +77,8 @@ impl Budget {
         slots.is_some()
     }
 
-    /// Adopts a file with a single record from an earlier run. Returns false if the values are
-    /// impossible.
+    /// Counts a file with a single record that an earlier run of the store wrote. Returns false if
+    /// its slots do not fit or it is already counted.
     pub fn adopt_single(&mut self, Piece { file, first, slots }: Piece) -> bool {
         let sound = first == 0 && self.has_room(slots) && !self.singles.contains_key(&file);
         if sound {

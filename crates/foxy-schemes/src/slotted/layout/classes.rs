@@ -1,13 +1,14 @@
-//! The layout of BUDDY (requirement R20). A file contains records of one size, and a record takes
-//! the first free place. A record above the threshold has its own file. The space of a file becomes
-//! free only when the file is empty. So a full store may put a record into a larger place.
+//! The layout of the scheme BUDDY. A file consists of places of one size, and a record takes the
+//! first free place of its size. A record above the threshold has its own file. Only an empty file
+//! is removed and frees its space. So in a full store, a record may take a larger place than it
+//! needs.
 
 use super::budget::Budget;
 use super::{FileKind, Layout, Piece, Placement};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of low bits of a file number that contain the slots per place. These bits are 0 for a
-/// file with a single record.
+/// Number of low bits of a file number that say how many slots a place of the file has. These bits
+/// are 0 for a file with a single record.
 const SIZE_BITS: u32 = 16;
 
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl Classes {
         (self.next_serial << SIZE_BITS) + u64::from(size)
     }
 
-    /// Abandons empty files until `slots` slots are free now or after the removal of these files.
+    /// Abandons empty files until the removal of all abandoned files will leave `slots` slots free.
     fn make_room(&mut self, slots: u32) {
         while !self.budget.will_have_room(slots)
             && let Some(size) =

@@ -1,6 +1,6 @@
-//! The layout of STREAM (requirement R22): one preallocated file. A record takes the next free
-//! slots after the last record. These slots are usually contiguous. At the end of the file, the
-//! search continues at the start.
+//! The layout of the scheme STREAM: one preallocated file. A record takes the next free slots after
+//! the last written record, usually one contiguous run. At the end of the file, the search
+//! continues at the start.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
@@ -77,7 +77,8 @@ impl Cyclic {
         self.free == self.slots
     }
 
-    /// Takes the next run of `slots` free slots that lies within one page of `page` slots.
+    /// Takes the next run of `slots` free slots that crosses no boundary between pages of `page`
+    /// slots.
     pub fn place_within(&mut self, slots: u32, page: u32) -> Option<Piece> {
         let first = self
             .next_within(self.cursor, slots, page)

@@ -1,13 +1,15 @@
-//! The layout of SQUIDM and SQUIDMLA (requirement R37). Small records are stored cyclically in a
-//! mapped file. Each larger record has its own file in Squid's folders. The mapped file consists of
-//! parts. If a large record finds no space, a sparse part is dropped.
+//! The layout of the schemes SQUIDM and SQUIDMLA (Maltzahn, Richardson and Grunwald, USENIX 1999).
+//! Small records are stored cyclically in a file that their Squid maps into memory. Foxy reads and
+//! writes this file. It is split into parts, which are separate files. Each larger record has its
+//! own file in Squid's folders. If a large record finds no space, the layout clears and removes a
+//! part that is at least half empty.
 
 use super::budget::Budget;
 use super::cyclic::Cyclic;
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Number of slots in a page of the mapped file: 8 KiB, as in the cited work.
+/// Number of slots in a page of the mapped file: 8 KiB, as in the paper.
 const PAGE_SLOTS: u32 = 16;
 /// Maximum size in slots of a record in the mapped file. Such a record fits in one page.
 const MAX_SMALL_SLOTS: u32 = PAGE_SLOTS;
@@ -18,13 +20,15 @@ const PARTS: u32 = 16;
 struct Part {
     file: u64,
     slots: Cyclic,
-    /// Whether the part accepts no more records. The part is dropped with its last record.
+    /// Whether the part accepts no more records. When its last record is dropped, the file of the
+    /// part is removed.
     retired: bool,
 }
 
 #[derive(Debug)]
 pub struct Mapped {
-    /// Whether a small record stays within one page as long as a page has space.
+    /// Whether a small record crosses no page boundary, unless no page of the part has enough free
+    /// slots.
     aligned: bool,
     part_slots: u32,
     budget: Budget,
@@ -63,8 +67,8 @@ impl Mapped {
         self.parts.last_mut().expect("just added")
     }
 
-    /// If the current part is full, makes another part current: a new part, or the part with most
-    /// space.
+    /// Ensures that the current part has `slots` free slots. If it has not, makes another part
+    /// current: a new part, or the part with the most free slots.
     fn turn_to_room(&mut self, slots: u32) {
         let with_room = |part: &&Part| !part.retired && part.slots.free_slots() >= slots;
         let current = self.parts.iter().find(|part| Some(part.file) == self.current);
@@ -141,7 +145,8 @@ impl Mapped {
         }
     }
 
-    /// Frees pieces of a mapped file. Abandons a retired file once it is empty.
+    /// Frees the slots of a record in a part. Abandons the part's file if the part is retired and
+    /// now empty.
     fn free_mapped(&mut self, file: u64, pieces: &[Piece]) {
         let place = self
             .parts
@@ -177,8 +182,8 @@ impl Layout for Mapped {
         if self.shares(slots) { self.place_small(slots) } else { self.place_alone(slots) }
     }
 
-    /// Always returns true, so that the caller places the record again. The cleared part is dropped
-    /// with its last record.
+    /// Always returns true, so that the caller tries again to place the record. The file of the
+    /// cleared part is removed after its last record is dropped.
     fn cleared(&mut self, _clear: bool) -> bool {
         true
     }

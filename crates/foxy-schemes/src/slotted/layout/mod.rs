@@ -1,5 +1,5 @@
-//! The layouts. A layout decides which slots of which files store a record. A layout performs no
-//! IO.
+//! The layouts of the slotted schemes. A layout decides which slots of which files store a record.
+//! It only counts slots and performs no IO.
 
 mod budget;
 mod classes;
@@ -14,7 +14,7 @@ pub use ring::Ring;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The number of the file. File numbers are never used again.
+    /// The number of the file. The number of a removed file is never used again.
     pub file: u64,
     pub first: u32,
     pub slots: u32,
@@ -27,9 +27,9 @@ pub enum Placement {
     At(Vec<Piece>),
     /// The caller must first drop all records in this piece, then call [`Layout::cleared`].
     AfterClearing(Piece),
-    /// The caller must first drop another record.
+    /// No space. The caller must first evict another record.
     Full,
-    /// The caller must first remove an abandoned file.
+    /// No space yet. The caller must first remove an abandoned file.
     AfterRemoving,
 }
 
@@ -45,8 +45,9 @@ pub enum FileKind {
 pub trait Layout: Send {
     fn place(&mut self, slots: u32) -> Placement;
 
-    /// Reports that the caller dropped the records in a piece. `clear` is false while a write to
-    /// the piece is in flight. Returns whether the caller should place the record again.
+    /// Tells the layout that the caller dropped the records in the piece of
+    /// [`Placement::AfterClearing`]. `clear` is false while a write to the piece is in flight.
+    /// Returns whether the caller should place the record again.
     fn cleared(&mut self, clear: bool) -> bool {
         clear
     }
@@ -57,26 +58,26 @@ pub trait Layout: Send {
 
     fn free(&mut self, pieces: &[Piece]);
 
-    /// Removes and returns the abandoned files that no earlier call returned. The caller removes
-    /// the files.
+    /// Returns the files that were abandoned since the last call. The caller removes them from the
+    /// disk.
     fn take_abandoned(&mut self) -> Vec<u64> {
         Vec::new()
     }
 
     fn removed(&mut self, _file: u64) {}
 
-    /// Adopts the pieces of a record from an earlier run. Returns false if the pieces are
-    /// impossible.
+    /// Marks the slots of a record that an earlier run of the store wrote as used. Returns false if
+    /// the slots are impossible.
     fn adopt(&mut self, pieces: &[Piece]) -> bool;
 
-    /// Reports the size of a file with adopted records. Slots without a record are free but take
-    /// disk space.
+    /// Tells the layout the size in slots of a file with adopted records. The slots without a
+    /// record are free but take disk space.
     fn found(&mut self, _file: u64, _slots: u64) {}
 
     fn kind(&self, file: u64) -> FileKind;
 
-    /// Returns the file's number in Squid's 16 × 256 folders (requirement R18). Returns `None` for
-    /// a file outside these folders.
+    /// Returns the number that selects the file's folder among Squid's 16 × 256 folders. Returns
+    /// `None` for a file outside these folders.
     fn folder_number(&self, _file: u64) -> Option<u32> {
         None
     }
@@ -99,14 +100,14 @@ pub trait Layout: Send {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutKind {
-    /// One file. A record takes the next free slots, cyclically (requirement R22).
+    /// One file. A record takes the next free slots. The search continues at the start after the
+    /// end.
     Cyclic,
-    /// One file per record size, and one file per larger record (requirement R20).
+    /// One file per record size, and one file per larger record.
     Classes,
-    /// One file that is a ring of stripes (requirement R61).
+    /// One file that is a ring of stripes. The next stripe loses its old records.
     Ring,
-    /// A mapped file for small records. Each larger record has its own file in Squid's folders
-    /// (requirement R37).
+    /// Shared files for small records. Each larger record has its own file in Squid's folders.
     Mapped,
     /// The layout `Mapped`, but a small record never crosses a page boundary.
     MappedAligned,

@@ -1,11 +1,12 @@
-//! The layout of Squid's coss (requirements R61, R65): one file as a ring of stripes. Records are
-//! written one after another into the current stripe. If a record does not fit, the next stripe
-//! becomes current, and its old records are dropped.
+//! The layout of Squid's scheme coss: one file as a ring of stripes. Records are written one after
+//! another into the current stripe. If a record does not fit, the next stripe becomes current. Its
+//! old records are dropped before they are overwritten.
 
 use super::{FileKind, Layout, Piece, Placement};
 use foxy_store::layout::SLOT;
 
-/// Number of slots in a stripe of a large store: 1 MiB.
+/// Number of slots in a stripe of 1 MiB. Stores with less space than eight such stripes have
+/// smaller stripes.
 const STRIPE: u32 = (1 << 20) / SLOT as u32;
 /// Minimum number of stripes.
 const MIN_STRIPES: u32 = 8;
@@ -16,7 +17,7 @@ pub struct Ring {
     stripes: u32,
     current: u32,
     used: u32,
-    /// Whether the records of the next stripe are already dropped.
+    /// Whether the old records of the next stripe are already dropped.
     cleared: bool,
 }
 
@@ -59,8 +60,8 @@ impl Layout for Ring {
 
     fn free(&mut self, _pieces: &[Piece]) {}
 
-    /// Adopts a record from an earlier run in its place. The caller adopts the newest record last,
-    /// and the ring continues after that record's stripe.
+    /// Accepts the place of a record from an earlier run. The caller adopts the newest record last.
+    /// New records then go into the stripe after it.
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [Piece { file: 0, first, slots }] = *pieces else { return false };
         let stripe = first / self.stripe;

@@ -1,15 +1,16 @@
-//! Tests prefetching (requirement R36): which records are prefetched, how `get` requests use these
-//! records, and when the records are dropped.
+//! Tests prefetching: a read also fetches the next records of the same origin server. The tests
+//! check which records are prefetched, how `get` requests use these records, and when the records
+//! are dropped.
 
 use super::*;
 
-/// Returns the settings of a store that prefetches.
+/// Returns the settings of a store that prefetches up to 8 KiB per read.
 fn ahead() -> SchemeSettings {
     SchemeSettings { prefetch: 8 << 10, ..settings() }
 }
 
-/// Returns a device with a closed store. Records 0 to 5 of one site are adjacent on disk. A record
-/// of another site follows them.
+/// Returns a device with a closed store. Records 0 to 5 of one origin server are side by side on
+/// disk. A record of another server follows them.
 fn written_side_by_side() -> Memory {
     let mut store = Store::open(LAZY_READS_LOC, Memory::default(), &ahead());
     for key in 0..6 {
@@ -20,7 +21,8 @@ fn written_side_by_side() -> Memory {
     store.driver.into_device().fork()
 }
 
-/// Opens a store on the device of `written_side_by_side`. Returns the store and its counts so far.
+/// Opens the store of `written_side_by_side`. Returns the store and its numbers of file creations,
+/// writes and reads so far.
 fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     let store = Store::open(LAZY_READS_LOC, written_side_by_side(), &ahead());
     let mut before = [0; 3];
@@ -28,7 +30,8 @@ fn reading_ahead() -> (Store<Memory>, [u64; 3]) {
     (store, before)
 }
 
-/// Returns the numbers of prefetched, useful and wasted records.
+/// Returns how many records were prefetched, how many of them a get used, and how many were dropped
+/// unused.
 fn prefetch_counts<D>(store: &Store<D>) -> [u64; 3] {
     let statistics = &store.observer.statistics;
     [&statistics.prefetched, &statistics.prefetch_useful, &statistics.prefetch_wasted]

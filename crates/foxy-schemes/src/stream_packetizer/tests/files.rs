@@ -69,8 +69,8 @@ fn a_truncated_file_serves_its_remaining_records() {
     };
 }
 
-/// Opens a store on a file with these bytes and returns its status. Checks that the file did not
-/// change.
+/// Opens a store on a file with these bytes and returns its status. Checks that opening did not
+/// change the file.
 fn left_alone(bytes: &[u8]) -> StoreStatus {
     let store = open(&settings(), device_with(bytes));
     let status = store.observer.status.get();
@@ -143,10 +143,9 @@ fn any_damaged_byte_costs_hits_and_never_gives_wrong_bytes() {
     }
 }
 
-/// Returns the file of a store whose active journal half has two blocks. So the requests of the
-/// first block were certainly answered. The journal has switched to its second half, because the
-/// first half had space for only one more block. Also returns the offset of the second half in
-/// bytes.
+/// Returns the bytes of a store's file, and the offset of its second journal half. The journal has
+/// already switched to this half, because the first half had space for only one more block. The
+/// second half has two blocks. So the store has certainly answered the requests of the first block.
 fn with_two_journal_blocks() -> (Vec<u8>, usize) {
     let mut store = new();
     for key in 0..3 {

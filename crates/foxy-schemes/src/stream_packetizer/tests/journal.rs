@@ -1,4 +1,5 @@
-//! Tests a store whose journal is lost.
+//! Tests a store whose forget journal is lost. The store must start empty, because it cannot know
+//! which records were removed.
 
 use super::{new, open, settings};
 use crate::stream_packetizer::FILE_NAME;
