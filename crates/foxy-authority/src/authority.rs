@@ -22,8 +22,7 @@ use x509_parser::parse_x509_certificate;
 /// be slow.
 const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// A host's certificate is valid for this long. Stored certificates are replaced before they
-/// expire.
+/// Validity of a host's certificate. Certificates in memory are replaced before they expire.
 pub(super) const LEAF_VALIDITY: Duration = Duration::from_secs(7 * 86_400);
 
 /// Longest common name in bytes (RFC 5280, ub-common-name).
@@ -76,7 +75,7 @@ pub enum AuthorityError {
     NotYetValid,
     /// The authority has expired.
     Expired,
-    /// The authority may not sign for the host, or the authority has expired.
+    /// The authority may not sign for the host (name constraints), or the authority has expired.
     NotPermitted,
     /// Signing failed. Contains the error text of the library.
     Signing(String),
@@ -241,8 +240,8 @@ impl Authority {
             HostName::Address(address) => (SanType::IpAddress(address), address.to_string()),
         };
         parameters.subject_alt_names.push(name);
-        // OpenSSL applies name constraints to a common name that looks like a host. The substitute
-        // text must not look like a host, so it contains spaces.
+        // If a common name looks like a host, OpenSSL checks it against the authority's name
+        // constraints. The substitute text must not look like a host, so it contains spaces.
         let is_name = matches!(host, HostName::Name(_));
         let common =
             if is_name && text.len() <= COMMON_NAME { text } else { "a host behind foxy".into() };

@@ -50,7 +50,7 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Creates the common key. Certificates are signed on first use.
+    /// Creates the key that all host certificates share. Certificates are signed on first use.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl Certificates {
     pub fn server(&self, host: &str, now: WallTime) -> Result<Arc<ServerConfig>, AuthorityError> {
         let name = self.permitted(host, now)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // No host certificate outlives the authority. If the authority expires within a day, a
-        // stored certificate that lasts as long as the authority is reused.
+        // A host certificate never outlives the authority. So if the authority expires within a
+        // day, a stored certificate that expires at the same time is still reused.
         let enough = (now.seconds() + MIN_VALIDITY_LEFT.as_secs())
             .min(self.authority.facts().not_after.seconds());
         if let Some(leaf) = kept.get(host).filter(|leaf| leaf.until.seconds() >= enough) {
@@ -96,7 +96,7 @@ impl Certificates {
         Ok(config)
     }
 
-    /// Signs a certificate for `host`, and returns it with the common key, so that another program
+    /// Signs a certificate for `host`, and returns it with the shared key, so that another program
     /// can serve `host`.
     ///
     /// # Errors

@@ -19,9 +19,9 @@ const EVERY_ADDRESS: [IpAddr; 2] =
     [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
 
 impl Constraints {
-    /// Permits only `hosts`. If `hosts` contains no DNS name, all DNS names are excluded, because a
-    /// missing constraint would permit all of them. IPv4 and IPv6 addresses are treated in the same
-    /// way.
+    /// Permits only `hosts`. In RFC 5280, a kind of name without a constraint is permitted
+    /// entirely. So if `hosts` contains no DNS name, all DNS names are excluded. The same applies
+    /// to IPv4 addresses and to IPv6 addresses.
     pub fn only(hosts: &[HostPattern]) -> Self {
         let mut excluded = Vec::new();
         if !hosts.iter().any(is_name) {
@@ -56,7 +56,8 @@ impl Constraints {
         }
     }
 
-    /// Returns the permitted hosts. The list is empty if the certificate has no such constraint.
+    /// Returns the permitted hosts. The list is empty if the certificate permits all hosts that are
+    /// not excluded.
     pub fn permitted(&self) -> &[HostPattern] {
         &self.permitted
     }
@@ -97,7 +98,8 @@ fn subtree(subtree: &GeneralSubtree<'_>) -> Option<Option<HostPattern>> {
     }
 }
 
-/// Parses an IP address followed by its mask. Returns `None` if the mask is not a prefix.
+/// Parses an IP address followed by its mask, as in a certificate. Returns `None` if the mask is
+/// not a run of one bits followed by zero bits.
 fn block(bytes: &[u8]) -> Option<Cidr> {
     let (address, mask) = bytes.split_at(bytes.len() / 2);
     let (address, bits, ones): (IpAddr, u128, u32) = match bytes.len() {

@@ -1,6 +1,6 @@
 //! `foxy disk-helper`: performs disk operations for another foxy process, as Squid's diskd does.
 //! Standard input is a socket to that process. Standard output is the locked lock file of the store
-//! folder, so that the lock lasts as long as the helper.
+//! folder. So the lock lasts as long as the helper runs.
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command};
@@ -11,11 +11,13 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-/// Number of disk threads in the scheme `aufs`. Squid starts 16 threads for each cache directory.
+/// Number of disk threads of a store with the scheme `aufs`. Squid starts 16 threads for each cache
+/// directory.
 pub const AUFS_THREADS: usize = 16;
 
-/// Path of the program that this process runs. It stays correct after an upgrade replaces the file
-/// on disk. Both processes must be the same program, because their protocol has no version number.
+/// Path of the program that this process runs. It still leads to the same program after an upgrade
+/// has replaced the file on disk. Both processes must be the same program, because their protocol
+/// has no version number.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 const NAME: &str = "disk-helper";

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// Reason why a command failed. Determines the exit code of foxy.
 #[derive(Debug)]
 pub enum Failure {
-    /// A bound of `--fail-if` was violated, or a check found damage. Exit code 1.
+    /// A measured value violated a condition of `--fail-if`, or a check found damage. Exit code 1.
     Missed(String),
     /// Arguments, settings or files are invalid. Exit code 2.
     Unusable(String),

@@ -77,8 +77,9 @@ pub fn family(id: u32) -> Vec<Process> {
     family_in(&all(), id)
 }
 
-/// Returns the remaining members of the process group `id` after its leader has ended. The list is
-/// empty if a process `id` exists, because the group could then be a new group.
+/// Returns the processes that remain in the process group `id` after its leader, the process `id`,
+/// has ended. The list is empty if a process `id` exists, because the group could then be a new
+/// group.
 pub fn left_of_group(id: u32) -> Vec<Process> {
     left_of_group_in(&all(), id)
 }

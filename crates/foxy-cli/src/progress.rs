@@ -22,8 +22,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Creates a line that starts with `label`. With a `total`, the line estimates the remaining
-    /// time.
+    /// Creates a line that starts with `label`. If `total` gives the number of units of work, the
+    /// line also estimates the remaining time.
     pub fn new(label: &str, total: Option<u64>) -> Self {
         Self::begun(label, total.map_or(End::Open, End::Count))
     }

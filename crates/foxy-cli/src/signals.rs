@@ -1,4 +1,4 @@
-//! Handles the Unix signals that foxy commands react to.
+//! Handles the Unix signals to which foxy commands react.
 
 use crate::failure::Failure;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub fn outlive_log_rotation() -> std::io::Result<()> {
     outlive(&[SignalKind::hangup(), SignalKind::user_defined1(), SignalKind::user_defined2()])
 }
 
-/// Installs handlers for `kinds`. The handlers remain installed after this short-lived runtime
-/// ends.
+/// Installs handlers for `kinds` with a Tokio runtime that lives only during this call. The
+/// handlers remain installed.
 fn outlive(kinds: &[SignalKind]) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { kinds.iter().try_for_each(|&kind| signal(kind).map(drop)) })
@@ -52,7 +52,8 @@ pub struct Signals {
     interrupt: Signal,
     hang_up: Signal,
     user_1: Signal,
-    /// Receives SIGUSR2, which foxy ignores. Other servers use it to replace themselves.
+    /// Receives SIGUSR2, which foxy ignores. Operators send it to other servers to replace their
+    /// program.
     user_2: Signal,
 }
 
@@ -113,7 +114,7 @@ pub fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     let listen = move || {
-        // SIGHUP also ends the run: only the signal to reopen logs is ignored.
+        // SIGHUP also sets the flag. Only SIGUSR1, the signal to reopen logs, is ignored.
         runtime.block_on(async { while signals.next().await == SignalWish::ReopenLogs {} });
         set.store(true, Relaxed);
     };

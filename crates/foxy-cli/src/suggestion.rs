@@ -1,4 +1,4 @@
-//! Suggests the correct name for a mistyped setting or measure.
+//! Suggests the correct name for a mistyped setting or measured value.
 
 /// Returns the known name that is most similar to `mistyped`. Returns `None` if no name is similar.
 pub fn nearest<'a>(mistyped: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

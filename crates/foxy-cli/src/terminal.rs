@@ -1,5 +1,5 @@
-//! The only module that writes to stdout and stderr. It ignores errors of a closed pipe, and
-//! remembers the first other error of stdout until the command ends.
+//! The only module that writes to stdout and stderr. It ignores the error of a closed pipe. It
+//! remembers the first other write error of stdout, so that the command can report it at its end.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
-//! Measures the codec's work for a memory hit: it decodes one GET, writes one response head, and
-//! reads one response. `cargo bench -p foxy-http` prints nanoseconds. To count instructions, run
-//! the program under `valgrind --tool=callgrind`, with the number of rounds as its argument. Every
-//! round also checks its result.
+//! Measures the codec's work when the proxy answers from memory: it decodes one GET, writes one
+//! response head, and reads one response. `cargo bench -p foxy-http` prints nanoseconds per round.
+//! To count instructions, run the program under `valgrind --tool=callgrind`, with the number of
+//! rounds as its argument. Every round also checks its result.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use bytes::BytesMut;

@@ -1,7 +1,7 @@
 //! Reads message bodies: by length, until the connection closes, or in the chunked coding (RFC 9112
 //! §7.1). The chunked reader is strict: every line must end in CRLF, and sizes must be plain
-//! hexadecimal. It limits and drops chunk extensions. Only responses may have blanks after a size,
-//! because old origins send them.
+//! hexadecimal. It limits the size of chunk extensions and drops them. Only responses may have
+//! blanks after a size, because old origins send them.
 
 use crate::error::DecodeError;
 use crate::framing::BodyLength;
@@ -60,7 +60,7 @@ fn take_data(left: &mut u64, buffer: &mut BytesMut) -> BodyEvent {
 /// Largest number of hexadecimal digits in a 64-bit size.
 const MAX_SIZE_DIGITS: usize = 16;
 
-/// Fields that a recipient needs before the body, so trailers must not change them (RFC 9110
+/// Fields that a recipient needs before the body, so they must not come as trailers (RFC 9110
 /// §6.5.1).
 const FORBIDDEN_TRAILERS: [&str; 16] = [
     "age",

@@ -62,8 +62,9 @@ const HOP_BY_HOP: [&str; 11] = [
     "http2-settings",
 ];
 
-/// Headers that stay even if Connection names them (RFC 9110 §7.6.1). Without these headers, the
-/// next hop would route, frame or cache another message, or the origin would see another client.
+/// Headers that stay even if Connection names them (RFC 9110 §7.6.1). Without such a header, the
+/// next hop would route, frame or cache the message wrongly, or the origin would mistake the client
+/// for another.
 const END_TO_END: [&str; 17] = [
     "age",
     "authorization",
@@ -84,8 +85,8 @@ const END_TO_END: [&str; 17] = [
     "x-forwarded-proto",
 ];
 
-/// Whether Connection names a present header that is not hop-by-hop itself. Without that header the
-/// message changes its meaning, so the response must not be stored.
+/// Whether Connection names a header that is present and not hop-by-hop by definition. Its removal
+/// may change the meaning of the response, so the response must not be stored.
 pub fn names_other_fields_away(headers: &Headers) -> bool {
     headers.tokens("connection").filter_map(|name| std::str::from_utf8(name).ok()).any(|name| {
         !name.eq_ignore_ascii_case("close")

@@ -2,15 +2,15 @@
 //! ([`crate::framing::set_body_length`]) and removes the hop-by-hop headers. The written version is
 //! always HTTP/1.1.
 //!
-//! A caller that often sends one head can write it once without its empty line ([`status_line`],
-//! [`header_lines`]), and keep the bytes. For each response, [`header_line`] adds Age or Date, and
-//! [`end_of_head`] ends the head.
+//! A caller that sends the same head often can encode it once without its final empty line
+//! ([`status_line`], [`header_lines`]), and keep the bytes. For each response, [`header_line`] adds
+//! Age or Date, and [`end_of_head`] ends the head.
 
 use crate::headers::Headers;
 use crate::message::{Method, RequestHead, ResponseHead};
 use bytes::BufMut;
 
-/// The line end. CRLF ends a head and follows the data of each chunk.
+/// The line end of HTTP/1.1. It also follows the data of each chunk.
 pub const CRLF: &[u8] = b"\r\n";
 
 /// Writes a whole request head. `target` is the form to send, such as [`RequestHead::origin_form`].

@@ -73,7 +73,7 @@ pub fn response(
         head.status == 101 || (*method == Method::Connect && (200..300).contains(&head.status));
     if opens_tunnel || matches!(head.status, 100..=199 | 204 | 304) {
         // Content-Length in a 304 is the length of the stored representation (RFC 9110 §8.6). It
-        // does not announce a body.
+        // does not announce a body in this response.
         let announced = head.status != 304 && announces_body(&head.headers);
         head.headers.remove("content-length");
         head.headers.remove("transfer-encoding");
@@ -97,7 +97,7 @@ pub fn response(
     Ok(if *method == Method::Head { (BodyLength::None, persistence) } else { (body, persistence) })
 }
 
-/// Whether a head announces a body.
+/// Whether a head announces a body that is not empty.
 fn announces_body(headers: &Headers) -> bool {
     let mut lengths =
         headers.get_all("content-length").flat_map(|line| line.split(|&byte| byte == b','));

@@ -1,5 +1,5 @@
-//! A response head as the bytes to send, with a list of header lines that points into these bytes.
-//! The head is encoded once and then reused.
+//! A response head as the bytes to send, with a list of its header lines. The list points into
+//! these bytes. The head is encoded once and then reused for many responses.
 
 use crate::encode::{CRLF, header_lines, put_line, status_line};
 use crate::headers::{Field, Headers, InvalidHeader};
@@ -7,7 +7,8 @@ use crate::message::ResponseHead;
 use crate::syntax::{is_token, is_value_byte, trim};
 use bytes::Bytes;
 
-/// A header name that the program itself defines. The compiler checks that the name is a token.
+/// A header name that is written in the program's code. The compiler checks that the name is a
+/// token.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnName(&'static str);
 
@@ -41,7 +42,8 @@ impl HeadText {
         Self { text, fields: Vec::with_capacity(INITIAL_LINES) }
     }
 
-    /// Adds a line with a name of the program. If `lower` is set, writes the name in lower case.
+    /// Adds a line with a name from the program's code. If `lower` is set, writes the name in lower
+    /// case.
     pub fn own_line(&mut self, name: OwnName, lower: bool, value: &[u8]) {
         let start = self.text.len();
         self.put(name.0.as_bytes(), value);
@@ -72,8 +74,8 @@ impl HeadText {
     /// Returns the text of the head and the list of its lines.
     ///
     /// # Errors
-    /// A value or the reason phrase contains a forbidden byte. A reader would then see different
-    /// lines.
+    /// A value or the reason phrase contains a forbidden byte, such as a line break. A reader would
+    /// then see other header lines.
     pub fn finish(self) -> Result<(Bytes, Headers), InvalidHeader> {
         let Self { mut text, fields } = self;
         if refused_bytes(&text) != CRLF.len() * (1 + fields.len()) {

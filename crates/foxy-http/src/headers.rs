@@ -1,12 +1,12 @@
 //! An ordered list of header lines. It keeps order, duplicates and the case of names, and ignores
-//! case when it compares names. It interprets only comma lists; `framing` and `connection`
-//! interpret other values.
+//! case when it compares names. It splits values only at commas; the modules `framing` and
+//! `connection` interpret them.
 
 use crate::syntax::{ListMembers, is_token, is_value_byte, trim};
 use bytes::{BufMut, Bytes};
 use std::fmt;
 
-/// Limit of a list's text in bytes, because positions in the text have 32 bits.
+/// Largest size in bytes of the text of all lines, because positions in the text have 32 bits.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize;
 
 /// The reason why a header line was refused.
@@ -33,8 +33,8 @@ impl std::error::Error for InvalidHeader {}
 /// other than HTAB. So a list can always be written to the wire.
 ///
 /// Received lines share one buffer with their message head, and a clone shares this buffer too.
-/// Added lines are in a second buffer. To keep a list after its exchange, store the copy from
-/// [`Headers::compact`] instead.
+/// Added lines are in a second buffer. To keep a list after its request and response are done,
+/// store the copy from [`Headers::compact`] instead.
 #[derive(Clone, Default)]
 pub struct Headers {
     received: Bytes,
@@ -267,8 +267,8 @@ impl Field {
     }
 }
 
-/// A case-insensitive summary of a name. A look-up compares summaries first, and whole names only
-/// if the summaries are equal.
+/// A summary of a name in 32 bits that ignores case. A look-up compares summaries first, and whole
+/// names only if the summaries are equal.
 fn tag(name: &[u8]) -> u32 {
     match name {
         [first, .., last] => {

@@ -1,6 +1,6 @@
-//! Converts requests from HTTP/2 fields (RFC 9113 §8.3) to the same heads as from HTTP/1.1 text, by
-//! the same rules. Later code, and an HTTP/1.1 origin, must not see a difference. The caller
-//! handles frames, HPACK and flow control.
+//! Converts requests from HTTP/2 fields (RFC 9113 §8.3) to the same [`RequestHead`] as requests
+//! from HTTP/1.1 text, with the same checks. Later code and an HTTP/1.1 origin must not see a
+//! difference. The caller handles frames, HPACK and flow control.
 
 use crate::body::drop_forbidden_trailers;
 use crate::error::DecodeError;
@@ -41,8 +41,8 @@ pub enum Content {
 ///
 /// # Errors
 /// Returns the errors of an HTTP/1.1 request line or header line. Fields that concern an HTTP/1.1
-/// connection are errors too, and so is a Host that differs from the authority. Only the stream
-/// must end; the connection may continue.
+/// connection are errors too, and so is a Host that differs from the authority. After an error, the
+/// caller resets the stream; the connection may continue.
 pub fn request<'a>(
     pseudo: PseudoFields<'_>,
     fields: impl Iterator<Item = (&'a str, &'a [u8])>,
@@ -87,7 +87,7 @@ pub fn trailers<'a>(
     Ok(trailers)
 }
 
-/// The part of a message that has the fields. `Head` contains the request's `:authority`.
+/// The part of a message to which fields belong. `Head` contains the request's `:authority`.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     Head(Option<&'a str>),

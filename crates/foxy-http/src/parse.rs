@@ -12,16 +12,17 @@ use httparse::{Error, Header, Status};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Limit of header lines for a table on the stack. A longer head needs an allocated table for
-/// httparse.
+/// Largest number of header lines that httparse parses into a table on the stack. A longer head
+/// needs an allocated table.
 const STACK_HEADERS: usize = 48;
 
-/// Limit in bytes of a section in the arena, the reused buffer of a connection. A longer section
-/// has its own buffer, so that the connection does not keep a large arena.
+/// Largest header section in bytes that is copied into the arena, a buffer that the connection
+/// reuses. A longer section gets its own buffer, so that the connection does not keep a large
+/// arena.
 const MAX_ARENA_BYTES: usize = 4 << 10;
 
-/// Moves a complete section out of the connection's buffer, so that a head does not keep the IO
-/// buffer in memory. After the previous head is dropped, its arena memory is reused without
+/// Moves a complete header section out of the connection's buffer, so that a head does not keep the
+/// IO buffer in memory. After the previous head is dropped, its arena memory is reused without
 /// allocation.
 pub(crate) fn take_section(
     buffer: &mut BytesMut,
@@ -39,7 +40,7 @@ pub(crate) fn take_section(
     copy.split().freeze()
 }
 
-/// Replaces every fold by blanks (RFC 9112 §5.2).
+/// Replaces every fold (a line break before a continuation line) by blanks (RFC 9112 §5.2).
 fn unfold(text: &mut [u8]) {
     for index in 2..text.len() {
         if matches!(text[index], b' ' | b'\t') && text[index - 2..index] == *b"\r\n" {
@@ -204,7 +205,8 @@ pub(crate) fn check_host(
     }
 }
 
-/// Returns the error for the first forbidden byte, if httparse stopped at that byte.
+/// Returns the error for the first NUL or CR without LF, if httparse refused the text because of
+/// it.
 fn bad_byte(text: &[u8]) -> Option<DecodeError> {
     memchr::memchr2_iter(b'\r', 0, text).find_map(|place| match text[place..] {
         [0, ..] => Some(DecodeError::NulByte),

@@ -1,5 +1,5 @@
-//! Decodes the requests of one client connection without IO. The caller fills the buffer and calls
-//! for events.
+//! Decodes the requests of one client connection without IO. The caller appends received bytes to a
+//! buffer and asks for the next part of a request.
 
 use crate::body::{BodyDecoder, BodyEvent, Padding};
 use crate::error::DecodeError;
@@ -10,7 +10,8 @@ use crate::parse;
 use crate::scan::{FirstLine, Folds, Limits, SectionRules, SectionScanner};
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Limit of skipped empty lines before a request line. RFC 9112 §2.2 asks for at least one.
+/// Largest number of empty lines that the decoder skips before a request line. RFC 9112 §2.2 asks
+/// for at least one.
 const MAX_EMPTY_LINES: usize = 8;
 
 /// A part of a request. The order is Head, Body*, Trailers?, End.
@@ -31,9 +32,9 @@ pub enum RequestEvent {
 /// Decodes the requests of one connection, including pipelined requests.
 ///
 /// Append received bytes to a buffer and call [`RequestDecoder::next`] until it returns `None`.
-/// Then read more bytes. The decoder removes the bytes that it has understood, and stores only the
-/// bytes of incomplete heads. Between an `End` and the next `Head`, the buffer belongs to the
-/// caller. For a tunnel after CONNECT or Upgrade, the caller no longer calls the decoder.
+/// Then read more bytes. The decoder removes the bytes that it has decoded. An incomplete head
+/// stays in the buffer. Between an `End` and the next `Head`, the buffer belongs to the caller. For
+/// a tunnel after CONNECT or Upgrade, the caller no longer calls the decoder.
 #[derive(Debug)]
 pub struct RequestDecoder {
     limits: Limits,

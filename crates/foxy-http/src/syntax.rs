@@ -1,4 +1,5 @@
-//! The bytes that names and values may contain (RFC 9110 §5.1, §5.5, §5.6.2), and comma lists.
+//! The bytes that header names and values may contain (RFC 9110 §5.1, §5.5, §5.6.2), and comma
+//! lists.
 
 /// Removes blanks and control bytes around a value.
 pub(crate) fn trim(value: &[u8]) -> &[u8] {

@@ -10,8 +10,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Number of authorities so far. Each authority gets its own name, because verifiers confuse
-/// authorities of equal name.
+/// Number of authorities so far. Each authority gets its own name, because TLS clients look up an
+/// authority by its name.
 static AUTHORITIES: AtomicUsize = AtomicUsize::new(0);
 
 /// A certificate authority for tests.

@@ -38,7 +38,7 @@ impl Answered {
 
 /// A client that keeps its connection and reads one response at a time.
 pub struct Client {
-    /// The connection. `Client` may already have read bytes of the next response into its buffer.
+    /// The connection. Bytes of the next response may already be in the client's buffer.
     pub stream: TcpStream,
     buffer: Vec<u8>,
 }

@@ -1,5 +1,5 @@
-//! A test origin, plain or over TLS. The test's function makes each response from the request and
-//! its number.
+//! A test origin server, plain or over TLS. A function of the test makes each response from the
+//! request and the request's number.
 
 use crate::http::{head_length, header, read_request};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

@@ -1,5 +1,6 @@
-//! A test parent proxy. The test's function answers each request. A 200 to a CONNECT opens a tunnel
-//! to the port that the CONNECT names, on this machine.
+//! A test parent proxy, to which the proxy under test forwards requests. A function of the test
+//! answers each request. A 200 to a CONNECT opens a tunnel to the port that the CONNECT names, on
+//! this machine.
 
 use crate::http::{ok, read_request};
 use crate::origin::listen;
@@ -64,7 +65,8 @@ fn tunnel_port(request: &str) -> Option<u16> {
     authority.rsplit_once(':')?.1.parse().ok()
 }
 
-/// Opens a tunnel for a CONNECT, and answers other requests with a fresh response.
+/// Opens a tunnel for a CONNECT, and answers other requests with a response that is fresh for a
+/// minute.
 pub fn usual_answer(request: &str) -> Vec<u8> {
     if request.starts_with("CONNECT ") {
         OPEN.into()

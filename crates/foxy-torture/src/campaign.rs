@@ -110,8 +110,8 @@ impl Campaign {
     }
 }
 
-/// Number of seeds to try for each smaller script. A script without one of its steps draws other
-/// random faults, so it may fail only with another seed.
+/// Number of seeds with which the shrinker runs each smaller script. If one step is left out, the
+/// same seed causes other random faults, so the script may fail only with another seed.
 const SEEDS_TRIED: u64 = 12;
 
 fn shrunk(subject: &Subject, seed: u64, failure: Failure) -> Found {

@@ -1,13 +1,13 @@
-//! Makes keys and records from small numbers, so that scripts can name records and the model can
-//! check every byte.
+//! Makes keys and records from small numbers. So a script can name a record by numbers, and the
+//! model can check every byte of an answer.
 
 use bytes::Bytes;
 use foxy_base::Random;
 use foxy_base::random::split_mix;
 use foxy_store::{Key, Record};
 
-/// Size in bytes of the name at the start of every head. The name consists of key, version and size
-/// as little-endian numbers.
+/// Size in bytes of the record's name at the start of its head. The name consists of key, version
+/// and size as little-endian numbers.
 const NAME_LENGTH: usize = 16;
 
 /// The name of a record in scripts: key, version and body size.
@@ -21,8 +21,8 @@ pub struct RecordName {
     pub size: u32,
 }
 
-/// Returns the store's key for a key number. Keys 2n and 2n+1 share their first half, to expose a
-/// scheme that compares only a part of the key.
+/// Returns the store's key for a key number. The first halves of keys 2n and 2n+1 are equal, so
+/// that a scheme which compares only half of the key fails.
 pub fn key(number: u32) -> Key {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&mixed(u64::from(number / 2)).to_le_bytes());

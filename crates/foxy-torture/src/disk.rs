@@ -1,7 +1,7 @@
 //! The simulated disk of the torture tests: files in memory, and virtual time. The disk behaves as
-//! badly as `foxy_device::io` permits. It carries out an operation at any moment before the
-//! operation's completion, and completes operations in any order. When the process dies, the disk
-//! keeps, loses or tears writes that are not durable.
+//! badly as `foxy_device::io` permits. It carries out an operation at any moment before it reports
+//! the completion, and completes operations in any order. When the power fails, it keeps, loses or
+//! tears each write that is not durable. A torn write is stored in part.
 
 use crate::files::Files;
 use crate::pending::{Covered, Finished, Work, Written};
@@ -20,8 +20,8 @@ pub struct Disk {
     submissions: u64,
     random: Random,
     faults: Faults,
-    /// Probability per operation that the operating system writes a file back without a sync. The
-    /// value is 0 on some disks.
+    /// Probability per operation that the simulated system makes a file's cached writes durable
+    /// without a sync. The value is 0 on some disks.
     write_back: f64,
 }
 
@@ -41,7 +41,7 @@ impl Disk {
         }
     }
 
-    /// Sets the probability of faults for the following operations.
+    /// Sets the probabilities of errors and bit flips for the following operations.
     pub const fn set_faults(&mut self, faults: Faults) {
         self.faults = faults;
     }
@@ -51,8 +51,8 @@ impl Disk {
         self.files.bytes()
     }
 
-    /// Reads the current content of a file at once, ahead of operations in flight. Returns `None`
-    /// if the file has fewer bytes, or for an injected fault.
+    /// Reads the current content of a file at once, before the operations in flight take effect.
+    /// Returns `None` if the file has fewer bytes, or by chance as a simulated fault.
     pub fn read_now(&mut self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
         if self.random.chance(f64::from(self.faults.errors) / 1000.0) {
             return None;
@@ -128,7 +128,7 @@ impl Disk {
         }
     }
 
-    /// Writes the first `kept` bytes and reports `result`.
+    /// Carries out a write, but only its first `kept` bytes, and reports `result`.
     fn write(
         &mut self,
         id: IoId,

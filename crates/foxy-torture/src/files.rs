@@ -1,15 +1,16 @@
 //! The files of the simulated disk: their current content, and the content after a power failure.
 //! This module knows no operations and no time.
 //!
-//! A write is volatile until a sync that starts after the write completed. A new file name is
-//! volatile until a sync of its file. After a power failure, a removed or replaced name may come
-//! back with its durable content.
+//! A write is volatile (lost if the power fails) until a sync that starts after the write
+//! completed. The name of a new file is volatile until a sync of the file. After a power failure, a
+//! removed or replaced file may come back with its durable content.
 
 use foxy_base::Random;
 use foxy_device::DirectoryEntry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Size in bytes of a sector. A power failure keeps or loses a sector as a whole.
+/// Size in bytes of a sector. A power failure keeps or loses a sector of a volatile write as a
+/// whole.
 const SECTOR: usize = 512;
 
 #[derive(Clone, Debug, Default)]
@@ -18,7 +19,7 @@ struct Inode {
     durable: Vec<u8>,
     /// Whether the file still has a name.
     linked: bool,
-    /// Whether the name certainly survives a power failure.
+    /// Whether the file's name certainly survives a power failure.
     named: bool,
     unsynced: BTreeMap<u64, UnsyncedFile>,
 }
@@ -70,8 +71,8 @@ impl Files {
         self.directories.insert(path.to_owned());
     }
 
-    /// Creates a file of `size` zeros. Replaces an earlier file of that name. If the earlier file
-    /// was durable, it may come back after a power failure.
+    /// Creates a file of `size` zero bytes. Replaces an earlier file of that name. If the earlier
+    /// file was durable, it may come back after a power failure.
     pub(crate) fn create(&mut self, path: &str, size: usize) -> u64 {
         self.unlink(path);
         self.next_inode += 1;
@@ -131,7 +132,8 @@ impl Files {
         count
     }
 
-    /// Makes a volatile write. Returns the number of the write, unique on the disk.
+    /// Writes to the system's cache; the write is not durable. Returns the number of the write,
+    /// which is unique on the disk.
     pub(crate) fn write(&mut self, inode: u64, offset: u64, bytes: &[u8]) -> u64 {
         self.next_write += 1;
         let Some(file) = self.inodes.get_mut(&inode) else { return self.next_write };
@@ -147,7 +149,8 @@ impl Files {
         self.next_write
     }
 
-    /// Records that the process has received the completion of the write.
+    /// Notes that the process has received the completion of the write. A later sync then makes it
+    /// durable.
     pub(crate) fn complete(&mut self, inode: u64, write: u64) {
         let file = self.inodes.get_mut(&inode);
         if let Some(unsynced) = file.and_then(|file| file.unsynced.get_mut(&write)) {
@@ -155,7 +158,7 @@ impl Files {
         }
     }
 
-    /// Returns the writes that a sync starting now must make durable.
+    /// Returns the numbers of the writes that a sync must make durable if it starts now.
     pub(crate) fn completed_writes(&self, inode: u64) -> Vec<u64> {
         let Some(file) = self.inodes.get(&inode) else { return Vec::new() };
         file.unsynced
@@ -236,8 +239,8 @@ impl Files {
 }
 
 impl UnsyncedFile {
-    /// Replaces the bytes that `newer` overwrites, because the system's cache keeps only the newest
-    /// bytes.
+    /// Replaces the bytes of this write that the write `newer` overwrites. The system's cache keeps
+    /// only the newest bytes, so a sync of the older write cannot store older bytes.
     fn overlay(&mut self, newer: &Self) {
         let start = self.offset.max(newer.offset);
         let end = (self.offset + self.bytes.len()).min(newer.offset + newer.bytes.len());
@@ -249,7 +252,8 @@ impl UnsyncedFile {
 }
 
 impl Inode {
-    /// Keeps, loses, or tears each unsynced write. A torn write loses some of its sectors.
+    /// Simulates a power failure: keeps, loses or tears each write without a sync. A torn write
+    /// loses some of its sectors.
     fn lose_volatile(&mut self, random: &mut Random) {
         if !self.named && random.chance(0.3) {
             let kept = random.below(self.durable.len() as u64 + 1);

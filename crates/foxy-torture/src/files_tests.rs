@@ -3,8 +3,8 @@
 
 use super::*;
 
-/// For each of a hundred seeds, builds files and simulates a power failure. Returns all different
-/// results of `look`.
+/// For each of a hundred seeds, builds the files and simulates a power failure. Then `look`
+/// examines the files. Returns the different results of `look`.
 fn fates<T: Ord>(build: impl Fn(&mut Files), look: impl Fn(&Files) -> T) -> BTreeSet<T> {
     let fate = |seed| {
         let mut files = Files::default();

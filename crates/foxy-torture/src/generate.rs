@@ -1,12 +1,12 @@
-//! Generates random schedules. A seed gives the same script on every machine. The module `run`
-//! executes scripts.
+//! Generates random scripts: schedules of requests, disk events, faults and crashes. The same seed
+//! gives the same script on every machine. The module `run` executes scripts.
 
 use crate::content::RecordName;
 use crate::script::{Death, Faults, Script, Step};
 use foxy_base::Random;
 
-/// The kind of a schedule: number of keys, sizes and faults. The generator draws the kind first, so
-/// that each kind occurs often enough.
+/// The kind of a schedule: number of keys, sizes and faults. The generator draws it before the
+/// steps, so that few-key, large-record and faulty schedules all occur often.
 #[derive(Clone, Copy, Debug)]
 struct Mood {
     keys: u64,
@@ -94,8 +94,8 @@ impl Writer {
         self.steps.push(Step::Put(RecordName { key, version: self.versions, size }));
     }
 
-    /// Adds a crash and sometimes a second crash during recovery. Then usually adds a `Get` and a
-    /// `Look` for every key.
+    /// Adds a crash, and sometimes a second crash while the store opens. Then usually adds a `Get`
+    /// and a `Look` for every key, to check what survived.
     fn end_of_life(&mut self) {
         self.crash();
         if self.random.chance(0.4) {

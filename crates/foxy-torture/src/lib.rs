@@ -1,6 +1,7 @@
-//! Deterministic simulation tests of the store. Random schedules of requests, completions, faults
-//! and crashes run on a simulated disk in virtual time. A model of the store's contract checks
-//! every answer. A failing schedule shrinks to a small script. No crate depends on this crate.
+//! Deterministic simulation tests of the store. Random schedules of requests, disk completions,
+//! faults and crashes run against a storage scheme on a simulated disk in virtual time. A model of
+//! the store's contract checks every answer. A failing schedule shrinks to a small script. No crate
+//! depends on this crate.
 
 pub mod campaign;
 pub mod canary;

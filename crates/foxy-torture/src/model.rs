@@ -1,23 +1,23 @@
 //! A model of the answers that a store may give. It follows from `foxy_store::contract` alone, and
 //! knows no scheme and no disk.
 //!
-//! Requests of one key take effect in the order of their submission. For every key, the model
-//! stores its puts and a floor: the latest request that succeeded. A `get` may return nothing. A
-//! `get` may also return a put that is not older than the floor at the submission of the `get`. A
-//! put that was refused before the get must not be returned.
+//! Requests for one key take effect in the order of their submission. For every key, the model
+//! stores its puts and a floor: the position of the latest put or removal that succeeded. A `get`
+//! may return nothing. It may return a put that is not older than the floor when the `get` was
+//! submitted. It must not return an older put, nor a put that was refused before the `get`.
 //!
-//! A crash makes an unanswered put doubtful: its record may be stored or lost. After a get has
-//! returned a doubtful put, later gets of this process must not return older puts. A later power
-//! failure may still remove the doubtful put, because it may have been only in the system's cache.
-//! If the device failed, the store refused the put, but the device may have kept the record. A
-//! crash makes such a put doubtful too.
+//! After a crash, a put without an answer is doubtful: its record may be stored or lost. Once a
+//! `get` has returned a doubtful put, later gets must not return older puts, until the next crash.
+//! After that crash they may, because the doubtful put may have been only in the system's cache. A
+//! put that was refused because the device failed also becomes doubtful at a crash. The device may
+//! have stored its record.
 
 use crate::content::{self, RecordName};
 use crate::violation::Violation;
 use foxy_store::{Answer, RefusedReason, StoreReply, Ticket};
 use std::collections::BTreeMap;
 
-/// A request to the store, as the model records it.
+/// A request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// A `get` of a key.
@@ -30,7 +30,7 @@ pub enum Asked {
     Close,
 }
 
-/// The kind of an answer that breaks no promise.
+/// The kind of an answer that keeps the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A hit with the right bytes.
@@ -43,16 +43,16 @@ pub enum Verdict {
     Refused,
 }
 
-/// The state of a put.
+/// What the model knows about a put. Positions count requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Not answered yet, or answered `Stored`.
     Possible,
     /// Unanswered at a crash, or failed before a crash. The record may be stored or lost.
     Doubtful,
-    /// Refused at this position in the order of events.
+    /// Refused. The number is the position of the answer.
     Refused(u64),
-    /// Refused at this position because the device failed.
+    /// Refused because the device failed or was full. The number is the position of the answer.
     Failed(u64),
 }
 
@@ -60,8 +60,7 @@ enum Fate {
 struct History {
     puts: BTreeMap<u64, (RecordName, Fate)>,
     floor: u64,
-    /// Position of the newest doubtful put that a `get` of this process returned. A put is doubtful
-    /// if a crash may have lost its record.
+    /// Position of the newest doubtful put that a `get` has returned since the last crash.
     shown: u64,
 }
 
@@ -82,7 +81,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Records that the store receives a request.
+    /// Notes that a request was sent to the store.
     pub fn ask(&mut self, ticket: Ticket, asked: Asked) {
         self.order += 1;
         let order = self.order;
@@ -139,8 +138,8 @@ impl Model {
         }
     }
 
-    /// Records that the process died. Its requests get no answers, and its unanswered puts become
-    /// doubtful.
+    /// Notes that the process died. Its open requests get no answers, and its unanswered puts
+    /// become doubtful.
     pub fn crash(&mut self) {
         for open in std::mem::take(&mut self.open).into_values() {
             if let Asked::Put(name) = open.asked {
@@ -161,9 +160,9 @@ impl Model {
         }
     }
 
-    /// States whether the disk is free of silent bit flips. A flip may damage the journal, which
-    /// lists removed records. From the first flip on, the model accepts records that were replaced
-    /// or removed, but still checks their bytes.
+    /// Tells the model whether the disk is free of silent bit flips. A flip may damage the store's
+    /// journal, which lists removed records. So from the first flip on, the model accepts records
+    /// that were replaced or removed. It still checks their bytes.
     pub const fn trust_journal(&mut self, trusted: bool) {
         self.journal_doubted |= !trusted;
     }

@@ -10,7 +10,8 @@ const fn name(version: u32) -> RecordName {
     RecordName { key: KEY, version, size: 100 }
 }
 
-/// A model with requests whose ticket numbers the test chooses.
+/// A model, with short methods for requests and answers. The test chooses the ticket, the number
+/// that matches an answer to its request.
 #[derive(Default)]
 struct Talk(Model);
 

@@ -1,5 +1,5 @@
-//! Catches a panic without printing its text, because shrinking repeats one panic hundreds of
-//! times.
+//! Catches a panic without printing its text, because shrinking a script repeats the same panic
+//! hundreds of times.
 
 use std::any::Any;
 use std::cell::Cell;

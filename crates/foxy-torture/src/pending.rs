@@ -2,8 +2,8 @@
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 
-/// An operation in flight. The disk carries it out either at submission or at completion, by
-/// chance.
+/// An operation in flight. By chance, the disk carries it out at submission (`Carried`) or at
+/// completion (`ToDo`).
 #[derive(Debug)]
 pub(crate) enum Work {
     Carried(IoDone, Option<Written>),
@@ -17,7 +17,7 @@ pub(crate) struct Finished {
     pub(crate) written: Option<Written>,
 }
 
-/// A write in the volatile cache of a file.
+/// Identifies a write that is in the system's cache and not durable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
     pub(crate) inode: u64,

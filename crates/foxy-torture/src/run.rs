@@ -1,6 +1,6 @@
 //! Runs a script: a production scheme on the simulated disk, in virtual time, one event at a time.
-//! The model checks every answer. This module itself checks only limits and operation ids. A script
-//! always gives the same run, byte for byte.
+//! The model checks every answer. This module itself checks the limits of memory and disk, and the
+//! operation ids. The same script always causes the same events and bytes.
 
 mod look;
 
@@ -21,10 +21,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limit of events in one `settle`. A scheme that causes more events is in an endless loop.
+/// Maximum number of events in one `Settle` step. A scheme that causes more events is in an endless
+/// loop.
 const SETTLE_LIMIT: u32 = 50_000;
 
-/// A broken promise and its position in the script.
+/// A broken promise of the store's contract, and the step of the script at which it broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Index of the step. After the last step, the index is the number of steps.
@@ -44,7 +45,8 @@ pub struct Outcome {
     pub tally: Tally,
 }
 
-/// Runs a script against a subject. A panic of the scheme counts as a failure.
+/// Runs a script against a subject, which is a scheme with its limits. A panic of the scheme counts
+/// as a failure.
 pub fn run(script: &Script, subject: &Subject) -> Outcome {
     crate::panics::caught(|| Run::new(script, subject).play(script)).unwrap_or_else(|text| {
         let failure = Failure { step: script.steps.len(), violation: Violation::Panicked(text) };
@@ -159,7 +161,7 @@ impl<'a> Run<'a> {
         self.carry_out()
     }
 
-    /// Starts a new process on the same disk.
+    /// Simulates the start of a new process on the same disk.
     fn reborn(&mut self) -> Result<(), Violation> {
         self.model.crash();
         self.out = Outbox::default();
@@ -226,7 +228,7 @@ impl<'a> Run<'a> {
         }
         let limits = &self.subject.limits;
         // A power failure may bring removed files back. The store removes them while it opens, so
-        // the bound does not hold earlier.
+        // the limit does not hold before the opening ends.
         if self.observer.status.get() != StoreStatus::Opening {
             within(Bound::DiskBytes, limits.disk_bytes, self.disk.bytes())?;
         }
@@ -234,7 +236,8 @@ impl<'a> Run<'a> {
         within(Bound::BufferBytes, limits.buffer_bytes, self.buffer_bytes as u64)
     }
 
-    /// Lets one event happen that is due by `until`. Returns false if no event is due.
+    /// Lets one event happen: the next completion of the disk, or a deadline of the scheme. Returns
+    /// false if no event is due by `until`.
     fn happen(&mut self, until: Instant) -> Result<bool, Violation> {
         self.disk.reap(self.now, &mut self.ready);
         if self.ready.is_empty() {

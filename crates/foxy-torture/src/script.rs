@@ -1,5 +1,5 @@
-//! Scripts: schedules as data, with requests, disk completions, faults and crashes. The text form
-//! has one step per line. Every failure prints it, and `--replay` reads it.
+//! Scripts: schedules of requests, disk events, faults and crashes as data. The text form has one
+//! step per line. Every failure prints it, and `foxy-torture --replay` reads it.
 
 use crate::content::RecordName;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 pub enum Death {
     /// The process is killed. Its writes are in the system's cache and survive.
     Kill,
-    /// The power fails. Each write without a sync survives, vanishes or tears.
+    /// The power fails. Each write without a sync survives, vanishes, or survives in part.
     Power,
 }
 
@@ -29,7 +29,7 @@ pub enum Step {
     /// Sends a `get` of a key.
     Get(u32),
     /// Looks up a key without a request to the scheme, and reads the disk's current content. If the
-    /// scheme cannot answer the look-up for certain, the step has no effect.
+    /// result of the look-up is not certain, the step has no effect.
     Look(u32),
     /// Sends a `put` of a record.
     Put(RecordName),
@@ -55,7 +55,7 @@ pub enum Step {
 pub struct Script {
     /// Name of the scheme.
     pub scheme: String,
-    /// Seed of latencies, faults, and the effects of crashes.
+    /// Seed of the disk's latencies, of faults, and of the effects of crashes.
     pub seed: u64,
     /// Steps in order.
     pub steps: Vec<Step>,

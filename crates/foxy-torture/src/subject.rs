@@ -8,7 +8,7 @@ use foxy_store::settings::{MINIMUM_SIZE, Newcomers, Recovery, WriteBudget};
 use foxy_store::{Observer, Scheme, StoreSettings};
 use std::time::Duration;
 
-/// The limits that a scheme must keep.
+/// The limits of disk and memory that a scheme must keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Largest total size of all files on the device, in bytes.
@@ -24,7 +24,8 @@ pub struct Limits {
 pub struct Subject {
     /// Name in scripts.
     pub name: &'static str,
-    /// Makes a scheme as a new process would, from a secret seed and an observer.
+    /// Makes a scheme as a new process would. The arguments are the seed of its secrets and the
+    /// observer of its counters.
     pub scheme: fn(u64, Observer) -> Box<dyn Scheme>,
     /// Size of the store in bytes. Random schedules derive record sizes from it.
     pub capacity: u64,
@@ -136,7 +137,8 @@ const WIDE: u64 = 4 * SIZE;
 
 const LIMITS: Limits = Limits { disk_bytes: SIZE, operations: 256, buffer_bytes: 512 << 10 };
 
-/// Returns settings so small that schedules reach every limit. `seed` also chooses the policy.
+/// Returns settings with limits so small that schedules reach all of them. `seed` also selects the
+/// replacement policy.
 fn settings(seed: u64) -> SchemeSettings {
     SchemeSettings {
         policy: POLICIES[(seed % POLICIES.len() as u64) as usize].name,
@@ -152,7 +154,7 @@ fn settings(seed: u64) -> SchemeSettings {
     }
 }
 
-/// Returns `settings` with a checkpoint every second.
+/// Returns `settings` with a checkpoint (a copy of the index on disk) every second.
 fn noting(seed: u64) -> SchemeSettings {
     SchemeSettings {
         store: StoreSettings {
@@ -163,8 +165,9 @@ fn noting(seed: u64) -> SchemeSettings {
     }
 }
 
-/// Returns `noting` with a write budget. The budget makes the scheme hold new records in memory,
-/// either at once or after some writes, depending on `seed`.
+/// Returns the settings of `noting` with a write budget, a limit on the bytes written per day. With
+/// it, the scheme keeps new records in memory. `seed` decides whether this happens at once or after
+/// some writes.
 fn holding(seed: u64) -> SchemeSettings {
     let bytes_a_day = [0, 256 << 10][(seed / 2 % 2) as usize];
     let budget = WriteBudget { bytes_a_day, memory: 48 << 10, newcomers: Newcomers::All };
@@ -174,12 +177,14 @@ fn holding(seed: u64) -> SchemeSettings {
     }
 }
 
-/// Returns `settings` with so few parallel operations that schemes often fail to open a file.
+/// Returns `settings` with a limit of six parallel operations. So the schemes `aufs` and `diskd`
+/// often refuse to open a file.
 fn narrow(seed: u64) -> SchemeSettings {
     SchemeSettings { aufs_queue: 6, diskd_q1: 6, ..settings(seed) }
 }
 
-/// Returns `settings` with read-ahead.
+/// Returns `settings` with prefetching: a read of up to 4 KiB more, which contains the next records
+/// on disk.
 fn ahead(seed: u64) -> SchemeSettings {
     SchemeSettings { prefetch: 4 << 10, ..settings(seed) }
 }

@@ -13,7 +13,7 @@ pub enum Violation {
     NeverAnswered(Ticket),
     /// Promise 4: an answer whose kind does not fit the request.
     WrongKind(Ticket),
-    /// Promise 1: a record with bytes that no `put` contained.
+    /// Promise 1: a record with bytes that no `put` of the script contained.
     WrongBytes {
         /// Number of the requested key.
         key: u32,
@@ -27,9 +27,10 @@ pub enum Violation {
     },
     /// Promises 1 and 3: a record that was replaced or removed before the `get`.
     CameBack(RecordName),
-    /// Promise 2: a record whose `put` was refused before the `get`.
+    /// Promise 2: the record of a `put` that was refused before the `get`.
     RefusedPut(RecordName),
-    /// The scheme found a record although a `Look` step had reported that the record is absent.
+    /// A `get` found a record although a look-up just before had reported that the record is
+    /// absent.
     LookedAbsent {
         /// Number of the requested key.
         key: u32,

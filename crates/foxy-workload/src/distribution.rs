@@ -26,8 +26,8 @@ pub fn uniform(random: &mut Random, low: f64, high: f64) -> f64 {
     low + (high - low) * random.unit()
 }
 
-/// Draws a count from 1 to `most`. The count k has the probability ln((k + 1) / k) / ln(most + 1),
-/// as in Polygraph's `zipf(most)`.
+/// Draws a count from 1 to `most`, such as the number of images in a page. The count k has the
+/// probability ln((k + 1) / k) / ln(most + 1), as in Polygraph's `zipf(most)`.
 pub fn zipf_count(random: &mut Random, most: u32) -> u32 {
     floor(f64::from(most + 1).powf(random.unit())).try_into().unwrap_or(most).clamp(1, most)
 }
@@ -38,9 +38,9 @@ pub fn zipf_count_mean(most: u32) -> f64 {
     f64::from(most) - logarithms / f64::from(most + 1).ln()
 }
 
-/// Draws a distance back to an object that was requested before, from 1 to `objects`. The distance
-/// is at most k with the probability (ln(k + 1) / ln(objects + 1))^(1 / skew). Popularity thus
-/// follows recency, as in Polygraph's `zipf(skew)`.
+/// Draws which earlier object a request repeats: 1 is the newest object, `objects` the oldest. The
+/// distance is at most k with the probability (ln(k + 1) / ln(objects + 1))^(1 / skew). So newer
+/// objects are more popular, as in Polygraph's `zipf(skew)`.
 #[expect(clippy::cast_precision_loss, reason = "objects of a run are far below 2^53")]
 pub fn recency_rank(random: &mut Random, objects: u64, skew: f64) -> u64 {
     let rank = (objects as f64 + 1.0).powf(random.unit().powf(skew));
@@ -57,8 +57,8 @@ pub(crate) fn floor(number: f64) -> u64 {
     number as u64
 }
 
-/// Draws ranks by Zipf's law. The weight of a rank, counted from 1, is rank^-exponent. Draws are
-/// exact, and each draw takes O(log n) time.
+/// Draws ranks by Zipf's law. The weight of a rank, counted from 1, is rank^-exponent. Draws follow
+/// the law exactly, and each takes logarithmic time.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     cumulated: Vec<f64>,
@@ -103,9 +103,9 @@ mod tests {
         (mean, (squares / f64::from(DRAWS) - mean * mean).sqrt())
     }
 
-    /// The mean of n draws differs from the true mean by more than four times deviation / √n for
-    /// one seed in 16,000. A tolerance of 2 % covers this difference for all tested means and
-    /// deviations.
+    /// The test compares the mean of n draws with the true mean. With correct code, they differ by
+    /// more than four times deviation / √n for one seed in 16,000. The tolerance of 2 % is larger
+    /// than this difference for all tested means and deviations.
     #[test]
     fn draws_have_the_mean_and_deviation_that_they_are_named_by() {
         let near = |name: &str, (mean, deviation): (f64, f64), expected: (f64, f64)| {
@@ -136,7 +136,7 @@ mod tests {
         }
         for (k, &count) in (1..=13).zip(&seen) {
             let expected = f64::from(DRAWS) * (f64::from(k + 1) / f64::from(k)).ln() / 14f64.ln();
-            // The tolerance is four standard deviations of a binomial count.
+            // The tolerance is four standard deviations of this count.
             assert!(
                 (f64::from(count) - expected).abs() < 4.0 * expected.sqrt(),
                 "{k}: {count}, {expected:.0}"

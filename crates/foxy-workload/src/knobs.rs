@@ -149,7 +149,7 @@ impl Knobs {
         self.take(knob, &right, |value| time(value.as_str()?))
     }
 
-    /// Makes the error for a knob that contradicts other knobs.
+    /// Makes the error for a knob whose value contradicts other knobs.
     pub(crate) fn refusal(
         &self,
         knob: &'static str,

@@ -1,7 +1,7 @@
-//! Workloads: streams of requests, and the contents of the requested objects. All values follow
-//! from a random seed, without sockets, clocks or files. Client and origin call the same functions,
-//! so each can predict the other's messages. Read the modules `workload` and `stream` first. The
-//! module `trace` reads and generates traces.
+//! Workloads: streams of requests, and the contents of the requested objects. A random seed
+//! determines everything. The crate uses no sockets, clocks or files. A benchmark's client and
+//! origin call the same functions, so each can predict the other's messages. Read the modules
+//! `workload` and `stream` first. The module `trace` reads and generates traces.
 
 mod distribution;
 mod knobs;

@@ -1,5 +1,6 @@
-//! A synthetic object. The path of an object contains all data that an origin needs for the
-//! response. The body follows from number and version, so a client can check each received byte.
+//! A synthetic object, which the benchmark's origin serves. The path of its URL contains all data
+//! that an origin needs for the response. The body follows from number and version, so a client can
+//! check each received byte.
 
 use foxy_base::random::split_mix;
 use std::fmt;
@@ -41,7 +42,8 @@ impl fmt::Display for Object {
     }
 }
 
-/// The endless bytes of one version of an object. A body of any size is a prefix of these bytes.
+/// The pseudo-random bytes of one version of an object, without an end. A body of n bytes is the
+/// first n of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyStream {
     seed: u64,
@@ -96,7 +98,7 @@ impl BodyStream {
     }
 }
 
-/// Checks a body piece by piece in constant memory.
+/// Compares a received body with the expected bytes, piece by piece and in constant memory.
 #[derive(Clone, Debug)]
 pub struct BodyCheck {
     stream: BodyStream,

@@ -1,11 +1,12 @@
-//! The workload model `objects/1`: objects of one size, with a choice of popularity.
+//! The workload model `objects/1`: all objects have one size. The knobs set their number and their
+//! popularity, which is how often each is requested.
 
 use crate::distribution::Zipf;
 use crate::knobs::{Knobs, WorkloadError};
 use crate::object::Object;
 use foxy_base::Random;
 
-/// Limit of objects with Zipf popularity, because each takes eight bytes of memory.
+/// Largest number of objects with Zipf popularity. Each takes eight bytes of memory.
 pub const MAX_RANKED_OBJECTS: u64 = 100_000_000;
 
 /// The way in which the next object is chosen.

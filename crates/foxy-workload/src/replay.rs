@@ -1,5 +1,5 @@
-//! Replays the GET requests of a trace as a workload. Each URL becomes an object of the verifying
-//! origin. The caller waits for the time of each request.
+//! Replays the GET requests of a trace as a workload. Each URL becomes a synthetic object, whose
+//! bytes the client can check. The caller sends each request at its recorded time.
 
 use crate::object::{Draw, Object};
 use crate::trace::Trace;
@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Returns the object that replaces a URL. Another size gives another object, because a cached
-/// object of the old size must not count as a hit.
+/// Returns the synthetic object that replaces a URL. If the size of a URL changes in the trace, it
+/// becomes another object, because a cached copy of the old size is no hit.
 pub fn object(url: u32, size: u64) -> Object {
     Object { id: u64::from(url), size, version: 1 }
 }

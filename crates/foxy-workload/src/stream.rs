@@ -40,7 +40,7 @@ pub struct Request {
     pub content: Content,
     /// Number of the server, from 0.
     pub server: u32,
-    /// Method and conditions.
+    /// Method and conditions, such as If-Modified-Since.
     pub manner: Manner,
     /// Whether an earlier request had the target of this request.
     pub repeat: bool,
@@ -70,8 +70,8 @@ impl Request {
         })
     }
 
-    /// Returns whether the response could be a hit. This requires a plain GET that repeats a
-    /// cachable target.
+    /// Returns whether a cache of unlimited size could answer the request: it is a plain GET that
+    /// repeats a cachable target.
     pub fn is_offered_hit(&self) -> bool {
         self.repeat && self.manner == Manner::Basic && self.is_cachable()
     }
@@ -86,7 +86,7 @@ impl Request {
     }
 }
 
-/// The requests of a workload. They follow from the seed.
+/// The requests of a workload. The seed determines all of them.
 #[derive(Clone, Debug)]
 pub struct RequestStream {
     source: Source,
@@ -135,12 +135,14 @@ impl RequestStream {
         Self { source }
     }
 
-    /// Returns the next request. PolyMix-4 then has the shares of its top phases.
+    /// Returns the next request. With PolyMix-4, the kinds of requests have the shares of its top
+    /// phases (full load).
     pub fn next_request(&mut self) -> Request {
         self.next_request_with(&Factors::full(1.0))
     }
 
-    /// Returns the next request at a moment with `factors`. They change PolyMix-4 alone.
+    /// Returns the next request, with `factors` for the kinds of requests. Only PolyMix-4 uses the
+    /// factors.
     pub fn next_request_with(&mut self, factors: &Factors) -> Request {
         match &mut self.source {
             Source::Objects { objects, next, known } => {

@@ -1,6 +1,7 @@
-//! The workload model `table3/1`: the load of Table 3 in the WebCoSM paper. 40 % of requests are
-//! repeats, chosen by recency (`zipf(0.6)`). Sizes have an exponential distribution with a mean of
-//! 5 KB, and all objects are cachable. Another version of the model may change these values.
+//! The workload model `table3/1`: the load of Table 3 in the WebCoSM paper. 40 % of requests repeat
+//! an earlier object, newer objects more often (`zipf(0.6)` of Web Polygraph). Sizes have an
+//! exponential distribution with a mean of 5 KB, and all objects are cachable. These values belong
+//! to version 1 of the model.
 
 use crate::distribution::{exponential, floor, recency_rank};
 use crate::knobs::{Knobs, WorkloadError};
@@ -90,9 +91,9 @@ mod tests {
         assert!(ids(1).iter().all(|id| !ids(2).contains(id)));
     }
 
-    /// For 100,000 requests, four standard deviations of the share of repeats are 0.6 %. For the
-    /// mean size of 60,000 objects, they are 1.6 %, because the deviation equals the mean. For the
-    /// share of one server, they are 0.55 %.
+    /// The tolerances are four standard deviations over 100,000 requests. They are 0.6 % of the
+    /// requests for the share of repeats, and 0.55 % for the share of one server. For the mean size
+    /// of the 60,000 objects they are 1.6 % of the mean.
     #[test]
     fn the_stream_has_the_shares_and_sizes_of_table_3() {
         let mut stream = Table3Stream::new(&knobs(), 7);
@@ -110,8 +111,8 @@ mod tests {
         assert!((5038..=5202).contains(&mean), "mean size {mean}");
     }
 
-    /// Returns the best possible hit ratio without request coalescing, after `objects` objects per
-    /// server. A repeat of an object in flight is then a miss.
+    /// Returns the best possible hit ratio of a proxy that fetches an object again while it is
+    /// still being fetched. `objects` is the number of objects that each server has already.
     fn reachable_hit_ratio(knobs: &Table3, objects: f64, rate: f64) -> f64 {
         let new =
             rate * (1.0 - RECURRENCE) / f64::from(knobs.servers) * knobs.think_time.as_secs_f64();
@@ -121,8 +122,8 @@ mod tests {
 
     #[test]
     fn what_is_still_being_fetched_lowers_the_reachable_hit_ratio_as_measured() {
-        // The specification of this load gives 33 % at 100/s and 30 % at 350/s, after three minutes
-        // at each rate.
+        // After three minutes at each rate, the specification of this load gives these hit ratios:
+        // 33 % at 100 requests per second, and 30 % at 350.
         let knobs = knobs();
         for (rate, expected) in [(100.0, 0.33), (350.0, 0.30)] {
             let objects = rate * 0.6 / 4.0 * 180.0;

@@ -1,5 +1,6 @@
-//! Named workloads. A workload file has a model with its knobs, and the version of the model fixes
-//! everything else. To add a workload, write `workloads/NAME.toml` and add it to `NAMED`.
+//! Named workloads. A workload file names a model, which generates the requests, and sets its
+//! knobs. The version of the model fixes everything else. To add a workload, write
+//! `workloads/NAME.toml` and add it to `NAMED`.
 
 use crate::knobs::{Knobs, WorkloadError};
 use crate::objects::Objects;

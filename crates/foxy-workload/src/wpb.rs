@@ -1,6 +1,6 @@
-//! The requests of a client of the Wisconsin Proxy Benchmark 1.0 (Almeida and Cao 1998). Phase 1
-//! requests new files, and phase 2 new and recent files. Each client has its own requests and
-//! files.
+//! The requests of a client in the Wisconsin Proxy Benchmark 1.0 (Almeida and Cao 1998). Phase 1
+//! requests new files only. In phase 2, half of the requests usually repeat a file of the same
+//! client, recent files more often. Each client has its own requests and files.
 
 use crate::object::Object;
 use foxy_base::Random;
@@ -24,13 +24,13 @@ pub enum Sizes {
 pub struct Wpb {
     /// Number of requests of a client in each phase.
     pub requests: u32,
-    /// Probability that a request of phase 2 repeats a file.
+    /// Probability that a request of phase 2 repeats an earlier file of its client.
     pub inherent_hit_ratio: f64,
     /// Distribution of file sizes.
     pub sizes: Sizes,
     /// Number of servers. A file is on each server with equal probability.
     pub servers: u32,
-    /// Seed of files and requests.
+    /// Seed of the files' sizes and of the requests.
     pub seed: u64,
 }
 
@@ -193,7 +193,8 @@ mod tests {
     fn half_of_phase_2_repeats_which_is_a_quarter_of_everything() {
         let clients = requests(&Wpb::new(8), 100);
         let repeats = clients.iter().flatten().filter(|request| request.age.is_some()).count();
-        // For 20,000 draws, four standard deviations of the share in phase 2 are 0.014.
+        // The tolerances are four standard deviations of the share of repeats: 0.014 for the 20,000
+        // requests of phase 2, and half of it for both phases.
         assert!((share(repeats, 20_000) - 0.5).abs() < 0.014, "{repeats}");
         assert!((share(repeats, 40_000) - 0.25).abs() < 0.007, "{repeats}");
     }
@@ -226,7 +227,8 @@ mod tests {
             }
         }
         for (seen, expected) in seen.into_iter().zip(expected) {
-            // Four standard deviations of a binomial count are below four square roots of its mean.
+            // The tolerance is four times the square root of the expected count, which is at least
+            // four standard deviations.
             assert!(
                 (seen - expected).abs() < 4.0 * f64::sqrt(expected),
                 "{seen}, expected {expected:.0}"

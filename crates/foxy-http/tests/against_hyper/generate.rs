@@ -1,5 +1,5 @@
-//! Generates valid requests and responses of all usual kinds, then damages them slightly. Most
-//! damage concerns framing.
+//! Generates valid requests and responses of all usual kinds, then damages some bytes. Most damage
+//! concerns framing: where a message ends.
 
 use foxy_base::Random;
 

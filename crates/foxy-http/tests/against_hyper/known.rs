@@ -1,5 +1,5 @@
-//! Lists the known differences between foxy's decoders and hyper. The tests fail on any other
-//! difference.
+//! Lists the known differences between foxy's decoders and hyper (with its parser httparse). The
+//! tests fail on any other difference.
 
 use foxy_http::{DecodeError, Method};
 

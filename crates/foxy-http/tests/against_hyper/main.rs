@@ -17,8 +17,8 @@ const SEED: u64 = 0x000f_0c5a;
 /// The result of a case. `Ok` contains a known difference or `None`. `Err` describes the failure.
 type Verdict<Kind> = Result<Option<Kind>, String>;
 
-/// Runs `cases` cases. Fails if a known difference never occurs, because the list must have no
-/// obsolete entries.
+/// Runs `cases` cases: `generate` makes the bytes, and `judge` compares both decoders. Fails if a
+/// known difference never occurs, so that the list has no obsolete entries.
 fn run<Kind: Copy + Debug + Ord>(
     cases: u64,
     kinds: &[Kind],

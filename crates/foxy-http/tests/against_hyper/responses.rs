@@ -89,7 +89,7 @@ fn our_reading(method: &Method, input: &[u8]) -> Result<Seen, DecodeError> {
 }
 
 /// Sorts the lines by name, with names in lower case. Replaces every run of blanks in a value by
-/// one SP, because a fold may become any number of blanks.
+/// one SP, because foxy and hyper may replace a fold (a continuation line) by different blanks.
 fn without_framing<'a>(lines: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<(String, Vec<u8>)> {
     let mut lines: Vec<(String, Vec<u8>)> = lines
         .map(|(name, value)| {

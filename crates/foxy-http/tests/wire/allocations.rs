@@ -1,5 +1,5 @@
-//! Checks the number of memory allocations per request. Memory hits are fast only with few
-//! allocations.
+//! Checks the number of memory allocations per request. Answers from the memory cache are fast only
+//! with few allocations.
 
 use bytes::BytesMut;
 use foxy_http::{RequestDecoder, RequestEvent};

@@ -1,5 +1,5 @@
-//! Tests responses that could desynchronise an origin connection or a client. The decoder refuses
-//! or repairs such a response, or closes its connection.
+//! Tests responses after which foxy and its peer could disagree where the next message begins. The
+//! decoder refuses or repairs such a response, or closes its connection.
 
 use crate::support::{lines, response_events, show_response};
 use bytes::BytesMut;

@@ -1,5 +1,6 @@
 //! Canaries: small test schemes with one known flaw each, and one without a flaw. If the torture
-//! tests pass a flawed canary, the torture tests are broken. Production code must not use canaries.
+//! tests find no failure in a flawed canary, the torture tests themselves are broken. Production
+//! code must not use canaries.
 
 mod slot;
 mod slots;
@@ -23,10 +24,10 @@ pub enum Flaw {
     ServesPrevious,
     /// Loses the answers of some requests while several requests wait.
     LosesAnswers,
-    /// Reports for every look-up that the record is absent. A look-up reads the store without a
-    /// request.
+    /// Reports for every look-up that the record is absent. A look-up reads the store directly,
+    /// without sending the scheme a request.
     LooksAway,
     /// Returns the first record of the key for a look-up, instead of the newest. A look-up reads
-    /// the store without a request.
+    /// the store directly, without sending the scheme a request.
     LooksBack,
 }

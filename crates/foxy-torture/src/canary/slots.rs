@@ -1,6 +1,6 @@
-//! The canary scheme: one file of sixteen slots. A key always has the same slot. The scheme carries
-//! out one request at a time, and syncs every put and removal. The scheme is slow, but so simple
-//! that a reader can see that it is correct.
+//! The canary scheme: one file of sixteen slots, each with one record. A key always has the same
+//! slot. The scheme carries out one request at a time, and syncs every put and removal. It is slow,
+//! but so simple that a reader can see that it is correct without the flaw.
 
 use super::Flaw;
 use super::slot::{self, HEADER, SLOT};
@@ -37,7 +37,7 @@ pub struct Slots {
     work: SlotWork,
     operations: u64,
     waiting: VecDeque<StoreRequest>,
-    /// Slots whose last write failed, so their content is unknown.
+    /// Numbers of the slots whose last write failed, so that their content is unknown.
     doubted: HashSet<u64>,
     served: HashMap<Key, Record>,
     first: Arc<LooksBack>,

@@ -1,5 +1,5 @@
-//! Performs `Look` steps: another thread reads the store without sending a request. The model
-//! checks the result like the answer to a `get`.
+//! Performs `Look` steps. They simulate another thread that looks a record up in the store without
+//! sending the scheme a request. The model checks the result like the answer to a `get`.
 
 use super::{Run, brief};
 use crate::content;
@@ -8,7 +8,7 @@ use crate::violation::Violation;
 use foxy_store::{AbsentReason, Answer, Look, StoreReply, Ticket};
 
 impl Run<'_> {
-    /// Returns whether a look-up that does not read the disk reports that the record is absent.
+    /// Looks up a key without disk reads. Returns whether the result is that the record is absent.
     pub(super) fn says_absent(&self, key: u32) -> bool {
         let look =
             self.lookup.as_ref().map(|lookup| lookup.look(content::key(key), &mut |_, _, _| None));

@@ -34,8 +34,8 @@ fn everywhere(settings: &SchemeSettings, test: impl Fn(&mut Store)) {
     }
 }
 
-/// Returns `settings`. For schemes that can read ahead or hold new records in memory, also returns
-/// settings with this feature.
+/// Returns the settings with which a scheme is tested: `settings` themselves, and `settings` with
+/// each optional feature of the scheme. These are prefetching and keeping new records in memory.
 fn variants(scheme: SchemeName, settings: &SchemeSettings) -> Vec<SchemeSettings> {
     let mut variants = vec![settings.clone()];
     if scheme.row().gathers_by_site() {
@@ -58,8 +58,8 @@ fn small() -> SchemeSettings {
     })
 }
 
-/// Puts records of mixed sizes, several at a time. Also requests old and new records. Returns the
-/// keys in order.
+/// Puts records of mixed sizes, `bytes` in total and several at a time. Meanwhile gets old and new
+/// records. Returns the keys in the order of the puts.
 fn fill(store: &mut Store, bytes: u64, seed: u64) -> Vec<u32> {
     let mut random = Random::new(seed);
     let (mut keys, mut written) = (Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! Storage for the store under test. Each kind of device keeps its content after the store has
-//! ended.
+//! Disk storage for the store under test, on each kind of device. Its content stays after the store
+//! is closed.
 
 use foxy_base::Instant;
 use foxy_device::{
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Memory,
-    /// The fault injector without faults. It completes operations in any order.
+    /// The device that injects faults, here without faults. It completes operations in any order.
     Faulty,
     Threads,
     /// The helper device. A thread serves it over a socket, as a helper process would.
@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// Opens the device as a new process would. The caller must have closed the earlier device.
-    /// Returns `None` if this machine has no such device.
+    /// Returns `None` if this machine cannot use this kind of device.
     pub fn open(&self) -> Option<Box<dyn BlockingDevice>> {
         let root = || Root::open(self.folder.path()).expect("a folder nobody uses");
         Some(match self.kind {

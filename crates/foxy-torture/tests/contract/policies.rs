@@ -11,8 +11,8 @@ use foxy_store::Answer;
 /// The schemes that use a replacement policy.
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
 
-/// Runs a test in memory. The store evicts only when a new record needs room, so W-TinyLFU judges
-/// every new record.
+/// Runs a test on the memory device. With this low watermark, the store evicts little at a time. So
+/// the policy W-TinyLFU compares every new record with an old one.
 fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
     let place = Place::new(Kind::Memory);
     let settings = SchemeSettings { policy, low_watermark: 95, ..small() };
@@ -37,8 +37,8 @@ fn under_every_policy_three_wraps_are_exact_and_no_record_is_lost_by_reopening()
     }
 }
 
-/// Returns whether a record with ten early uses survives. Other records, each used once, fill the
-/// store twice.
+/// Returns whether a record that was used ten times at the start is still stored at the end. In
+/// between, records that are used once fill the store twice.
 fn popular_survives(policy: PolicyName, scheme: SchemeName) -> bool {
     let mut survives = false;
     with(policy, scheme, |store| {

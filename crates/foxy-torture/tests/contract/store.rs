@@ -1,5 +1,5 @@
-//! A store under the contract suite. Tests send requests by record names, and the model checks
-//! every answer.
+//! A store under test. Tests name a record by key, version and size, and the model checks every
+//! answer.
 
 use crate::place::Place;
 use foxy_base::{Instant, clock};

@@ -1,4 +1,7 @@
-//! The documents of one type at one server, and the choice among them when a request repeats.
+//! The documents of one type at one server, and the choice among them when a request repeats an
+//! earlier one. The choice follows the benchmark program Web Polygraph. The working set is the
+//! newest part of the documents. Its size is frozen at some point of the run. The hot set is a
+//! hundredth of the working set that is requested more often.
 
 use super::content::Nature;
 use foxy_base::Random;
@@ -7,10 +10,10 @@ use foxy_base::Random;
 const HOT_CHANCE: f64 = 0.10;
 /// The hot set has the size of the working set divided by this number.
 const HOT_DIVISOR: u64 = 100;
-/// Probability that a repeated request asks for a neighbour of the drawn document instead. The
-/// request then asks for the neighbour with the smallest body among the cachable neighbours.
+/// Probability that a repeated request replaces the drawn document. It then asks for the document
+/// with the smallest body among the drawn one and its cachable neighbours.
 const NEIGHBOUR_CHANCE: f64 = 0.90;
-/// Number of neighbours on each side of a document.
+/// Number of neighbours, which are documents with the next numbers, on each side of a document.
 const NEIGHBOURS: u64 = 4;
 
 /// The documents of one type at one server that were requested so far. Their numbers are
@@ -18,8 +21,8 @@ const NEIGHBOURS: u64 = 4;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Collection {
     seen: u64,
-    /// Number of newest documents from which repeated requests choose. `None` until the working set
-    /// is frozen: then they choose from all documents.
+    /// Size of the working set: repeated requests choose from this number of newest documents.
+    /// `None` before the working set is frozen. Until then they choose from all documents.
     window: Option<u64>,
 }
 
@@ -36,7 +39,7 @@ impl Collection {
         self.seen - 1
     }
 
-    /// Limits the working set to its size of now.
+    /// Freezes the size of the working set at the present number of documents.
     pub fn freeze(&mut self) {
         self.window = Some(self.seen);
     }
@@ -63,8 +66,8 @@ impl Collection {
         if self.window.is_none() || !random.chance(HOT_CHANCE) {
             return first + random.below(size);
         }
-        // The window has exactly one multiple of its size. So the hot set begins there until the
-        // window has left this place.
+        // Exactly one document number in the working set is a multiple of the set's size. The hot
+        // set begins there. So it stays in place until the moving working set has passed it.
         let hot = size.div_ceil(HOT_DIVISOR);
         let start = first.next_multiple_of(size);
         (start + random.below(hot)).min(self.seen - 1)
@@ -113,7 +116,7 @@ mod tests {
         assert!(full.can_repeat());
     }
 
-    /// A hundredth of 400 documents gets a tenth of the repeats, and its neighbours get a share.
+    /// The hot set of 4 documents gets a tenth of the repeats. Its neighbours get a part of them.
     #[test]
     fn a_hot_set_is_repeated_most_and_stays_in_place() {
         let hottest = |seen| {

@@ -1,5 +1,5 @@
-//! The documents of PolyMix-4. Type, size, cachability, times of change and images follow from a
-//! document's name, so client and origin agree without communication.
+//! The documents of PolyMix-4. A document's name determines its type, size, cachability, times of
+//! change and images. So a benchmark's client and origin agree on them without communication.
 
 use crate::distribution::{exponential, floor, lognormal, uniform, zipf_count};
 use crate::object::BodyStream;
@@ -8,7 +8,7 @@ use std::fmt;
 
 const KIB: f64 = 1024.0;
 const DAY: f64 = 86_400.0;
-/// Limit of images in a page. The number follows the distribution zipf(13).
+/// Largest number of images in a page. The number is drawn by `zipf_count(13)`.
 pub(super) const MAX_IMAGES: u32 = 13;
 
 /// A type of document.
@@ -69,7 +69,7 @@ impl Kind {
         }
     }
 
-    /// Draws the time between changes in seconds.
+    /// Draws the time in seconds between two changes of a document.
     fn life(self, random: &mut Random) -> f64 {
         match self {
             Self::Html => lognormal(random, 7.0 * DAY, DAY),
@@ -83,11 +83,11 @@ impl Kind {
 /// The part of a document's name that is equal for all documents of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World {
-    /// Number of the world. Worlds have different documents.
+    /// Number of the world, which is the seed of the run. Worlds have different documents.
     pub number: u64,
     /// Number by which the time between changes is divided.
     pub time_scale: u32,
-    /// Number by which a server's think time is divided.
+    /// Number by which the time is divided that a server waits before it answers.
     pub delay_scale: u32,
 }
 
@@ -191,8 +191,8 @@ impl Document {
         Self { image, ..self }
     }
 
-    /// Returns the number of the document's server, below `servers`. Numbers of pages and single
-    /// documents go round the servers. A page and its images are on one server.
+    /// Returns the number of the document's server, below `servers`. Consecutive numbers of
+    /// documents belong to consecutive servers. A page and its images are on one server.
     pub fn server(&self, servers: u32) -> u32 {
         u32::try_from(self.number % u64::from(servers.max(1))).unwrap_or(0)
     }

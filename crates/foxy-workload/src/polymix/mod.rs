@@ -1,7 +1,8 @@
-//! The workload model `polymix-4/2`: PolyMix-4, the standard load of the cache-off benchmarks.
-//! Knobs (settings) adapt the load to machine and proxy. The version of the model fixes everything
-//! else. This file contains the knobs and random draws. Client and origin make equal draws, because
-//! both use the number of the request.
+//! The workload model `polymix-4/2`: PolyMix-4, the standard load of the cache-offs, which compared
+//! caching proxies with Web Polygraph. Knobs (settings) adapt the load to machine and proxy. The
+//! version of the model fixes everything else. This file contains the knobs, and the random draws
+//! that client and origin share. Both draw the same values, because they use the number of the
+//! request as the seed.
 
 mod collection;
 pub mod content;
@@ -19,21 +20,22 @@ use std::time::Duration;
 const ROBOT_RATE: f64 = 0.4;
 /// Largest number of connections of one robot.
 pub const ROBOT_CONNECTIONS: usize = 4;
-/// Share of exchanges that the client aborts. The server aborts an equal share.
+/// Share of requests whose response the client aborts. The server aborts an equal share.
 const ABORT_SHARE: f64 = 0.001;
 
 /// The knobs of the model `polymix-4/2`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolyMix4 {
-    /// Requests per second in the top phases.
+    /// Requests per second in the top phases, which are the measured phases with full load.
     pub peak_rate: f64,
-    /// Requests per second in the fill phase.
+    /// Requests per second in the fill phase, which fills the cache before the measurement.
     pub fill_rate: f64,
-    /// Cache size in bytes before scaling. The fill ends at twice this size.
+    /// Cache size in bytes before the division by `time_scale`. The fill phase ends after twice
+    /// this number of bytes.
     pub cache_size: u64,
     /// Number by which durations, times between changes, and cache size are divided.
     pub time_scale: u32,
-    /// Number by which a server's think time is divided.
+    /// Number by which the time is divided that a server waits before it answers.
     pub delay_scale: u32,
 }
 
@@ -60,7 +62,7 @@ impl PolyMix4 {
         Ok(read)
     }
 
-    /// Returns the number of robots for the peak rate.
+    /// Returns the number of robots that produce the peak rate.
     pub fn robots(&self) -> u32 {
         u32::try_from(floor((self.peak_rate / ROBOT_RATE).ceil())).unwrap_or(u32::MAX).max(1)
     }
@@ -70,14 +72,15 @@ impl PolyMix4 {
         500 + self.robots() / 10
     }
 
-    /// Returns the number of cachable misses in one phase after which the working set no longer
-    /// grows: the misses of a top phase (peak × 0.45 × 0.8 × 4 h).
+    /// Returns how many cachable misses one phase must have before the working set (the documents
+    /// that requests repeat) stops growing. It is the number of a top phase: peak rate × 45 %
+    /// misses × 80 % cachable × 4 h.
     fn working_set(&self) -> u64 {
         floor(self.peak_rate * 0.45 * 0.8 * TOP.as_secs_f64() / f64::from(self.time_scale))
             .max(1000)
     }
 
-    /// Returns the bytes of cachable misses after which the fill ends.
+    /// Returns the number of bytes of cachable misses after which the fill phase ends.
     pub fn fill_bytes(&self) -> u64 {
         2 * (self.cache_size / u64::from(self.time_scale)).max(1)
     }
@@ -92,16 +95,16 @@ pub fn requests_per_start() -> f64 {
     1.0 + images * (1.0 - requests::POST_SHARE - requests::HEAD_SHARE)
 }
 
-/// Largest number of requests that a robot sends on a connection. The number follows the
-/// distribution zipf(64).
+/// Largest number of requests that a robot sends on a connection. The number is drawn by
+/// `zipf_count(64)`.
 const MAX_ROBOT_USES: u32 = 64;
-/// Largest number of requests that a server accepts on a connection. The number follows the
-/// distribution zipf(16).
+/// Largest number of requests that a server accepts on a connection. The number is drawn by
+/// `zipf_count(16)`.
 const MAX_SERVER_USES: u32 = 16;
 /// Idle timeout of a connection.
 pub const IDLE_LIMIT: Duration = Duration::from_secs(15);
 
-/// A side of an exchange.
+/// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The robot.
@@ -110,8 +113,8 @@ pub enum Side {
     Server,
 }
 
-/// Returns the number of body bytes, below `length`, after which `side` aborts the exchange.
-/// Returns `None` for nearly all requests.
+/// Returns the number of body bytes, below `length`, after which `side` closes the connection in
+/// the middle of the response. Returns `None` for nearly all requests, which are not aborted.
 pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     let salt = match side {
         Side::Client => 0x636c_6965,
@@ -121,7 +124,8 @@ pub fn breaks_off(side: Side, request: u64, length: u64) -> Option<u64> {
     random.chance(ABORT_SHARE).then(|| random.below(length))
 }
 
-/// Returns the time that a server waits before it answers: norm(2.5 s, 1 s), at least zero.
+/// Returns the time that a server waits before it answers: normally distributed with mean 2.5 s and
+/// deviation 1 s, at least zero, divided by `delay_scale`.
 pub fn think_time(request: u64, delay_scale: u32) -> Duration {
     let seconds = normal(&mut Random::new(request ^ (0x7468_696e << 32)), 2.5, 1.0).max(0.0);
     Duration::from_micros(floor(seconds * 1e6 / f64::from(delay_scale)))
@@ -140,13 +144,13 @@ pub fn connection_uses(side: Side, connection: u64) -> u32 {
 mod tests {
     use super::*;
 
-    /// For 100,000 requests, four standard deviations of the mean think time are 0.013 s. Four
-    /// standard deviations of the number of aborts are 40.
+    /// The tolerances are four standard deviations over 100,000 requests: 0.013 s for the mean
+    /// think time (the server's wait), and 40 for the number of aborts.
     #[test]
     fn think_times_and_aborts_have_their_means() {
         let think: Duration = (0..100_000).map(|request| think_time(request, 10)).sum();
         let mean = think.as_secs_f64() * 10.0 / 100_000.0;
-        // Raising negative draws to zero adds 0.002 s to the mean.
+        // Negative draws are raised to zero, which adds 0.002 s to the mean.
         assert!((2.487..=2.517).contains(&mean), "{mean}");
         for side in [Side::Client, Side::Server] {
             let aborts: Vec<u64> =

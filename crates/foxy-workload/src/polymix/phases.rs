@@ -1,22 +1,26 @@
-//! The phases of PolyMix-4: their ends, and the factors that change the load and the requests.
+//! The phases of a PolyMix-4 run: when each ends, and the factors that change the load and the
+//! kinds of requests.
 
 use super::PolyMix4;
 use std::time::Duration;
 
 const RAMP: Duration = Duration::from_secs(20 * 60);
-/// Duration of a top phase.
+/// Duration of a top phase, a measured phase with full load.
 pub(super) const TOP: Duration = Duration::from_secs(4 * 3600);
-/// Share of the peak rate between the peaks.
+/// Load between the two top phases, as a share of the peak rate.
 const IDLE: f64 = 0.1;
-/// Factor of the probability of repeats during the fill. The fill aims at 5 % hits instead of 55 %.
+/// Factor by which the probability of repeats is multiplied while the cache is filled. So the fill
+/// has 5 % hits instead of 55 %.
 const FILL_RECURRENCE: f64 = 5.0 / 55.0;
-/// Factor of the share of special messages during the fill.
+/// Factor by which the share of special messages (see [`Factors::special`]) is multiplied while the
+/// cache is filled.
 const FILL_SPECIAL: f64 = 0.1;
 
-/// Numbers by which the load and shares of the requests are multiplied at a moment of the run.
+/// Numbers by which the load and the shares of kinds of requests are multiplied at a moment of the
+/// run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
-    /// Factor of the peak rate.
+    /// Factor of the peak request rate.
     pub load: f64,
     /// Factor of the probability that a request repeats a document.
     pub recurrence: f64,
@@ -25,7 +29,7 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Returns the factors of the measured phases with this load.
+    /// Returns the factors of the phases after the fill, with this load.
     pub const fn full(load: f64) -> Self {
         Self { load, recurrence: 1.0, special: 1.0 }
     }
@@ -34,7 +38,7 @@ impl Factors {
         Self { load, recurrence: FILL_RECURRENCE, special: FILL_SPECIAL }
     }
 
-    /// Returns the factors at `part` of the way to `end`.
+    /// Returns the factors between `self` (`part` = 0) and `end` (`part` = 1).
     fn toward(&self, end: &Self, part: f64) -> Self {
         let between = |from: f64, to: f64| from + (to - from) * part;
         Self {
@@ -50,7 +54,8 @@ impl Factors {
 pub enum Goal {
     /// The phase ends after this duration.
     After(Duration),
-    /// The phase ends when the cache is filled and the working set no longer grows.
+    /// The phase ends when the cache is filled and the working set (the documents that requests
+    /// repeat) no longer grows.
     Filled,
 }
 

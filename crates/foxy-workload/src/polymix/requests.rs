@@ -6,8 +6,8 @@ use super::content::{Document, Kind, World};
 use super::phases::Factors;
 use foxy_base::Random;
 
-/// Probability that a request repeats a document. 55 % of all requests must be hits, and 80 % are
-/// cachable.
+/// Probability that a request repeats a document. Then 55 % of all requests can be hits, because 80
+/// % of the documents are cachable.
 const RECURRENCE: f64 = 0.55 / 0.80;
 pub(super) const POST_SHARE: f64 = 0.015;
 pub(super) const HEAD_SHARE: f64 = 0.001;
@@ -46,9 +46,10 @@ pub(crate) struct PolyMixStream {
     world: World,
     /// The documents of each server, for each type in [`Kind::DIRECT`].
     servers: Vec<[Collection; 3]>,
-    /// Number of cachable misses in one phase that freeze the working set.
+    /// Number of cachable misses that one phase must have until the working set (the documents that
+    /// requests repeat) is frozen.
     growth: u64,
-    /// Number of these misses that are still required.
+    /// Number of these misses that the current phase still needs.
     left: u64,
 }
 
@@ -67,7 +68,7 @@ impl PolyMixStream {
         self.left == 0
     }
 
-    /// Counts the misses of the next phase from 0.
+    /// Begins a phase. Its misses are counted from 0.
     pub const fn begin_phase(&mut self) {
         if !self.is_frozen() {
             self.left = self.growth;
@@ -96,7 +97,7 @@ impl PolyMixStream {
         start
     }
 
-    /// Draws the place of a type in [`Kind::DIRECT`].
+    /// Draws a type of document. Returns its index in [`Kind::DIRECT`].
     fn place(&mut self) -> usize {
         let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
         let mut point = self.random.below(u64::from(all));
@@ -108,7 +109,8 @@ impl PolyMixStream {
         place
     }
 
-    /// Counts the cachable misses of `start`, and freezes the working set at their final number.
+    /// Counts the cachable misses that `start` and its images cause. Freezes the working set when
+    /// the phase has enough of them.
     fn grow(&mut self, start: &Start) {
         if self.is_frozen() || start.repeat || start.manner != Manner::Basic {
             return;
@@ -121,7 +123,8 @@ impl PolyMixStream {
         }
     }
 
-    /// Draws method and conditions. `special` multiplies the shares of all but plain GETs.
+    /// Draws method and conditions of a request. `special` multiplies the shares of everything
+    /// except plain GETs.
     fn manner(&mut self, special: f64) -> Manner {
         let method = self.random.unit();
         let point = self.random.unit();
@@ -149,7 +152,8 @@ mod tests {
 
     const FULL: Factors = Factors::full(1.0);
 
-    /// At full scale, 100,000 starts do not freeze the working set.
+    /// Returns a stream at full scale. There, 100,000 starts are too few to freeze the working set.
+    /// A start is a request for a page or a single document.
     fn stream(seed: u64) -> PolyMixStream {
         match Workload::find("polymix-4").expect("known").model {
             Model::PolyMix4(knobs) => {
@@ -169,7 +173,7 @@ mod tests {
         assert_ne!(starts(1), starts(2));
     }
 
-    /// Totals of 100,000 starts with their images: about 290,000 requests. Only the starts are
+    /// Totals of starts with their images, about 2.9 requests per start. Only the starts are
     /// independent of each other.
     #[derive(Default)]
     struct Seen {
@@ -182,7 +186,8 @@ mod tests {
         manners: [f64; 6],
     }
 
-    /// Looks at requests with `factors`, after as many that only make documents known.
+    /// Generates twice `starts` starts with `factors`, and returns the totals of the second half.
+    /// The first half only makes documents known, so that later requests can repeat them.
     fn look(starts: u32, factors: &Factors) -> Seen {
         let mut stream = stream(11);
         let (mut seen, mut known) = (Seen::default(), HashSet::new());
@@ -215,9 +220,9 @@ mod tests {
         seen
     }
 
-    /// The model offers 55 % hits among plain GETs when each server has documents. The hits of one
-    /// start deviate by about 0.45 of its requests, and a start has up to 14 requests. So for one
-    /// seed in 16,000, the ratio of 100,000 starts differs by more than 0.8 %.
+    /// Tests that 55 % of the plain GETs can be hits, once each server has documents. The tolerance
+    /// is 0.8 %, four standard deviations for 100,000 starts: a start has up to 14 requests, and
+    /// its hits deviate by about 0.45 of them.
     #[test]
     fn the_offered_hit_ratio_is_that_of_the_model_and_bytes_hit_less() {
         let seen = look(100_000, &FULL);
@@ -263,7 +268,7 @@ mod tests {
             let expected =
                 [plain, before, then, reload, POST_SHARE * special, HEAD_SHARE * special];
             for (count, share) in seen.manners.iter().zip(expected) {
-                // The tolerance is four standard deviations of a binomial count.
+                // The tolerance is four standard deviations of this count.
                 let tolerance = 4.0 * (seen.starts * share * (1.0 - share)).sqrt();
                 assert!((count - seen.starts * share).abs() < tolerance, "{:?}", seen.manners);
             }
@@ -278,7 +283,7 @@ mod tests {
         for _ in 0..100 * servers {
             counts[stream.next_start(&FULL).document.server(servers) as usize] += 1;
         }
-        // The tolerance is five standard deviations of a binomial count.
+        // Each count has the mean 100. The tolerance of 50 is five standard deviations.
         assert!(counts.iter().all(|count| (50..=150).contains(count)), "{counts:?}");
     }
 }

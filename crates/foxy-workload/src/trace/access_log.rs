@@ -4,7 +4,8 @@ use super::skip::{self, Answer, Entry, Skip};
 use super::timestamp;
 
 /// Parses a line of Squid's native log: `time elapsed client code/status bytes method URL user
-/// hierarchy type`. The time is the end of the response. The bytes include the head.
+/// hierarchy type`. The logged time is the end of the response. The logged bytes include the
+/// response head.
 pub(super) fn parse_squid(line: &str) -> Result<Entry<'_>, Skip> {
     let mut fields = line.split_ascii_whitespace();
     let mut field = || fields.next().ok_or(Skip::MissingField);

@@ -1,5 +1,5 @@
-//! Builds a trace from parsed log lines. Numbers clients, URLs and origin servers, and sorts
-//! requests by time.
+//! Builds a trace from parsed log lines. Replaces the names of clients, URLs and origin servers by
+//! numbers, and sorts the requests by time.
 
 use super::skip::{Answer, Entry, Skip, Verb};
 use super::{Get, Other, Trace};
@@ -26,8 +26,9 @@ impl Builder {
     }
 
     /// Adds a log line. Drops the URL's fragment, because browsers log it but never send it (RFC
-    /// 3986 §3.5). Returns an error for a 304 with a URL of unknown size, for a method that the
-    /// builder does not collect, and after too many names.
+    /// 3986 §3.5). Returns an error for a 304 whose object's size no earlier line gave, and for a
+    /// method that the builder does not collect. Also returns an error after 2^32 different clients
+    /// or URLs.
     pub fn add(&mut self, entry: Entry<'_>) -> Result<(), Skip> {
         let entry = Entry { url: without_fragment(entry.url), ..entry };
         let size = match entry.answer {
@@ -58,7 +59,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Returns the numbers of client and URL.
+    /// Returns the numbers that replace the names of client and URL.
     fn numbers(&mut self, entry: Entry<'_>) -> Result<(u32, u32), Skip> {
         let (client, _) = self.clients.number(entry.client).ok_or(Skip::TooManyNames)?;
         let (url, new) = self.urls.number(entry.url).ok_or(Skip::TooManyNames)?;
@@ -134,14 +135,15 @@ fn host(url: &str) -> &str {
 /// The texts of a trace's URLs.
 #[derive(Clone, Debug, Default)]
 pub enum Names {
-    /// Synthetic URLs. Their text follows from number and site.
+    /// Synthetic URLs. The number of the URL and the number of its origin server determine the
+    /// text.
     #[default]
     Numbered,
     /// Texts from a log.
     Texts(Texts),
 }
 
-/// Many texts in one allocation, numbered from 0.
+/// Many texts, stored one after another in one string and numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
     joined: String,

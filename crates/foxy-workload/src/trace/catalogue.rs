@@ -1,7 +1,8 @@
-//! Generates synthetic traces of a catalogue of objects, as on the edge of a content network or in
-//! a package registry. Requests are independent, and choose objects by Zipf's law. The catalogue
-//! renews objects over time. Each object outside the catalogue is requested once. For traces of
-//! proxies, use [`synthetic`](super::synthetic). Reports must label the traces "synthetic".
+//! Generates synthetic traces of a catalogue, a set of objects, as on the edge of a content network
+//! or in a package registry. Requests are independent of each other, and choose objects of the
+//! catalogue by Zipf's law. Over time, new objects replace objects of the catalogue. Some requests
+//! are for objects outside the catalogue, each requested once. For traces of proxies, use
+//! [`synthetic`](super::synthetic). Reports must label the traces "synthetic".
 
 use super::{Get, Names, Trace};
 use crate::distribution::{Zipf, normal};
@@ -12,31 +13,32 @@ use foxy_base::Random;
 pub struct Catalogue {
     /// Name in reports.
     pub name: &'static str,
-    /// Number of GET requests in a full trace.
+    /// Number of GET requests in a trace at full length.
     pub gets: usize,
-    /// Number of objects in the catalogue at any time.
+    /// Number of objects in the catalogue at any time, in a trace at full length.
     pub objects: usize,
     /// Exponent of Zipf's law.
     pub exponent: f64,
     /// Share of GET requests for objects outside the catalogue. Each of these objects is requested
     /// once.
     pub once: f64,
-    /// Number of times that a full trace renews the whole catalogue.
+    /// Number of objects that are replaced during a trace, as a multiple of the objects in the
+    /// catalogue.
     pub renewals: f64,
-    /// Share of metadata objects, and the median of their sizes in bytes. Sizes are lognormal with
-    /// a spread of 1.
+    /// Share of metadata objects, and the median of their sizes in bytes. Sizes are lognormal, and
+    /// the standard deviation of their logarithm is 1.
     pub metadata: (f64, f64),
     /// Median size in bytes of objects that are not metadata, and the standard deviation of the
     /// size's logarithm.
     pub body: (f64, f64),
-    /// Largest size in bytes. A twentieth of the objects that are not metadata follow a Pareto tail
-    /// up to this size.
+    /// Largest size in bytes. A twentieth of the objects that are not metadata have sizes from a
+    /// Pareto distribution, cut at this size.
     pub largest: f64,
 }
 
 /// The edge of a content network. Three of four objects are requested only once. Maggs and
-/// Sitaraman (Algorithmic Nuggets in Content Delivery, 2015) measured 74 %. The exponent is among
-/// the largest exponents of proxies. The sizes are our choice.
+/// Sitaraman (Algorithmic Nuggets in Content Delivery, 2015) measured 74 %. The Zipf exponent is
+/// among the largest that were measured for proxies. The sizes are our choice.
 pub const CDN: Catalogue = Catalogue {
     name: "cdn",
     gets: 1_000_000,
@@ -65,7 +67,7 @@ pub const REGISTRY: Catalogue = Catalogue {
 
 const TAIL_SHARE: f64 = 0.05;
 const TAIL_EXPONENT: f64 = 1.1;
-/// Start of the Pareto tail, as a multiple of the median size.
+/// Smallest size in the Pareto distribution of large objects, as a multiple of the median size.
 const TAIL_START: f64 = 4.0;
 const MIN_SIZE_BYTES: f64 = 64.0;
 
@@ -74,7 +76,7 @@ struct Generator<'a> {
     random: Random,
     /// Size of each URL in bytes.
     sizes: Vec<u64>,
-    /// URL of each popularity rank, or `None` before its first request.
+    /// URL number of the object at each popularity rank, or `None` before its first request.
     ranks: Vec<Option<u32>>,
     zipf: Zipf,
 }

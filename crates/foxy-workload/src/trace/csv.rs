@@ -1,6 +1,6 @@
 //! Parses CSV with commas, semicolons or tabs. Finds columns by the names in the header line; the
 //! Parquet reader uses the same names. Each line is a row. Line breaks inside quotes (RFC 4180) are
-//! not supported, because one wrong quote would lose the rest of the file.
+//! not supported. Otherwise the rest of the file would be lost after a single missing quote.
 
 use super::report::ReadError;
 use super::skip::{self, Answer, Entry, Skip};

@@ -1,5 +1,6 @@
-//! Traces: GET requests of clients in order of time, compact enough for millions in memory. `read`
-//! reads traces from logs; `synthetic` and `catalogue` generate them. The caller opens the files.
+//! Traces: recorded or generated GET requests of clients, in order of time. Each takes 24 bytes, so
+//! that millions fit in memory. `read` reads traces from logs; `synthetic` and `catalogue` generate
+//! them. The caller opens the files.
 
 mod access_log;
 pub mod builder;
@@ -54,7 +55,7 @@ pub struct Other {
 pub struct Trace {
     /// GET requests in order of time.
     pub gets: Vec<Get>,
-    /// Requests with other methods in order of time, if the builder collects them.
+    /// Requests with other methods in order of time. Empty unless the builder collects them.
     pub others: Vec<Other>,
     /// Time of the first request in microseconds since the Unix epoch; 0 for a synthetic trace.
     pub start: i64,

@@ -1,5 +1,6 @@
-//! Models of published traces for the generator in [`synthetic`](super::synthetic). Each model
-//! contains the published figures that its generated traces must match.
+//! Models of published traces for the generator in [`synthetic`](super::synthetic). The generator
+//! draws fetches of pages, which consist of an object and its images. Each model contains the
+//! published figures that its generated traces must match.
 
 /// The parameters of a synthetic trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -8,28 +9,30 @@ pub struct TraceModel {
     pub name: &'static str,
     /// Number of GET requests in the published trace.
     pub gets: u64,
-    /// Published number of URLs. A generated trace has exactly this number, scaled by its length.
-    /// `None` leaves the number to chance.
+    /// Published number of URLs. A generated trace has exactly this number, scaled by the trace's
+    /// length. With `None`, the random fetches determine the number.
     pub urls: Option<u64>,
     /// Share of page fetches that repeat an earlier fetch.
     pub repeats: f64,
-    /// Share of repeats whose distance to the earlier fetch follows a log-uniform distribution. The
-    /// distances of other repeats follow a uniform distribution.
+    /// Share of repeats that choose the earlier fetch with a log-uniform distance, so that recent
+    /// fetches are more likely. The other repeats choose among all earlier fetches with equal
+    /// probability. The distance is a number of fetches.
     pub recent: f64,
     /// Share of new pages that no later request repeats.
     pub once: f64,
     /// Mean size of a GET response in bytes.
     pub mean_size: f64,
-    /// Mean size of objects on never repeated pages, as a multiple of the mean of other objects.
+    /// Mean size of objects on pages that are never repeated, as a multiple of the mean size of
+    /// other objects.
     pub once_larger: f64,
-    /// Share of objects with a size in the Pareto tail.
+    /// Share of objects with sizes from a Pareto distribution. The other sizes are lognormal.
     pub tail: f64,
-    /// Largest size in bytes of a never repeated object. For other objects, `once_larger` divides
-    /// it.
+    /// Largest size in bytes of an object on a page that is never repeated. For other objects, the
+    /// limit is this size divided by `once_larger`.
     pub largest: f64,
     /// Mean number of GET requests for a page with its images.
     pub burst: f64,
-    /// Number of clients that are active at a time.
+    /// Number of clients that fetch pages at the same time.
     pub interleaved: u32,
     /// Total number of clients.
     pub clients: u32,
@@ -40,8 +43,8 @@ pub struct TraceModel {
 }
 
 impl TraceModel {
-    /// Returns the number of URLs in a trace of `gets` requests. Returns `None` if the model leaves
-    /// the number to chance.
+    /// Returns the number of URLs in a trace of `gets` requests. Returns `None` if the model gives
+    /// no number of URLs.
     pub(super) fn urls_of(&self, gets: usize) -> Option<u64> {
         let published = u128::from(self.urls?);
         let (gets, whole) = (gets as u128, u128::from(self.gets.max(1)));
@@ -50,7 +53,7 @@ impl TraceModel {
     }
 }
 
-/// The proxy of Digital Equipment in the week from 29 August 1996.
+/// The trace of the proxy of Digital Equipment in the week from 29 August 1996.
 pub const DEC: TraceModel = TraceModel {
     name: "dec",
     gets: 3_543_968,
@@ -87,8 +90,8 @@ pub const TABLE1: TraceModel = TraceModel {
 };
 
 /// Clients at Boston University without browser caches, November 1994 to February 1995. The
-/// parameters are fitted to the published hit ratios of LRU caches. Without bursts of images,
-/// `repeats`, `recent` and `once` would be .647, .85 and .5.
+/// parameters are fitted to the published hit ratios of LRU caches. In a model with pages of one
+/// object, `repeats`, `recent` and `once` would be .647, .85 and .5.
 pub const BU95: TraceModel = TraceModel {
     name: "bu95",
     gets: 135_382,
@@ -144,9 +147,9 @@ pub enum Target {
     MeanSize(f64),
     /// Hit ratios of a cache that never evicts.
     Infinite { hits: f64, bytes: f64 },
-    /// Hit ratios of an LRU cache that holds `percent` of the unique bytes.
+    /// Hit ratios of an LRU cache. Its size is `percent` of the sum of all URLs' sizes.
     Lru { percent: f64, hits: f64, bytes: f64 },
     /// An LRU memory in front of an LRU disk, with their sizes in bytes. `shares` are the shares of
-    /// memory hits, disk reads and disk writes.
+    /// requests that hit memory, read the disk and write to the disk.
     TwoLevels { memory: u64, disk: u64, shares: [f64; 3] },
 }

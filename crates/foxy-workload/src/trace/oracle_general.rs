@@ -12,11 +12,11 @@ const RECORD_BYTES: usize = 24;
 /// Start of every object's URL. The object's number follows as the path.
 const HOST: &str = "http://oracle-general.test/";
 
-/// Upper bound of a request's index. No known trace has more requests. A larger value shows that
-/// the file is text.
+/// Upper bound of the index of a next request. No known trace has so many requests. A larger value
+/// shows that the file has another format.
 const MAX_NEXT: i64 = 1 << 40;
 
-/// Number of first records by which the reader recognises the format.
+/// Number of records at the start of a file by which the reader recognises the format.
 const GUESSED_RECORDS: usize = 64;
 
 struct RawRecord {
@@ -33,8 +33,9 @@ impl RawRecord {
         Self { seconds: four(0), object: eight(4), size: four(12), next: eight(16).cast_signed() }
     }
 
-    /// Returns whether `next` is a possible value in record `index`: a later index, or the mark of
-    /// an object's last request. Writers use -1 or the largest number as this mark.
+    /// Returns whether `next`, the index of the object's next request, is a possible value in
+    /// record `index`: a later index, or the mark of an object's last request. Writers use -1 or
+    /// the largest number as this mark.
     fn is_plausible(&self, index: usize) -> bool {
         let after = i64::try_from(index).is_ok_and(|index| self.next > index);
         matches!(self.next, -1 | i64::MAX) || (after && self.next < MAX_NEXT)

@@ -1,5 +1,5 @@
-//! Reads Apache Parquet with Snappy, gzip or LZ4. Decodes the known columns row by row. Reads the
-//! whole file into memory, because the file's directory is at its end.
+//! Reads Apache Parquet with Snappy, gzip or LZ4. Decodes the columns that a trace needs, row by
+//! row. Reads the whole file into memory, because the description of its columns is at its end.
 
 use super::csv::{Column, Columns};
 use super::report::{ReadError, ReadReport, is_damage};
@@ -55,7 +55,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Returns an error if a used column has an unsupported compression.
+/// Returns an error if a column that the trace needs has an unsupported compression.
 fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError> {
     let columns = file.metadata().row_groups().iter().flat_map(|group| group.columns());
     let fields = file.metadata().file_metadata().schema().get_fields();

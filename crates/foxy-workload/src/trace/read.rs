@@ -8,7 +8,7 @@ use super::{Builder, Trace, access_log, json_log, oracle_general, parquet};
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-/// Limit of a line in bytes. The reader skips a longer line.
+/// Maximum length of a line in bytes. The reader skips a longer line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
 /// Number of bytes at the start of the file from which the reader guesses the format.
@@ -199,8 +199,8 @@ struct Resumed<R> {
 }
 
 impl<R: Read> Resumed<R> {
-    /// Reads the first [`HEAD_BYTES`]. If reading fails, keeps the bytes before the error, and
-    /// returns the error after these bytes.
+    /// Reads the first [`HEAD_BYTES`]. If reading fails, a later `read` returns the bytes before
+    /// the error, and then the error.
     fn new(mut rest: R) -> Result<Self, ReadError> {
         let mut head = Vec::new();
         let error = rest.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).err();

@@ -31,7 +31,7 @@ pub enum Skip {
     SizeNotKnown,
     /// The log has more than 2^32 different clients or URLs.
     TooManyNames,
-    /// Compressed or columnar data cannot be decoded. The reader stops here.
+    /// Compressed or columnar data cannot be decoded. The reader stops at this place.
     Damaged,
 }
 
@@ -96,12 +96,12 @@ impl fmt::Display for Skip {
     }
 }
 
-/// The information of a response on its object's size.
+/// What a logged response says about the size of its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The response has the whole object, with this number of bytes.
     Whole(u64),
-    /// The object still has its earlier size.
+    /// The status is 304, so the object still has its earlier size.
     NotModified,
     /// The response answers another method than GET, with this number of bytes.
     Other(Verb, u64),
@@ -132,7 +132,7 @@ pub struct Entry<'a> {
     pub client: &'a str,
     /// URL or path.
     pub url: &'a str,
-    /// Information on the size of the object.
+    /// What the response says about the size of the object.
     pub answer: Answer,
 }
 

@@ -22,7 +22,8 @@ pub struct Statistics {
     pub infinite: Repeats,
     /// Share of URLs with a single request.
     pub once: f64,
-    /// Fit of popularity to a power law. `None` with fewer than three repeated URLs.
+    /// Fit of the URLs' numbers of requests to a power law. `None` with fewer than three repeated
+    /// URLs.
     pub zipf: Option<ZipfFit>,
     /// Sizes of the responses.
     pub answers: Spread,
@@ -43,18 +44,20 @@ pub struct Repeats {
     pub bytes: f64,
 }
 
-/// The power law of popularity: the number of requests is proportional to rank^-alpha.
+/// The power law of popularity: the number of requests for a URL is proportional to rank^-alpha.
+/// The most requested URL has rank 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ZipfFit {
     /// The exponent, from a least squares fit of the logarithms. The fit uses ranks with evenly
-    /// spaced logarithms. With a point for every rank, the last decade alone would decide.
+    /// spaced logarithms, 20 for each factor of ten. If it used every rank, the many high ranks
+    /// alone would determine the exponent.
     pub alpha: f64,
-    /// Coefficient of determination of the fit.
+    /// Coefficient of determination (R²) of the fit.
     pub fit: f64,
-    /// First rank of the fit.
+    /// First rank that the fit uses.
     pub from: usize,
-    /// Last rank of the fit: the last repeated URL. Ranks of URLs with one request depend on the
-    /// length of the trace, and say nothing about popularity.
+    /// Last rank that the fit uses: the last URL with several requests. How many URLs have a single
+    /// request depends on the length of the trace and says nothing about popularity.
     pub to: usize,
 }
 
@@ -154,7 +157,7 @@ fn zipf(mut counts: Vec<u64>) -> Option<ZipfFit> {
     Some(ZipfFit { alpha: -xy / xx, fit, from: 1, to })
 }
 
-/// Number of points in each decade of ranks.
+/// Number of ranks that the fit uses for each factor of ten.
 const RANKS_PER_DECADE: f64 = 20.0;
 
 /// Returns different ranks from 1 to `last` with evenly spaced logarithms.

@@ -1,22 +1,25 @@
-//! Generates synthetic traces that replace unavailable traces of the papers behind foxy. Clients
-//! take turns to fetch new or repeated pages with images. The distance of repeats decides the hit
-//! ratios. Sizes are lognormal with a Pareto tail. Reports must label the traces "synthetic".
+//! Generates synthetic traces in place of traces that papers used and that are not available.
+//! Clients take turns to fetch new or repeated pages with images. For a repeat, the generator draws
+//! a distance: how many fetches ago the page was fetched before. The distances determine the hit
+//! ratios of caches. Sizes are lognormal, and a few come from a Pareto distribution. Reports must
+//! label the traces "synthetic".
 
 pub use super::models::{BU95, DEC, IRCACHE, MODELS, TABLE1, TraceModel};
 use super::{Get, Names, Trace};
 use crate::distribution::normal;
 use foxy_base::Random;
 
-/// Limit of requests in a trace, because each takes about 60 bytes of memory.
+/// Largest number of requests in a trace. Each takes about 60 bytes of memory.
 pub const MOST_GETS: u64 = 100_000_000;
 
 const TAIL_EXPONENT: f64 = 1.1;
-/// Start of the Pareto tail, as a multiple of the lognormal median.
+/// Smallest size in the Pareto distribution, as a multiple of the median of the lognormal sizes.
 const TAIL_START: f64 = 4.0;
 /// Standard deviation of the logarithm of lognormal sizes.
 const SPREAD: f64 = 1.2;
 
-/// Number of drawn distances after which the search for an old page ends.
+/// Maximum number of distances that the generator draws in search of an earlier fetch. A distance
+/// can reach before the first fetch.
 const MAX_TRIES: u32 = 8;
 
 struct Page {
@@ -32,11 +35,10 @@ struct Visit {
     end: u32,
 }
 
-/// The requests that are not assigned to a page yet, if the number of URLs is fixed. The generator
-/// draws them without replacement.
+/// The requests that still have to be generated, if the model fixes the number of URLs.
 struct Left {
     gets: u64,
-    /// Number of the remaining requests that are the first request of their URL.
+    /// Number of the remaining requests that must be the first request of a URL.
     firsts: u64,
 }
 
@@ -45,11 +47,11 @@ struct SyntheticGenerator<'a> {
     random: Random,
     left: Option<Left>,
     pages: Vec<Page>,
-    /// Numbers of the pages in the order of their fetches.
+    /// Numbers of the fetched pages in order. Pages that are never repeated are left out.
     history: Vec<u32>,
     sizes: Vec<u64>,
     sites: Vec<u32>,
-    /// Median size in bytes of never repeated objects.
+    /// Median size in bytes of objects on pages that are never repeated.
     median: f64,
     servers: f64,
 }
@@ -101,8 +103,9 @@ impl Left {
         (self.gets - self.firsts) as f64 / self.gets as f64
     }
 
-    /// Assigns requests to a fetch of a page with `count` objects. A new page receives all `count`
-    /// requests. A repeated page receives at most the remaining repeats.
+    /// Returns how many of the remaining requests a fetch of a page with `count` objects receives,
+    /// and subtracts them. A new page receives all `count` requests. A repeated page receives at
+    /// most the remaining repeats.
     fn give(&mut self, count: u32, is_new: bool) -> u32 {
         let given = if is_new { count.into() } else { (self.gets - self.firsts).min(count.into()) };
         self.gets -= given;
@@ -132,8 +135,8 @@ impl SyntheticGenerator<'_> {
         Some(Visit { client, next: first, end: first + count })
     }
 
-    /// Draws a page of an earlier fetch. Returns `None` if the draws found no such page and a new
-    /// page is possible.
+    /// Draws an earlier fetch and returns its page. Returns `None` if no drawn distance leads to an
+    /// earlier fetch, and a new page is still allowed.
     fn old_page(&mut self) -> Option<u32> {
         let past = self.history.len();
         for _ in 0..MAX_TRIES.min(past as u32) {
@@ -187,14 +190,15 @@ impl SyntheticGenerator<'_> {
     }
 }
 
-/// Returns the mean size of never repeated objects at which all responses have the model's mean
-/// size.
+/// Returns the mean size that objects on never repeated pages must have, so that all responses
+/// together have the model's mean size.
 fn mean_once(model: &TraceModel) -> f64 {
     let once = (1.0 - model.repeats) * model.once;
     model.mean_size / (once + (1.0 - once) / model.once_larger)
 }
 
-/// Returns the lognormal median at which all sizes have the mean `mean`.
+/// Returns the median that lognormal sizes must have, so that they and the Pareto sizes together
+/// have the mean `mean`.
 fn median_for(mean: f64, model: &TraceModel) -> f64 {
     let body = (SPREAD * SPREAD / 2.0).exp();
     let tail = |median: f64| {
