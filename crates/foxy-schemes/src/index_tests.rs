@@ -1,4 +1,4 @@
-//! Tests the index: keys, positions on disk, and the order of use.
+//! Tests the index of records: look-up by key and by position on disk, and the order of eviction.
 
 use super::*;
 use crate::policy::{PolicyName, PolicySettings};

@@ -56,7 +56,7 @@ impl Pages {
         self.uses[page as usize] == RETIRED
     }
 
-    /// Adds one live record to each page of `run`.
+    /// Counts one more live record on each page of `run`.
     pub fn occupy(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {
@@ -65,7 +65,7 @@ impl Pages {
         }
     }
 
-    /// Removes one live record from each page of `run`.
+    /// Counts one live record less on each page of `run`.
     pub fn release(&mut self, run: Run) {
         for uses in &mut self.uses[run.first as usize..run.end() as usize] {
             if *uses != RETIRED {

@@ -37,7 +37,7 @@ pub enum UfsReclaim {
 /// Settings of a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
-    /// The settings that every store has.
+    /// The settings that every store has, whatever its scheme.
     pub store: StoreSettings,
     /// The replacement policy.
     pub policy: PolicyName,

@@ -9,7 +9,7 @@ use foxy_store::{Observer, Scheme, null, webcosm};
 /// The device for which a scheme was designed. Every scheme also works with the other devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreferredDevice {
-    /// The fastest device.
+    /// The fastest device of the machine.
     Any,
     /// System calls that block the store's thread.
     Blocking,
@@ -234,7 +234,7 @@ impl SchemeRow {
         matches!(&self.kind, Kind::Slotted(plan) if plan.gathers_by_site())
     }
 
-    /// Returns whether the scheme creates an entry of this name in the store's folder.
+    /// Returns whether the scheme creates a file or folder of this name in the store's folder.
     pub fn owns(&self, name: &str) -> bool {
         match self.control {
             None => false,
@@ -256,7 +256,7 @@ impl SchemeRow {
         self.control == Some(ufs::LEDGER_NAME)
     }
 
-    /// Returns whether the scheme can use a block device instead of its file.
+    /// Returns whether the scheme can use a block device instead of a file.
     pub fn takes_block_devices(&self) -> bool {
         self.name == SchemeName::Webcosm
     }

@@ -19,7 +19,7 @@ pub mod kind {
 /// Flag of DATA and HEADERS frames: the sender sends nothing more on this stream.
 pub const END_STREAM: u8 = 1;
 
-/// Flag of HEADERS and CONTINUATION frames: the field block is complete.
+/// Flag of HEADERS and CONTINUATION frames: the block of header fields is complete.
 pub const END_HEADERS: u8 = 4;
 
 /// The first bytes that a client sends on a connection (RFC 9113 §3.4).

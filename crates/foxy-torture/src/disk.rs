@@ -86,7 +86,8 @@ impl Disk {
         }
     }
 
-    /// Returns the writes that a sync must make durable if it is submitted now.
+    /// Returns the writes that a sync must make durable if it is submitted now. Returns `None` for
+    /// another operation.
     fn coverage(&self, op: &IoOp) -> Option<Covered> {
         let IoOp::Sync { file } = op else { return None };
         let inode = *self.open.get(file)?;

@@ -29,8 +29,8 @@ struct UnsyncedFile {
     offset: usize,
     bytes: Vec<u8>,
     completed: bool,
-    /// Whether a sync of this write failed. The system then drops the write, so no later sync makes
-    /// it durable.
+    /// Whether a sync that covered this write failed. Linux then drops the write, so no later sync
+    /// makes it durable.
     given_up: bool,
 }
 

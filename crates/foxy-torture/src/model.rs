@@ -46,9 +46,10 @@ pub enum Verdict {
 /// What the model knows about a put. Positions count requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Not answered yet, or answered `Stored`.
+    /// The put is not answered yet, or was answered `Stored`.
     Possible,
-    /// Unanswered at a crash, or failed before a crash. The record may be stored or lost.
+    /// The put had no answer at a crash, or failed before a crash. Its record may be stored or
+    /// lost.
     Doubtful,
     /// Refused. The number is the position of the answer.
     Refused(u64),

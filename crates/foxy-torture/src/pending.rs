@@ -1,4 +1,4 @@
-//! Data of the simulated disk's operations between submission and completion.
+//! The simulated disk's operations between their submission and their completion.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoId, IoOp};
 

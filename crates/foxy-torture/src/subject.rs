@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Largest total size of all files on the device, in bytes.
     pub disk_bytes: u64,
-    /// Largest number of operations in flight.
+    /// Largest number of disk operations in flight.
     pub operations: u64,
     /// Largest total size of the buffers of operations in flight, in bytes.
     pub buffer_bytes: u64,

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Violation {
     /// Promise 4: an answer without a request, or a second answer to a request.
     AnsweredTwice(Ticket),
-    /// Promise 4: no answer, although the store waits for nothing.
+    /// Promise 4: no answer, although the store waits for no disk operation or deadline.
     NeverAnswered(Ticket),
     /// Promise 4: an answer whose kind does not fit the request.
     WrongKind(Ticket),
@@ -44,7 +44,7 @@ pub enum Violation {
         /// Value that the test saw.
         seen: u64,
     },
-    /// A new operation has the id of an operation in flight.
+    /// A new disk operation has the id of an operation in flight.
     ReusedId(u64),
     /// The scheme panicked with this text.
     Panicked(String),

@@ -24,7 +24,8 @@ pub enum Popularity {
         /// Number of the first object.
         first: u64,
     },
-    /// The object of rank k has the weight k^-exponent.
+    /// Zipf's law: the object of rank k is requested with a probability proportional to
+    /// k^-exponent.
     Zipf {
         /// Exponent of Zipf's law. Published traces of proxies have exponents from 0.57 to 0.83.
         exponent: f64,

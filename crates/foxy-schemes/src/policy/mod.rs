@@ -26,7 +26,7 @@ pub trait Policy: Send {
     /// must not be present.
     fn insert(&mut self, entry: u32, key_hash: u64, size: u64);
 
-    /// Notes a hit on a present entry.
+    /// Notes that an entry was used again (a hit). The entry must be present.
     fn touch(&mut self, entry: u32);
 
     /// Returns the next entry to evict, or `None` if no entry exists. A call does not remove the
@@ -35,7 +35,7 @@ pub trait Policy: Send {
     /// return the new entry in order to refuse it.
     fn victim(&mut self) -> Option<u32>;
 
-    /// Removes a present entry, for example after its eviction.
+    /// Removes an entry, for example after its eviction. The entry must be present.
     fn remove(&mut self, entry: u32);
 
     /// Returns all entries, the next victim first. If the owner inserts them in this order into a
@@ -68,9 +68,10 @@ pub enum PolicyName {
     Fifo,
     /// LRU in a heap instead of a list, as Squid's `heap LRU`.
     HeapLru,
-    /// GreedyDual-Size with frequency, as in Squid.
+    /// GreedyDual-Size with frequency, as in Squid: prefers small entries with many uses.
     Gdsf,
-    /// Least frequently used with dynamic aging, as in Squid.
+    /// Least frequently used with dynamic aging, as in Squid: the weight of old uses falls over
+    /// time.
     Lfuda,
     /// S3-FIFO: a small queue, a main queue, and a ghost queue of recently evicted entries.
     S3Fifo,

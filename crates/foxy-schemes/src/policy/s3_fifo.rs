@@ -10,7 +10,7 @@ use crate::lru::{Links, Lru};
 use hashbrown::HashTable;
 use std::collections::VecDeque;
 
-/// Maximum value of a two-bit counter.
+/// Maximum value of an entry's two-bit counter of hits.
 const FREQUENCY_LIMIT: u8 = 3;
 /// An entry of the small queue moves to the main queue if the entry has more hits than this number.
 const PROMOTED_ABOVE: u8 = 1;
@@ -146,9 +146,9 @@ struct Gone {
 /// so the memory is bounded.
 struct Ghost {
     queue: VecDeque<Gone>,
-    /// Sequence number of the first element of `queue`.
+    /// Sequence number of the oldest element of `queue`.
     first: u64,
-    /// Hash and sequence number of each ghost entry.
+    /// Key hash and sequence number of each element of `queue`.
     numbers: HashTable<(u64, u64)>,
     bytes: u64,
     limit: u64,

@@ -12,7 +12,7 @@ pub(super) struct Sieve {
     links: Vec<Links>,
     visited: Vec<bool>,
     order: Lru,
-    /// The entry at the hand. `None` means the oldest entry.
+    /// The entry at which the hand stands. `None` means the oldest entry.
     hand: Option<u32>,
 }
 

@@ -87,8 +87,8 @@ impl WTinyLfu {
         self.push(entry, to);
     }
 
-    /// Moves the coldest entries of segment `from` to segment `to` while `from` has more than
-    /// `target` bytes.
+    /// Moves the least recently used entries of segment `from` to segment `to` while `from` has
+    /// more than `target` bytes.
     fn overflow(&mut self, from: Segment, target: u64, to: Segment) {
         while self.bytes(from) > target
             && let Some(entry) = self.coldest(from)
@@ -205,7 +205,7 @@ fn spread(key_hash: u64) -> [u32; ROWS] {
 }
 
 impl Sketch {
-    /// Enlarges the sketch for this number of entries.
+    /// Enlarges the sketch so that it has enough counters for this number of cached entries.
     pub(super) fn fit(&mut self, entries: usize) {
         self.entries = self.entries.max(entries);
         while self.rows[0].len() * COUNTERS_PER_WORD < self.entries * COUNTERS_PER_ENTRY {

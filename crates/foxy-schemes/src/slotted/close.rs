@@ -57,7 +57,7 @@ impl Slotted {
         self.flush_gathered(out);
     }
 
-    /// Continues the closing once all earlier operations have finished.
+    /// Takes the next step of closing once all earlier operations have finished.
     pub(super) fn progress_close(&mut self, now: Instant, out: &mut Outbox) {
         let SlottedPhase::Closing { ticket, step: Closing::Draining } = self.phase else { return };
         self.flush_all(now, out);

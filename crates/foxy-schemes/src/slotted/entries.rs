@@ -22,7 +22,7 @@ pub struct SlotEntry {
     pub sequence: u64,
     /// Length of head and body in bytes.
     pub content: u32,
-    /// The record's place on disk. Empty while the record waits in a locality buffer.
+    /// The record's place on disk. Empty while the record waits in the buffer of its origin server.
     pub pieces: Pieces,
     /// The record itself, until its write has finished.
     pub in_memory: Option<Record>,

@@ -10,7 +10,7 @@ use foxy_device::{FileId, IoBuffer, IoError, IoOp, StorePath};
 use foxy_store::contract::Outbox;
 use std::collections::{HashMap, HashSet};
 
-/// An operation on a data file. The file may not be open yet.
+/// A read or write of a data file. It waits if the file is not open yet.
 #[derive(Debug)]
 pub enum Access {
     /// Reads `length` bytes.
@@ -38,7 +38,7 @@ struct OpenFile {
 #[derive(Debug, Default)]
 pub struct Files {
     open: HashMap<u64, OpenFile>,
-    /// Numbers of the files that exist on disk.
+    /// Numbers of the data files that exist on disk.
     existing: HashSet<u64>,
     /// Numbers of the files that were written since their last sync.
     dirty: HashSet<u64>,

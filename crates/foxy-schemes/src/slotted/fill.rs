@@ -149,8 +149,8 @@ impl Slotted {
         }
     }
 
-    /// Drops every record that starts in `piece`. Returns false while a write of one of these
-    /// records is in flight.
+    /// Drops every record that starts in `piece`, a run of slots that new records will overwrite.
+    /// Returns false while a write of one of these records is in flight.
     fn clear(&mut self, piece: Piece, out: &mut Outbox) -> bool {
         let Piece { file, first, slots } = piece;
         let range = RecordStart::before(file, first)..RecordStart::before(file, first + slots);

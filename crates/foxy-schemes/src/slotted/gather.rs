@@ -25,7 +25,8 @@ impl Batch {
 
 #[derive(Debug)]
 pub struct Gather {
-    /// Number of slots in a granule; 0 disables collecting.
+    /// Number of slots in a granule, the page or stripe that is written as a whole; 0 disables
+    /// collecting.
     granule: u32,
     pending: Option<Batch>,
     since: Instant,

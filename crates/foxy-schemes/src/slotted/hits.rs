@@ -57,12 +57,12 @@ struct ReadBatch {
 pub struct Hits {
     /// `None` if each read starts at once.
     batch: Option<ReadBatch>,
-    /// Gets that wait for a batch, in the order of their arrival.
+    /// Gets that wait until their reads start as a batch, in the order of arrival.
     waiting: VecDeque<PendingGet>,
     reading: HashMap<u64, Reading>,
     /// Records that a read in flight prefetches. The value is the number of the read.
     coming: HashMap<EntryId, u64>,
-    /// Number of requests that wait for prefetched records.
+    /// Number of gets that wait for a read that prefetches their record.
     also: usize,
     next: u64,
 }
@@ -112,7 +112,7 @@ impl Hits {
         self.reading.is_empty().then(|| first.asked + batch.patience)
     }
 
-    /// Returns whether a batch must start now.
+    /// Returns whether the waiting reads must start now as a batch.
     fn is_batch_due(&self, now: Instant) -> bool {
         let Some(batch) = self.batch else { return false };
         let is_full = self.reading.is_empty() && self.waiting.len() >= batch.count;

@@ -15,7 +15,7 @@ const FIXED: usize = 16 + 8 + 8 + 4 + 2;
 const PIECE: usize = 8 + 4 + 4;
 const _: () = assert!(SLOTS_LIMIT <= u16::MAX as u32);
 
-/// A record in the image.
+/// A record in the image (the index as bytes).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedSlot {
     pub key: Key,
@@ -73,7 +73,8 @@ pub fn length(head: &[u8], generation: u64, secret: &Secret) -> Option<u64> {
     if sound { number(&head[16..24]) } else { None }
 }
 
-/// Decodes an image. Returns `None` if a check fails.
+/// Decodes an image of this generation. Returns `None` if its generation, a checksum or a value is
+/// wrong.
 pub fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedSlot>> {
     let length = usize::try_from(length(image, generation, secret)?).ok()?;
     let content = image.get(HEAD..HEAD.checked_add(length)?)?;

@@ -92,7 +92,8 @@ struct RecordStart {
 }
 
 impl RecordStart {
-    /// Returns a value that sorts before all records that start at this slot.
+    /// Returns a value that is not greater than the [`RecordStart`] of any record that starts at
+    /// this slot or later.
     const fn before(file: u64, first: u32) -> Self {
         Self { file, first, id: 0 }
     }

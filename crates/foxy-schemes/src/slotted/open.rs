@@ -248,7 +248,8 @@ impl Slotted {
         self.go(Opening::Directory, IoOp::MakeDir { path: self.directory() }, out);
     }
 
-    /// Lists the next folder. After the last folder, removes the stale files.
+    /// Lists the next folder. After the last folder, removes the stale files, which contain no
+    /// record of the index.
     fn list_next(&mut self, mut next: Vec<StorePath>, stale: Vec<StorePath>, out: &mut Outbox) {
         match next.pop() {
             Some(path) => {

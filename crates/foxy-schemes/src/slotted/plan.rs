@@ -1,6 +1,6 @@
 //! The plans, which define the slotted schemes. A plan consists of a layout (which slots a record
-//! takes), a write order, a read order and the effect of a hit. "The paper" below is the WebCoSM
-//! paper, whose names are in capitals.
+//! takes), a write order, a read order and the effect of a hit. The names in capitals come from the
+//! papers.
 
 use super::layout::LayoutKind;
 
@@ -31,7 +31,7 @@ pub enum ReadOrder {
 /// The effect of a hit on a record on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHit {
-    /// Notes the use. The least recently used record is evicted first.
+    /// Makes the record the most recently used. The least recently used record is evicted first.
     Touch,
     /// Writes the record again as the newest record. The record that was written longest ago is
     /// evicted first.
@@ -61,7 +61,8 @@ impl Plan {
     }
 }
 
-/// The scheme STREAM of the paper.
+/// The scheme STREAM of the WebCoSM paper: one file, in which each record takes the next free
+/// slots.
 pub const STREAM: Plan = Plan {
     name: "stream",
     layout: LayoutKind::Cyclic,
@@ -70,28 +71,31 @@ pub const STREAM: Plan = Plan {
     on_hit: OnHit::Touch,
 };
 
-/// The scheme STREAM-PACKETIZER as the paper describes it.
+/// The scheme STREAM-PACKETIZER as the WebCoSM paper describes it: STREAM with writes of whole
+/// pages.
 pub const PACKETIZER: Plan = Plan { name: "packetizer", writes: WriteOrder::Pages, ..STREAM };
 
-/// The scheme STREAM-LOC of the paper: a buffer per origin server for writes, and immediate reads.
+/// The scheme STREAM-LOC of the WebCoSM paper: a buffer per origin server for writes, and immediate
+/// reads.
 pub const STREAM_LOC: Plan = Plan { name: "stream-loc", writes: WriteOrder::Sites, ..PACKETIZER };
 
-/// The scheme LAZY-READS of the paper.
+/// The scheme LAZY-READS of the WebCoSM paper: several reads start together, sorted by disk place.
 pub const LAZY_READS: Plan = Plan { name: "lazy-reads", reads: ReadOrder::Batched, ..PACKETIZER };
 
-/// The scheme LAZY-READS-LOC of the paper.
+/// The scheme LAZY-READS-LOC of the WebCoSM paper: LAZY-READS with a buffer per origin server for
+/// writes.
 pub const LAZY_READS_LOC: Plan =
     Plan { name: "lazy-reads-loc", writes: WriteOrder::Sites, ..LAZY_READS };
 
-/// The scheme BUDDY of the paper.
+/// The scheme BUDDY of the WebCoSM paper: one file for each record size.
 pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STREAM };
 
 /// The scheme SQUIDM (Maltzahn, Richardson and Grunwald, USENIX 1999). Small records share large
 /// files, whose pages are written once they are full.
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
-/// The scheme SQUIDMLA. Unlike SQUIDM, it groups small records by origin server. These records
-/// never cross a page boundary.
+/// The scheme SQUIDMLA of the same paper. Unlike SQUIDM, it groups small records by origin server,
+/// and keeps them within a page.
 pub const SQUIDMLA: Plan = Plan {
     name: "squidmla",
     layout: LayoutKind::MappedAligned,
@@ -99,7 +103,7 @@ pub const SQUIDMLA: Plan = Plan {
     ..PACKETIZER
 };
 
-/// Squid's scheme coss.
+/// Squid's scheme coss: one file as a ring of stripes.
 pub const COSS: Plan = Plan {
     name: "coss",
     layout: LayoutKind::Ring,

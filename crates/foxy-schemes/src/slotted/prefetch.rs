@@ -20,10 +20,10 @@ struct Kept {
     turn: u64,
 }
 
-/// Prefetched records that no get has requested yet.
+/// Prefetched records in memory that no get has requested yet.
 #[derive(Debug)]
 pub struct Prefetch {
-    /// Maximum number of bytes that a read prefetches; 0 disables prefetching.
+    /// Maximum number of bytes that one read prefetches; 0 disables prefetching.
     limit: usize,
     kept: HashMap<EntryId, Kept>,
     by_turn: BTreeMap<u64, EntryId>,

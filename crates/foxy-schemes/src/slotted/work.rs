@@ -30,11 +30,11 @@ pub enum Job {
         bytes: usize,
         records: Vec<EntryId>,
     },
-    /// Makes a data file durable before the index is written.
+    /// Syncs a data file before the index is written.
     Settle(u64),
     /// Closes a file.
     Close(FileId),
-    /// Removes an abandoned data file.
+    /// Removes a data file that contains no more records.
     Remove(u64),
     /// Removes a data file from an earlier run, which contains no record of the index.
     RemoveStale,

@@ -18,7 +18,7 @@ use foxy_store::one_file::journal::{BLOCK_BYTES, BLOCK_ENTRIES, BlockStamp, Forg
 use foxy_store::one_file::superblock::Superblock;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// Maximum number of requests that wait for the journal. The limit bounds their memory.
+/// Maximum number of requests that wait for a journal block. The limit bounds their memory.
 const MAX_QUEUED: usize = 4096;
 
 impl StreamPacketizer {
@@ -207,7 +207,7 @@ impl StreamPacketizer {
         self.forgetting.queue.drain(..).map(|wanted| wanted.ticket).collect()
     }
 
-    /// Drops the tombstone of a key if no record on disk needs it.
+    /// Drops the tombstone of a key if no invalid record of the key is on disk any more.
     pub(super) fn release_tombstone(&mut self, key: Key) {
         if self.lifecycle.phase() != Phase::Scanning
             && !self.has_doubts()
@@ -217,7 +217,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Drops all tombstones that no record on disk needs.
+    /// Drops all tombstones of keys without an invalid record on disk.
     pub(super) fn release_tombstones(&mut self) {
         if self.lifecycle.phase() != Phase::Scanning && !self.has_doubts() {
             let mut tombstones = std::mem::take(&mut self.forgetting.tombstones);
@@ -254,7 +254,8 @@ pub enum Work {
 /// The state of the forget journal in memory. The journal has two halves, and only one is active.
 #[derive(Debug, Default)]
 pub struct Forgetting {
-    /// Tombstones that are still needed, because invalid records of their keys are on disk.
+    /// Tombstones of keys with invalid records on disk. The value is the highest invalid sequence
+    /// number.
     pub(super) tombstones: HashMap<Key, u64>,
     /// Requests for the next journal block.
     pub(super) queue: VecDeque<ForgetRequest>,

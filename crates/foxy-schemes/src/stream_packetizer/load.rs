@@ -16,7 +16,7 @@ pub struct Loading {
     best: Option<(usize, CheckpointHead)>,
     listed: Vec<Listed>,
     all_pages_sound: bool,
-    /// Whether the checkpoint lists every record on disk.
+    /// Whether the checkpoint lists every record on disk, so that no scan is needed.
     pub complete: bool,
 }
 

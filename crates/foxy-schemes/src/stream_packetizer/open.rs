@@ -199,7 +199,7 @@ impl StreamPacketizer {
         }
     }
 
-    /// Starts to serve. Drops tombstones that no record on disk needs.
+    /// Starts to serve. Drops tombstones of keys without an invalid record on disk.
     pub(super) fn recovered(&mut self, now: Instant) {
         self.observer.statistics.recovered.add(u64::from(self.index.live()));
         self.loading = Loading::default();

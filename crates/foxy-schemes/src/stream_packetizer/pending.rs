@@ -16,7 +16,8 @@ use foxy_store::record;
 pub enum Pending {
     Journal,
     CheckpointHead(usize),
-    /// Reads pages of a checkpoint. The value is the number of the first page.
+    /// Reads pages of a checkpoint. The value is the number of the first page within the
+    /// checkpoint.
     CheckpointPages(u32),
     /// Reads record pages to find the headers of records.
     Scan(crate::pages::Run),
@@ -26,7 +27,8 @@ pub enum Pending {
     /// Performs a step of the sequence that runs in this lane. A sync carries the state that it
     /// makes durable.
     Step(LaneName, Option<Synced>),
-    /// Reads pages whose records may not be durable. The scheme then writes these pages again.
+    /// Reads pages whose records may not be durable. The scheme then writes the same bytes again
+    /// and syncs.
     Settle(crate::pages::Run),
 }
 
@@ -50,7 +52,7 @@ pub struct Synced {
 pub enum LaneName {
     /// Writes the superblock and the journal.
     Journal,
-    /// Writes checkpoints and syncs overwritten records.
+    /// Writes checkpoints. Also syncs the file after records were overwritten or written again.
     Checkpoint,
 }
 

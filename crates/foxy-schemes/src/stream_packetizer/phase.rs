@@ -10,7 +10,7 @@ pub enum Phase {
     Opening,
     ReadingJournal,
     ReadingCheckpoint,
-    /// Switches the journal to its other half, and makes this opening durable.
+    /// Switches the forget journal to its other half, and makes this opening durable.
     Switching,
     /// Makes a new superblock durable, for an empty store.
     Formatting,

@@ -17,7 +17,7 @@ use foxy_store::layout::{SLOT, SLOTS_PER_PAGE};
 use foxy_store::one_file::io_sequence::IoStep;
 use foxy_store::record::{Header, RecordError, SLOTS_LIMIT};
 
-/// Progress of the scan.
+/// Progress of the scan of the record area.
 #[derive(Debug, Default)]
 pub struct Scan {
     next: u32,
@@ -27,7 +27,7 @@ pub struct Scan {
     /// page.
     again: Vec<Run>,
     confirmed: Vec<bool>,
-    /// Pages with records that may not be durable.
+    /// Pages with records that may exist only in the system's cache.
     unsettled: Vec<Run>,
 }
 

@@ -13,7 +13,7 @@ use foxy_store::contract::Outbox;
 use foxy_store::layout::{PAGE, Region};
 use foxy_store::one_file::io_sequence::IoStep;
 
-/// A checkpoint in progress.
+/// A checkpoint that is being written.
 #[derive(Debug)]
 pub struct Snapshot {
     number: u64,

@@ -17,7 +17,7 @@ pub(super) enum Saving {
     Created {
         image: Vec<u8>,
     },
-    /// Writes `length` bytes of the image from offset `at`.
+    /// Writes `length` bytes of the snapshot, encoded as `image`, from offset `at`.
     Written {
         image: Vec<u8>,
         at: usize,

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 const HEADER: usize = 24;
 pub(super) const NUMBERS: usize = (PAGE - HEADER) / 8;
-/// Offset of the first block in bytes.
+/// Offset in bytes of the first block of entries in the ledger's file.
 pub(super) const BLOCKS_AT: u64 = 2 * PAGE as u64;
 pub(super) const BLOCK_BYTES: usize = 2 * PAGE;
 
@@ -72,7 +72,8 @@ impl Ledger {
         self.blocks.first().map_or(0, |block| block.lowest[0])
     }
 
-    /// Returns the highest sequence number in all undamaged blocks.
+    /// Returns the highest sequence number in all undamaged blocks. New puts must have higher
+    /// numbers.
     pub(super) fn highest_mentioned(&self) -> u64 {
         let all = self.blocks.iter().flat_map(|block| block.lowest.iter().copied());
         all.filter(|&lowest| lowest != u64::MAX).max().unwrap_or(0)
@@ -118,7 +119,7 @@ impl Ledger {
         !self.changed.is_empty()
     }
 
-    /// Starts a commit of all changes. Returns the blocks to write.
+    /// Starts a commit of all changes. Returns the numbers of the blocks to write.
     pub(super) fn begin(&mut self) -> Vec<u32> {
         self.committing = std::mem::take(&mut self.changed);
         self.committing.iter().copied().collect()

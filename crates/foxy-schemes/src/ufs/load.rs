@@ -111,7 +111,7 @@ impl Ufs {
         statistics.recovered_from_checkpoint.set(self.index.records() as u64);
     }
 
-    /// Starts an empty store.
+    /// Starts an empty store with a new secret, so that old files are no longer valid.
     pub(super) fn begin_anew(&mut self, tries: u8, out: &mut Outbox) {
         self.renew();
         self.claim(tries, out);

@@ -49,7 +49,7 @@ pub(super) enum Mapping {
     HashedSites,
 }
 
-/// A directory that contains files.
+/// A directory that contains files of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Directory {
     Single,
@@ -59,7 +59,7 @@ pub(super) enum Directory {
     Site(u64),
 }
 
-/// A directory that contains directories.
+/// A directory that contains directories of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Branch {
     /// A first-level directory.
@@ -68,7 +68,7 @@ pub(super) enum Branch {
     Sites,
 }
 
-/// An entry of the store's folder.
+/// An entry of the store's folder: a directory with directories, or one with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TopEntry {
     Branch(Branch),

@@ -55,7 +55,7 @@ const SNAPSHOT: FileId = FileId(u32::MAX);
 /// Maximum number of attempts of an operation without which the store cannot be opened.
 const MAX_ATTEMPTS: u8 = 3;
 
-/// Returns whether these schemes create an entry of this name in the store's folder.
+/// Returns whether these schemes create a file or folder of this name in the store's folder.
 pub(crate) fn owns(name: &str) -> bool {
     name == LEDGER_NAME || name == SNAPSHOT_NAME || mapping::top_entry(name).is_some()
 }

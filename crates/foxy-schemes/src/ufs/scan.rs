@@ -29,7 +29,7 @@ enum Place {
     Branch(Branch),
     Leaf(Directory),
     File(FileLocation),
-    /// A file at a wrong location, which the scan removes.
+    /// A record's file in a wrong directory or with a number that is in use. The scan removes it.
     Stray(FileLocation),
 }
 

@@ -44,7 +44,8 @@ pub(super) fn encode(
     image
 }
 
-/// Decodes an image. Returns `None` if a check fails.
+/// Decodes an image of this generation. Returns `None` if its generation, the checksum or a value
+/// is wrong.
 pub(super) fn decode(image: &[u8], generation: u64, secret: &Secret) -> Option<Vec<ListedFile>> {
     let entries = image.get(HEAD..)?;
     let sound = number(&image[..8])? == secret.checksum(&image[8..])

@@ -6,9 +6,9 @@
 use super::content::Nature;
 use foxy_base::Random;
 
-/// Share of repeated requests that ask for a document of the hot set.
+/// Share of repeated requests that choose a document of the hot set, the most requested documents.
 const HOT_CHANCE: f64 = 0.10;
-/// The hot set has the size of the working set divided by this number.
+/// Number of documents in the working set for each document in the hot set.
 const HOT_DIVISOR: u64 = 100;
 /// Probability that a repeated request replaces the drawn document. It then asks for the document
 /// with the smallest body among the drawn one and its cachable neighbours.

@@ -85,7 +85,7 @@ impl Kind {
 pub struct World {
     /// Number of the world, which is the seed of the run. Worlds have different documents.
     pub number: u64,
-    /// Number by which the time between changes is divided.
+    /// Number by which the time between two changes of a document is divided.
     pub time_scale: u32,
     /// Number by which the time is divided that a server waits before it answers.
     pub delay_scale: u32,
@@ -126,12 +126,14 @@ pub struct LifeCycle {
 }
 
 impl LifeCycle {
-    /// Returns the version at `second`. The version is the number of changes before this time.
+    /// Returns the version of the document at the time `second`, in seconds since the Unix epoch.
+    /// It is the number of changes before this time.
     pub const fn version(self, second: u64) -> u64 {
         second.saturating_sub(self.offset) / self.length
     }
 
-    /// Returns the start of `version`, for Last-Modified.
+    /// Returns the time at which `version` began, in seconds since the Unix epoch. Last-Modified
+    /// contains it.
     pub const fn changed(self, version: u64) -> u64 {
         self.offset + version * self.length
     }
@@ -207,7 +209,7 @@ impl Document {
         Nature { kind, size, cachable, life: LifeCycle { length, offset: random.below(length) } }
     }
 
-    /// Returns the body of a version.
+    /// Returns the bytes of the document's body at a version.
     pub fn body(&self, version: u64) -> BodyStream {
         BodyStream::new(self.key(), version)
     }

@@ -86,7 +86,8 @@ impl PolyMix4 {
     }
 }
 
-/// Returns the mean number of requests per page or single document, including images.
+/// Returns the mean number of requests that a robot's fetch of a page or single document causes,
+/// including images.
 pub fn requests_per_start() -> f64 {
     let all: u32 = Kind::DIRECT.iter().map(|(_, share)| share).sum();
     let pages: u32 =

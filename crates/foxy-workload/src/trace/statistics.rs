@@ -27,7 +27,7 @@ pub struct Statistics {
     pub zipf: Option<ZipfFit>,
     /// Sizes of the responses.
     pub answers: Spread,
-    /// Last sizes of the URLs.
+    /// Sizes of the URLs: of each URL its last size in the trace.
     pub objects: Spread,
     /// Number of requests per client.
     pub per_client: Spread,

@@ -29,7 +29,7 @@ pub struct Classes {
     threshold: u32,
     budget: Budget,
     next_serial: u64,
-    /// Files with places of equal size. The key is the number of slots per place.
+    /// The files with places of equal size, by the number of slots per place.
     classes: BTreeMap<u32, Class>,
 }
 

@@ -7,7 +7,7 @@ use foxy_store::layout::SLOT;
 
 const BITS: u32 = 64;
 
-/// A bitmap of the used slots.
+/// The state of the layout: a bitmap of the used slots.
 #[derive(Debug)]
 pub struct Cyclic {
     used: Vec<u64>,

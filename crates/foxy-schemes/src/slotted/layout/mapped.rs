@@ -11,9 +11,11 @@ use foxy_store::layout::SLOT;
 
 /// Number of slots in a page of the mapped file: 8 KiB, as in the paper.
 const PAGE_SLOTS: u32 = 16;
-/// Maximum size in slots of a record in the mapped file. Such a record fits in one page.
+/// Maximum size in slots of a small record, which shares a file with others. Such a record fits in
+/// one page.
 const MAX_SMALL_SLOTS: u32 = PAGE_SLOTS;
-/// Maximum number of parts in a store.
+/// Number of parts into which the space of a store would be divided if it contained only small
+/// records.
 const PARTS: u32 = 16;
 
 #[derive(Debug)]
@@ -32,10 +34,11 @@ pub struct Mapped {
     aligned: bool,
     part_slots: u32,
     budget: Budget,
-    /// Source of file numbers. The low bit of a file number marks a mapped file.
+    /// The last serial number of a file. A file number is the serial number and a low bit, which is
+    /// 1 for a part.
     next_serial: u64,
     parts: Vec<Part>,
-    /// The part that receives new records.
+    /// File number of the part that receives new records.
     current: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Tests the placement of small and large records, the removal of parts, and the accounting of
-//! space.
+//! Tests the placement of small and large records, the removal of parts (the files of small
+//! records), and the accounting of space.
 
 use super::*;
 use foxy_base::Random;

@@ -20,10 +20,10 @@ pub struct Piece {
     pub slots: u32,
 }
 
-/// The result of a placement.
+/// The result of a search for slots for a new record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The record goes into these pieces in this order. Their slots are now in use.
+    /// The record goes into these runs of slots in this order. They now count as used.
     At(Vec<Piece>),
     /// The caller must first drop all records in this piece, then call [`Layout::cleared`].
     AfterClearing(Piece),
@@ -114,8 +114,8 @@ pub enum LayoutKind {
 }
 
 impl LayoutKind {
-    /// Creates the layout for `slots` slots. `threshold` is the maximum size in slots of a record
-    /// that shares a file.
+    /// Creates the layout for a store of `slots` slots. `threshold` is the maximum size in slots of
+    /// a record that shares a file.
     pub fn make(self, slots: u32, threshold: u32) -> Box<dyn Layout> {
         match self {
             Self::Cyclic => Box::new(Cyclic::new(slots)),
