@@ -14,8 +14,8 @@ pub struct Limits {
     pub request_line: usize,
     /// Number of header lines in a head. The same limit applies to a trailer section.
     pub headers: usize,
-    /// Size of the chunk extensions in one line, and in one body. The decoder skips extensions and
-    /// never forwards them.
+    /// Size of all chunk extensions of a body. The extensions of a single chunk have the same limit.
+    /// The decoder skips extensions and never forwards them.
     pub chunk_extensions: usize,
     /// Size of a trailer section with its empty line. At most `u32::MAX`.
     pub trailers: usize,

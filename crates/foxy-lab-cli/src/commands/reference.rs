@@ -27,7 +27,7 @@ pub fn command() -> Command {
                 .value_name("NAME")
                 .required(true)
                 .value_parser(Architecture::ALL.map(|(name, ..)| name))
-                .help("Architecture of the proxy"),
+                .help("How the reference proxy serves connections: with processes, threads or events"),
         )
         .arg(
             option("listen", "ADDRESS:PORT", "Address to listen on")

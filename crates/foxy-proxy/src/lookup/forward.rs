@@ -132,8 +132,8 @@ async fn read_early(
 }
 
 /// Passes the client's body to the exchange with the origin. If the length is known, the last piece
-/// waits until the client's request has ended. So a violated rule is noted before the exchange can
-/// notice that the body is incomplete.
+/// waits until the client's request has ended. So if the request breaks a rule of HTTP, foxy reports
+/// this rule, and not only that the body is incomplete.
 async fn pump(
     early: Vec<RequestEvent>,
     receiver: &mut Receiver<'_>,

@@ -74,8 +74,9 @@ impl fmt::Display for RuleError {
             ),
             Self::ParameterNotInKey(name) => write!(
                 f,
-                "a rule leaves the query parameter `{name}` out of the cache key, so no rule on \
-                 shared content may depend on it; remove one of the two"
+                "the rule changes what foxy stores for all clients and depends on the query \
+                 parameter `{name}`, but another rule leaves this parameter out of the cache key; \
+                 change one of these rules"
             ),
             Self::CrossedLifetimes => f.write_str(
                 "`fresh-at-least` is longer than `fresh-at-most`; exchange or remove one",

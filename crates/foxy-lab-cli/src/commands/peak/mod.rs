@@ -36,14 +36,16 @@ pub fn command() -> Command {
              is filled twice",
         )
         .long_about(
-            "Find the load at which a proxy's response time stays within a window while its cache \
-             is filled twice. After each sample the load rises by 5 % if the mean response time \
-             was below the window. It falls by 5 % if the mean was above the window. The result is \
-             the mean load between fill 1.5 and fill 2 of the cache.\n\nThree values of the \
-             workload matter. fill-rate is the first load. peak-rate is the highest load that the \
-             robots can send. cache-size divided by time-scale must be the size of the proxy's \
-             cache. --time-scale divides the length of samples, the life cycles of objects and the \
-             cache size. --delay-scale divides the servers' think time and the window.",
+            "Find the load at which a proxy's mean response time stays within a window, a range \
+             of times that the workload gives, while the proxy's cache is filled twice. After each \
+             sample the load rises by 5 % if the mean response time was below the window. It falls \
+             by 5 % if the mean was above the window. The result is the mean load while the bytes \
+             that the cache took grow from 1.5 to 2 times its size.\n\nThree values of the \
+             workload file matter. fill-rate is the first load. peak-rate is the highest load that \
+             the simulated clients can send. cache-size divided by time-scale must be the size of \
+             the proxy's cache. --time-scale divides the length of samples, the lifetimes of \
+             objects and the cache size. --delay-scale divides the servers' think time and the \
+             window.",
         )
         .args(whom())
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))

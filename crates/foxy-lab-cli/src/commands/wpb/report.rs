@@ -227,7 +227,12 @@ impl Outcome<'_> {
                 Axis::linear("hit ratio", "%"),
                 hits,
             ),
-            chart("Errors", "003 Figs 4, 9", Axis::linear("failed requests", ""), errors.into()),
+            chart(
+                "Errors",
+                "paper 003, Figs 4 and 9",
+                Axis::linear("failed requests", ""),
+                errors.into(),
+            ),
         ]
     }
 

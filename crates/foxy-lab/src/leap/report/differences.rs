@@ -33,7 +33,8 @@ pub struct PairedDifference {
 /// The meaning of a difference, compared with the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Both paths have the same address or configuration, so the difference is noise.
+    /// Both compared paths lead to the same proxy, or to proxies with the same configuration. So
+    /// the difference is noise.
     Noise,
     /// One path had a hit and the other a miss, which explains the difference.
     Uneven,

@@ -1,5 +1,6 @@
-//! Judges the answers to a request. Updates the counts, the earlier references and the noise. An
-//! answer receives no verdict if the origin may have caused its difference from the reference.
+//! Compares each proxy's answer to a request with the reference, which is the origin's direct answer.
+//! Also counts the verdicts, keeps earlier references, and notes the fields that differ by chance.
+//! An answer receives no verdict if the origin may have caused its difference from the reference.
 
 use super::fields::VALIDATORS;
 use super::noise::Noise;

@@ -41,7 +41,8 @@ impl Tally {
     }
 }
 
-/// The work of the load generator itself.
+/// The CPU time and the delays of the load generator. They show whether the generator limited the
+/// measured rate.
 #[derive(Clone, Debug, Default)]
 pub struct Generator {
     /// The CPU time of the generator's threads.

@@ -26,8 +26,9 @@ const ANY_VERSION: &[u8] = b"foxypur";
 /// The identity of a journal. Every block contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// The random number of the series. A purge of this journal is unknown in other series. So the
-    /// cache does not use records from another series.
+    /// Random number that foxy draws when it creates a journal. Each stored record contains the
+    /// number of its journal. The cache uses no record with another number, because the record may
+    /// have missed purges of this journal.
     pub era: u64,
     /// The random number of a set of stores that are used together. The number changes if one store
     /// of the set is replaced.

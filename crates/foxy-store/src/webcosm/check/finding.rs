@@ -116,7 +116,7 @@ impl fmt::Display for Reason {
             Self::Unsealed => "the segment has no summary yet",
             Self::EntryImpossible => "the summary lists a record at an impossible place",
             Self::RecordNotThere => {
-                "the listed place holds no record, or a record of an earlier use of the segment"
+                "the index lists a place that has no record, or a record from before the segment was overwritten"
             }
             Self::HeaderDamaged => "the checksum of the record's header is wrong",
             Self::ContentDamaged => "the checksum of the record's content is wrong",

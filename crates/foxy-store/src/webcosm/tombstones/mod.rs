@@ -285,7 +285,8 @@ impl Tombstones {
         }
     }
 
-    /// Drops the tombstones of summaries that are durable: the summaries of segments before `end`.
+    /// Forgets the tombstones that durable summaries of segments contain: the summaries of all
+    /// segments before `end`. The journal no longer needs to contain these tombstones.
     fn release(&mut self, log: LogName, end: Sequence) {
         self.sealed[log as usize].retain(|(sequence, _)| *sequence >= end);
     }

@@ -75,7 +75,7 @@ pub fn command() -> Command {
                 .long("ca")
                 .value_name("FOLDER")
                 .value_parser(value_parser!(PathBuf))
-                .help("Use the certificate authority in this folder, and cache all of its hosts"),
+                .help("Use the certificate authority in this folder, and cache downloads from every host that it may sign for"),
         )
         .arg(
             Arg::new("proxy")

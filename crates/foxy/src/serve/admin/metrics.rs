@@ -65,7 +65,7 @@ impl Exposition {
             self.single(&name, FamilyKind::Counter, counter.help().trim(), proxy.count(*counter));
         }
         let (bytes, entries) = proxy.memory();
-        let help = "Memory taken by responses and parts kept in memory, in bytes.";
+        let help = "Memory that responses and slices of large responses take, in bytes.";
         self.single("foxy_proxy_memory_bytes", FamilyKind::Gauge, help, bytes);
         let help = "Responses, and parts of large ones, kept in memory.";
         self.single("foxy_proxy_memory_entries", FamilyKind::Gauge, help, entries);

@@ -47,8 +47,8 @@ settings! {
     /// Hosts whose HTTPS responses foxy caches for clients that use CONNECT. `example.org` means
     /// this name and all names below it, `*.example.org` only the names below it, `192.0.2.0/24`
     /// these addresses. foxy decrypts the client's TLS with a certificate signed by `intercept-ca`.
-    /// If the client does not start TLS, foxy closes the connection. A CONNECT to another host,
-    /// over `listen-tls` or over HTTP/2 becomes a tunnel.
+    /// If the client does not start TLS, foxy closes the connection. foxy opens a tunnel for a
+    /// CONNECT to any other host, and for each CONNECT that arrives over `listen-tls` or HTTP/2.
     intercept_hosts: given Vec<HostPattern> = "intercept-hosts" flag "intercept-host",
         Hosts, Fixed();
 }

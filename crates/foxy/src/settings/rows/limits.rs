@@ -47,8 +47,8 @@ settings! {
     origin_idle: given Duration = "timeouts.origin-idle", span, Fixed("60s");
 
     /// Time limit for the store to answer. After this time foxy asks the origin server. While foxy
-    /// stores a large response, it waits this long for a busy store, and as long again for each 16
-    /// MiB.
+    /// stores a response, it waits for a busy store for this time in total, and for the same time
+    /// again for each 16 MiB that are stored. Then foxy stops storing the response.
     store: given Duration = "timeouts.store", span, Fixed("1s");
 
     /// How long foxy keeps a tunnel without traffic open.
