@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Size of a sector in bytes.
 pub const SECTOR: u64 = 512;
 
+/// The smallest number of cylinders of a disk that [`DiskProfile::with_capacity`] returns.
+pub const LEAST_CYLINDERS: u32 = 64;
+
 /// The order in which a disk serves its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
@@ -187,10 +190,43 @@ impl DiskProfile {
     pub const fn capacity(&self) -> u64 {
         self.sectors() * SECTOR
     }
+
+    /// Returns a smaller disk with at least `size` bytes. The disk has fewer cylinders. A full move
+    /// of the arm takes the same time. Returns `None` for sizes below [`LEAST_CYLINDERS`] or above
+    /// this disk.
+    #[must_use]
+    pub fn with_capacity(self, size: u64) -> Option<Self> {
+        let cylinder = self.capacity() / u64::from(self.cylinders);
+        let cylinders = u32::try_from(size.div_ceil(cylinder)).ok()?;
+        let seek_bend = u64::from(self.seek_bend) * u64::from(cylinders);
+        let seek_bend = u32::try_from(seek_bend / u64::from(self.cylinders)).ok()?;
+        (LEAST_CYLINDERS..=self.cylinders).contains(&cylinders).then_some(Self {
+            cylinders,
+            seek_bend,
+            ..self
+        })
+    }
 }
 
 impl Default for DiskProfile {
     fn default() -> Self {
         Self::st15150w()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smaller_disk_has_fewer_cylinders_and_the_same_longest_seek() {
+        let whole = DiskProfile::st15150w();
+        let small = whole.with_capacity(72 << 20).expect("large enough");
+        assert!((72 << 20..73 << 20).contains(&small.capacity()), "{}", small.capacity());
+        assert_eq!((small.cylinders, small.seek_bend), (82, 21));
+        assert_eq!(small.seek_longest, whole.seek_longest);
+        assert_eq!(whole.with_capacity(whole.capacity()), Some(whole));
+        assert_eq!(whole.with_capacity(whole.capacity() + 1), None);
+        assert_eq!(whole.with_capacity(1 << 20), None);
     }
 }

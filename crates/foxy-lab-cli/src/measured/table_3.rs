@@ -144,6 +144,7 @@ fn point(
         disk: DISK,
         memory: MEMORY,
         holding: Holding::Disk,
+        store: None,
         cores: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let plan = |description: &Description| {

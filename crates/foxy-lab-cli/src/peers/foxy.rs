@@ -2,6 +2,11 @@
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};
+use foxy_schemes::SCHEMES;
+
+pub fn stores() -> Vec<&'static str> {
+    SCHEMES.iter().map(|row| row.text).collect()
+}
 
 pub fn plan(description: &Description) -> Plan {
     let (listen, origin) = (description.listen, description.origin);
@@ -24,6 +29,9 @@ pub fn plan(description: &Description) -> Plan {
     }
     let (size, memory) =
         (description.on_each_disk().0.to_string(), description.memory.0.to_string());
+    if let Some(store) = description.store {
+        serve.extend(["--scheme", store].map(str::to_owned));
+    }
     serve.extend(["--size", &size, "--memory", &memory, "--access-log", "off"].map(str::to_owned));
     Plan { folders: vec!["cache"], serve, notes, ..Plan::default() }
 }

@@ -43,6 +43,8 @@ pub struct Description {
     pub disk: ByteSize,
     pub memory: ByteSize,
     pub holding: Holding,
+    /// Kind of the disk cache. `None` for the default of the proxy's row.
+    pub store: Option<&'static str>,
     pub cores: usize,
 }
 
@@ -109,12 +111,20 @@ pub struct Peer {
     version: &'static str,
     pub disks: Disks,
     pub ends: Ends,
+    /// Kinds of disk cache that `--start NAME:STORE` can choose.
+    pub stores: fn() -> Vec<&'static str>,
     pub plan: fn(&Description) -> Plan,
 }
 
 pub const PEERS: [Peer; 6] = [
-    peer("foxy", None, "", "--version", Disks::Several, Ends::Http2, foxy::plan),
-    peer("squid", Some("squid"), "squid", "-v", Disks::Several, Ends::Http1, squid::plan),
+    Peer {
+        stores: foxy::stores,
+        ..peer("foxy", None, "", "--version", Disks::Several, Ends::Http2, foxy::plan)
+    },
+    Peer {
+        stores: squid::stores,
+        ..peer("squid", Some("squid"), "squid", "-v", Disks::Several, Ends::Http1, squid::plan)
+    },
     peer("nginx", Some("nginx"), "nginx", "-v", Disks::Several, Ends::Http2, nginx::plan),
     peer(
         "varnish",
@@ -146,12 +156,27 @@ const fn peer(
     ends: Ends,
     plan: fn(&Description) -> Plan,
 ) -> Peer {
-    Peer { name, program, package, version, disks, ends, plan }
+    Peer { name, program, package, version, disks, ends, stores: Vec::new, plan }
 }
 
 impl Peer {
     pub fn find(name: &str) -> Option<Self> {
         PEERS.into_iter().find(|peer| peer.name == name)
+    }
+
+    /// Finds the proxy and the kind of its disk cache that `text` names, as in `squid:ufs`.
+    pub fn with_store(text: &str) -> Result<(Self, Option<&'static str>), String> {
+        let (name, store) =
+            text.split_once(':').map_or((text, None), |(name, store)| (name, Some(store)));
+        let peer = Self::find(name)
+            .ok_or_else(|| format!("the proxies are {}", PEERS.map(|peer| peer.name).join(", ")))?;
+        let Some(store) = store else { return Ok((peer, None)) };
+        let stores = (peer.stores)();
+        match stores.iter().find(|known| **known == store) {
+            Some(known) => Ok((peer, Some(known))),
+            None if stores.is_empty() => Err(format!("{name} has one kind of disk cache only")),
+            None => Err(format!("the disk caches of {name} are {}", stores.join(", "))),
+        }
     }
 
     pub const fn is_foxy(&self) -> bool {

@@ -17,18 +17,18 @@ use std::sync::atomic::AtomicBool;
 const LEAST_CORES: f64 = 0.01;
 const MOST_CORES: f64 = 1024.0;
 
-pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
-    let names = super::PEERS.map(|peer| peer.name);
+pub fn arguments(instead: &'static [&'static str]) -> [Arg; 5] {
     // `conflicts_with_all(instead)` is necessary: clap does not require `--start` if another
     // argument excludes `--start`.
     let only = |argument: Arg| argument.requires("start").conflicts_with_all(instead);
     [
         option(
             "start",
-            "NAME",
-            "Start this proxy on this machine, as the reverse proxy of an origin that this command starts",
+            "NAME[:STORE]",
+            "Start this proxy on this machine, as the reverse proxy of an origin that this command \
+             starts; STORE is the kind of its disk cache, such as squid:ufs or foxy:coss",
         )
-        .value_parser(names)
+        .value_parser(|text: &str| Peer::with_store(text).map(|_| text.to_owned()))
         .conflicts_with_all(instead),
         only(
             option("memory", "SIZE", "With --start, size of the proxy's memory cache")
@@ -44,6 +44,16 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
             )
             .value_parser(cores),
         ),
+        only(
+            option(
+                "memory-limit",
+                "SIZE",
+                "With --start, limit the memory of the running proxy and its page cache, so that \
+                 its disk is read; needs root",
+            )
+            .value_parser(value_parser!(ByteSize)),
+        )
+        .conflicts_with("cores"),
         only(choice::folder_argument().action(ArgAction::Append).help(
             "Folder for the files of the proxy; can be repeated, for one cache in each folder \
              [default: the system's temporary folder]",
@@ -51,11 +61,31 @@ pub fn arguments(instead: &'static [&'static str]) -> [Arg; 4] {
     ]
 }
 
-fn hold_to(cores: f64, up: &mut Up, set_up: &mut Record) -> Result<ControlGroup, String> {
-    let group = ControlGroup::new(Limit::Cores(cores))?;
-    up.hold_in(&group)?;
+fn limit(matches: &ArgMatches) -> Option<(Limit, String)> {
+    let cores = || {
+        let cores: f64 = *matches.get_one("cores")?;
+        Some((Limit::Cores(cores), format!("--cores {cores}")))
+    };
+    let memory = || {
+        let size: ByteSize = *matches.get_one("memory-limit")?;
+        Some((Limit::Memory(size), format!("--memory-limit {size}")))
+    };
+    cores().or_else(memory)
+}
+
+fn hold_to(
+    (limit, option): (Limit, String),
+    up: &mut Up,
+    set_up: &mut Record,
+) -> Result<ControlGroup, String> {
+    let mut held = || {
+        let group = ControlGroup::new(limit)?;
+        up.hold_in(&group)?;
+        Ok(group)
+    };
+    let group = held().map_err(|why: String| format!("{option}: {why}"))?;
     if let Record::Subject(subject) = set_up {
-        subject.notes.push(format!("held to {cores} cores by a control group"));
+        subject.notes.push(format!("limited by a control group: {option}"));
     }
     Ok(group)
 }
@@ -85,7 +115,7 @@ impl Single {
         interrupted: &AtomicBool,
     ) -> Result<Option<Self>, Failure> {
         let Some(name) = matches.get_one::<String>("start") else { return Ok(None) };
-        let peer = Peer::find(name).expect("clap knows the names");
+        let (peer, store) = Peer::with_store(name).expect("clap has checked the name");
         let refuse = |why: String| format!("--start {name}: {why}");
         let disks = matches.get_many::<PathBuf>("folder").map_or(1, |folders| folders.len());
         if disks > 1 && peer.disks == Disks::One {
@@ -99,7 +129,7 @@ impl Single {
         let beside =
             |(number, folder): (usize, &Temporary)| folder.path().join(format!("disk-{number}"));
         let description = Description {
-            folder: folders[0].path().join(name),
+            folder: folders[0].path().join(peer.name),
             beside: (2..).zip(&folders[1..]).map(beside).collect(),
             listen: ready::ANYWHERE,
             origin,
@@ -107,6 +137,7 @@ impl Single {
             disk,
             memory: *matches.get_one("memory").expect("has a default"),
             holding: Holding::Disk,
+            store,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let start = Start {
@@ -120,13 +151,8 @@ impl Single {
         };
         let started = Up::start(&start, description, folders[0].path());
         let (mut up, mut set_up) = started.map_err(failed)?;
-        let group = match matches.get_one("cores") {
-            Some(&cores) => Some(
-                hold_to(cores, &mut up, &mut set_up)
-                    .map_err(|why| failed(format!("--cores {cores}: {why}")))?,
-            ),
-            None => None,
-        };
+        let group = limit(matches).map(|limit| hold_to(limit, &mut up, &mut set_up));
+        let group = group.transpose().map_err(failed)?;
         up.begin();
         Ok(Some(Self { up, set_up, _group: group, _folders: folders }))
     }

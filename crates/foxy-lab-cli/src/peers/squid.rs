@@ -1,15 +1,37 @@
-//! Sets up Squid as one process with the store type aufs, which is Squid's usual disk cache.
+//! Sets up Squid as one process. Its disk cache has the store type aufs, which is Squid's usual
+//! type, or the type that the description names.
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};
+
+/// No disk cache at all, as in Table D-6 of paper 000.
+const NO_DISK: &str = "none";
+
+/// Below this size in MB, the cache has 256 folders instead of 4,096, which would take 16 MB.
+const SMALL: u64 = 128;
+
+pub fn stores() -> Vec<&'static str> {
+    vec!["aufs", "ufs", "diskd", "rock", NO_DISK]
+}
+
+fn cache_line(store: &str, folder: &str, megabytes: u64) -> String {
+    match store {
+        NO_DISK => String::new(),
+        "rock" => format!("cache_dir rock {folder} {megabytes}"),
+        file_for_each_object => {
+            let second_level = if megabytes < SMALL { 16 } else { 256 };
+            format!("cache_dir {file_for_each_object} {folder} {megabytes} 16 {second_level}")
+        }
+    }
+}
 
 pub fn plan(description: &Description) -> Plan {
     let (listen, origin) = (description.listen, description.origin);
     let folder = description.folder.display();
     let megabytes = |size: u64| (size >> 20).max(1);
     let (disk, memory) = (megabytes(description.on_each_disk().0), megabytes(description.memory.0));
-    let caches =
-        description.for_each_cache(|_, cache| format!("cache_dir aufs {cache} {disk} 16 256"));
+    let store = description.store.unwrap_or("aufs");
+    let caches = description.for_each_cache(|_, cache| cache_line(store, &cache.to_string(), disk));
     let (inward, own, outward) = match description.secured() {
         None => (format!("http_port {listen}"), String::new(), String::new()),
         Some(files) => tls(&listen.to_string(), &files),

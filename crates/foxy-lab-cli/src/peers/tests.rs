@@ -36,6 +36,7 @@ fn described(folder: &str, beside: &[&str]) -> Description {
         disk: ByteSize(256 << 20),
         memory: ByteSize(64 << 20),
         holding: Holding::Disk,
+        store: None,
         cores: 2,
     }
 }
@@ -130,4 +131,27 @@ fn no_plan_has_a_secret_in_it_as_plans_go_into_records() {
         let text = text_of(&(peer.plan)(&secured()));
         assert!(!text.contains("a secret"), "{}: {text}", peer.name);
     }
+}
+
+#[test]
+fn a_proxy_can_be_named_with_the_kind_of_its_disk_cache() {
+    let found = |text| Peer::with_store(text).map(|(peer, store)| (peer.name, store));
+    assert_eq!(found("squid"), Ok(("squid", None)));
+    assert_eq!(found("squid:diskd"), Ok(("squid", Some("diskd"))));
+    assert_eq!(found("foxy:coss"), Ok(("foxy", Some("coss"))));
+    for text in ["squid:coss", "nginx:ufs", "no-such-proxy", "squid:"] {
+        assert!(found(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_named_kind_of_disk_cache_is_in_the_plan_and_a_small_cache_has_few_folders() {
+    let text = |disk, store| {
+        let store = Some(store);
+        text_of(&squid::plan(&Description { disk: ByteSize(disk), store, ..described("/a", &[]) }))
+    };
+    assert!(text(256 << 20, "ufs").contains("cache_dir ufs /a/cache 256 16 256"));
+    assert!(text(30 << 20, "diskd").contains("cache_dir diskd /a/cache 30 16 16"));
+    assert!(text(30 << 20, "rock").contains("cache_dir rock /a/cache 30\n"));
+    assert!(!text(30 << 20, "none").contains("cache_dir"));
 }

@@ -90,6 +90,10 @@ impl Moment {
         Self { at: clock::monotonic(), processor: usage.processor, disks }
     }
 
+    pub fn disks(&self) -> usize {
+        self.disks.len()
+    }
+
     pub fn until(&self, later: &Self) -> Spent {
         let disks = self.disks.iter().zip(&later.disks);
         let disks = disks.map(|(&before, &after)| Some(after?.saturating_sub(before?)));

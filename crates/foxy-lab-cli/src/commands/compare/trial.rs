@@ -94,6 +94,7 @@ fn describe(trial: &Trial, context: &TrialContext, folder: &Path) -> Description
         disk: trial.scenario.disk(context.quick),
         memory: trial.scenario.memory,
         holding: trial.scenario.holding,
+        store: None,
         cores: std::thread::available_parallelism().map_or(1, usize::from),
     }
 }

@@ -3,17 +3,21 @@
 
 use super::arm::DiskJob;
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner,
-    OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
-    Request, WriteFlags,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
 };
 use std::ffi::OsStr;
+use std::io;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Time for which the kernel may cache names and attributes. The time is long, because they never
 /// change while the file system is mounted.
 const LIFETIME: Duration = Duration::from_secs(3600);
+
+/// Maximum number of requests in progress, as in the queue of a loop device.
+const QUEUE: u16 = 128;
 
 /// Inode number of the first disk's file. The root directory has the number 1.
 const FIRST_DISK: u64 = 2;
@@ -70,6 +74,15 @@ fn name_of(inode: u64) -> String {
 }
 
 impl Filesystem for DiskFiles {
+    /// Lets the kernel send as many requests as its own queues hold, so that the modelled disk
+    /// sorts them, and not FUSE.
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Ignore a lower limit of the kernel: the disks work with it.
+        let _ = config.set_max_background(QUEUE);
+        let _ = config.set_congestion_threshold(QUEUE);
+        Ok(())
+    }
+
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self
             .inodes()

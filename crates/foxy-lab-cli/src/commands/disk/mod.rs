@@ -9,7 +9,7 @@ use crate::experiment::{self, Conclusion, Experiment, Flag, flags};
 use arm::Arm;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use file_system::DiskFiles;
-use foxy_base::{ByteSize, Random};
+use foxy_base::{ByteSize, Random, clock};
 use foxy_cli::failure::Failure;
 use foxy_cli::signals::interrupted;
 use foxy_cli::terminal;
@@ -66,6 +66,13 @@ fn serve_command() -> Command {
             option("time", "FACTORx", "How many times as fast as the model the disk runs")
                 .value_parser(factor)
                 .default_value("1x"),
+            option(
+                "size",
+                "SIZE",
+                "Size of each disk: fewer cylinders, with the same time for a full move of the arm \
+                 [default: as the profile]",
+            )
+            .value_parser(value_parser!(ByteSize)),
             option("disks", "N", "Number of disks, each with its own arm")
                 .value_parser(value_parser!(u64).range(1..=MOST_DISKS))
                 .default_value("1"),
@@ -93,7 +100,13 @@ fn serve(matches: &ArgMatches) -> Result<(), Failure> {
     let disks: u64 = *matches.get_one("disks").expect("has a default");
     let backing = matches.get_one::<PathBuf>("backing");
     let backing = backing.cloned().unwrap_or_else(std::env::temp_dir);
-    let profile = DiskProfile::st15150w();
+    let mut profile = DiskProfile::st15150w();
+    if let Some(&ByteSize(size)) = matches.get_one("size") {
+        let most = ByteSize(profile.capacity());
+        profile = profile.with_capacity(size).ok_or_else(|| {
+            Failure::Unusable(format!("--size: give a size from 64 MB to {most}"))
+        })?;
+    }
     let mut random = Random::new(experiment::seed(matches));
     let stop = interrupted()?;
     let arms = (0..disks)
@@ -106,14 +119,16 @@ fn serve(matches: &ArgMatches) -> Result<(), Failure> {
     let files = DiskFiles::new(profile.capacity(), arms.iter().map(Arm::sender).collect());
     let session = mount(files, mountpoint)?;
     terminal::print(&announcement(mountpoint, factor, profile.capacity(), disks));
+    let began = clock::monotonic();
     while !stop.load(Relaxed) && !session.guard.is_finished() {
         std::thread::sleep(LOOK);
     }
     let unmounted = session.umount_and_join();
+    let model_seconds = clock::monotonic().since(began).as_secs_f64() * factor;
     let counts: Vec<_> = arms.into_iter().map(Arm::stop).collect();
     experiment.finish(Conclusion {
-        text: table(&counts),
-        records: counts.iter().enumerate().flat_map(records).collect(),
+        text: table(&counts, model_seconds),
+        records: counts.iter().enumerate().flat_map(|disk| records(disk, model_seconds)).collect(),
         warnings: unmounted.err().map(|error| busy(mountpoint, &error)).into_iter().collect(),
         ..Conclusion::default()
     })
@@ -147,8 +162,18 @@ fn busy(mountpoint: &Path, error: &std::io::Error) -> String {
     format!("{place}: {error}; detach its loop devices, then unmount it with umount {place}")
 }
 
-fn table(disks: &[MechanicalCounts]) -> String {
-    let heads = ["disk", "reads", "writes", "read", "written", "seeks", "from buffer", "busy, s"];
+fn table(disks: &[MechanicalCounts], model_seconds: f64) -> String {
+    let heads = [
+        "disk",
+        "reads",
+        "writes",
+        "read",
+        "written",
+        "seeks",
+        "from buffer",
+        "busy, s",
+        "busy, %",
+    ];
     let mut table = Table::new(&heads);
     for (index, counts) in disks.iter().enumerate() {
         table.row(&[
@@ -160,13 +185,14 @@ fn table(disks: &[MechanicalCounts]) -> String {
             counts.seeks.to_string(),
             counts.buffered.to_string(),
             format!("{:.2}", counts.busy().as_secs_f64()),
+            format!("{:.1}", 100.0 * counts.busy().as_secs_f64() / model_seconds),
         ]);
     }
     format!("{}\nbusy: seconds of the model", table.render())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "measures")]
-fn records((index, counts): (usize, &MechanicalCounts)) -> Vec<Record> {
+fn records((index, counts): (usize, &MechanicalCounts), model_seconds: f64) -> Vec<Record> {
     let subject = format!("disk{}", index + 1);
     let measures = [
         ("device_reads", counts.device_reads as f64, "count"),
@@ -175,6 +201,7 @@ fn records((index, counts): (usize, &MechanicalCounts)) -> Vec<Record> {
         ("bytes_written", counts.bytes_written as f64, "bytes"),
         ("seeks", counts.seeks as f64, "count"),
         ("busy_seconds", counts.busy().as_secs_f64(), "s"),
+        ("busy_share", counts.busy().as_secs_f64() / model_seconds, "share"),
     ];
     let record = |(name, value, unit): (&str, f64, &str)| {
         Record::Measure(Measure::once(name, &subject, value, unit))

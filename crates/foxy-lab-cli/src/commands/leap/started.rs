@@ -183,6 +183,7 @@ impl<'a> ReplayGround<'a> {
             disk: self.disk,
             memory: self.memory,
             holding: Holding::Disk,
+            store: None,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         };
         let start = Start {

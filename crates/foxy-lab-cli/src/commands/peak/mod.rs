@@ -1,6 +1,7 @@
 //! `foxy peak`: finds the highest load at which response times stay within a given range.
 //! Meanwhile, the workload fills the cache twice (paper 000, Appendix D).
 
+mod disk;
 mod report;
 
 use super::load::arguments::{whom, wire};
@@ -69,6 +70,13 @@ fn search_arguments() -> Vec<Arg> {
             "first-rate",
             "N",
             "Requests per second of the first sample [default: fill-rate of the workload]",
+        )
+        .value_parser(seconds()),
+        option(
+            "hold",
+            "FILLS",
+            "Keep the first load until the cache has been filled this often, because an empty \
+             cache has few hits [default: 0]",
         )
         .value_parser(seconds()),
         option(
@@ -143,7 +151,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         starts: search.most_load / requests_per_start(),
     };
     let limit = positive(matches, "limit")?.map_or(Duration::MAX, Duration::from_secs_f64);
+    let mut started = started;
+    let mut moments = Vec::new();
     let mut show = |window: &Window| {
+        moments.extend(started.as_mut().and_then(Single::moment).map(|moment| (*window, moment)));
         terminal::report(Level::Info, &report::line(window));
         !interrupted.load(Relaxed)
     };
@@ -154,6 +165,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let subject = started.as_ref().map_or(given, |single| single.name().to_owned());
     let (mut more, lost) =
         started.map_or_else(Default::default, |single| single.end(report.asked()));
+    more.extend(disk::records(&subject, &moments));
     more.extend(
         lost.iter().map(|why| Record::FailedRun { subject: subject.clone(), reason: why.clone() }),
     );
@@ -228,6 +240,7 @@ fn search(matches: &ArgMatches, knobs: &PolyMix4) -> Result<Search, Failure> {
         window,
         cache_size: knobs.fill_bytes() / 2,
         first_load: knobs.fill_rate,
+        hold: positive(matches, "hold")?.unwrap_or(0.0),
         most_load: knobs.peak_rate,
     })
 }

@@ -16,6 +16,7 @@ fn described(folder: &Path) -> Description {
         disk: ByteSize(1 << 20),
         memory: ByteSize(1 << 20),
         holding: Holding::Disk,
+        store: None,
         beside: Vec::new(),
         cores: 1,
     }

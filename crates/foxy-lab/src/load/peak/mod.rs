@@ -30,6 +30,9 @@ pub struct Search {
     pub cache_size: u64,
     /// The load of the first window, in requests per second.
     pub first_load: f64,
+    /// The number of cache fills until which the load stays at its first value. An empty cache has
+    /// few hits, so its response times say nothing about the load.
+    pub hold: f64,
     /// The largest load of all robots together, in requests per second.
     pub most_load: f64,
 }
@@ -151,6 +154,9 @@ impl Finder {
             fill: seen.fill_bytes as f64 / self.search.cache_size.max(1) as f64,
         });
         self.before = *seen;
+        if self.windows.last().is_some_and(|window| window.fill < self.search.hold) {
+            return;
+        }
         self.load = self.search.law.next(self.load, response).min(self.search.most_load);
     }
 
@@ -220,7 +226,7 @@ mod tests {
     fn search() -> Search {
         let law = Law::scaled(1);
         let window = Duration::from_secs(60);
-        Search { law, window, cache_size: 1000, first_load: 100.0, most_load: 1000.0 }
+        Search { law, window, cache_size: 1000, first_load: 100.0, hold: 0.0, most_load: 1000.0 }
     }
 
     #[test]
@@ -259,6 +265,19 @@ mod tests {
         let late = Some(NoVerdictReason::OutsideWindow);
         assert_eq!(window(2.6).failure(Verdict::NoQuote), late);
         assert_eq!(plan.finder.load(), 100.0);
+    }
+
+    #[test]
+    fn the_load_is_held_until_the_cache_is_filled_so_far() {
+        let mut finder = Finder::new(Search { hold: 0.5, ..search() });
+        let mut seen = Seen::default();
+        let mut loads = Vec::new();
+        for fill_bytes in [250, 499, 500] {
+            seen = Seen { answered: seen.answered + 10, fill_bytes, ..seen };
+            finder.end_window(&seen);
+            loads.push(finder.load());
+        }
+        assert_eq!(loads, [100.0, 100.0, 105.0]);
     }
 
     #[test]
