@@ -7,6 +7,7 @@ pub mod requirements;
 use crate::arguments::{option, path, switch};
 use crate::experiment::{Flag, flags};
 use crate::folder::{claim, existing, remove_leftovers, store_lock, words};
+use crate::logs;
 use crate::measured::{Context, MEASURED, MeasuredEntry};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use foxy_cli::failure::Failure;
@@ -15,7 +16,7 @@ use foxy_cli::progress::Progress;
 use foxy_cli::signals::interrupted;
 use foxy_cli::terminal;
 use foxy_device::{DiskProfile, Root, calibrate};
-use foxy_lab::simulation::figures::{Extent, FIGURES, Figure, FigureEntry, Lab};
+use foxy_lab::simulation::figures::{Extent, FIGURES, Figure, FigureEntry, Lab, RecordedTrace};
 use foxy_lab::simulation::storage::runs::Watch;
 use foxy_report::figure::{FigureRow, Place, as_text};
 use std::fs::File;
@@ -102,6 +103,13 @@ pub fn command() -> Command {
             .value_parser(value_parser!(u64)),
         )
         .arg(path(
+            "trace",
+            "FILE",
+            "Also make Tables 1 and 2 and Figs 6 to 16 from this log file; caches and disk keep the \
+             paper's proportion to the requested bytes",
+        ))
+        .arg(logs::format())
+        .arg(path(
             "folder",
             "DIR",
             "Folder for measured figures [default: the system's temporary folder]",
@@ -187,11 +195,40 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         }
         None => Vec::new(),
     };
+    let (recorded, recorded_second) = recorded(matches, &wanted, &extents, &progress)?;
     drop(label);
-    settle(&mut made, &second);
+    made.extend(recorded);
+    settle(&mut made, &[second, recorded_second].concat());
     let rows: Vec<FigureRow> = made.iter().flat_map(|(_, figure)| figure.rows.clone()).collect();
     terminal::print(&as_text(&rows));
     outputs::write(matches, &made, &extent, &rows)
+}
+
+type Made = Vec<(Wanted, Figure)>;
+
+/// Makes the figures of the trace file: of the whole file, and of its beginning as second scale.
+fn recorded(
+    matches: &ArgMatches,
+    wanted: &[Wanted],
+    extents: &[Extent],
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(Made, Made), Failure> {
+    let Some(file) = matches.get_one::<PathBuf>("trace") else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    let (trace, _) = logs::read_log(matches, "--trace ", file)?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let whole = RecordedTrace { name, trace };
+    let make = |recorded: RecordedTrace| -> Made {
+        let lab = Lab::of_trace(&extents[0], recorded, progress);
+        let entries = wanted.iter().filter_map(|&one| match one {
+            Wanted::Model(entry) if entry.takes_trace() => Some((one, entry.make(&lab))),
+            _ => None,
+        });
+        entries.collect()
+    };
+    let second = extents.get(1).map(|second| whole.first(second.scale / extents[0].scale));
+    Ok((make(whole), second.map(make).unwrap_or_default()))
 }
 
 /// Gives each row the verdict of the second scale, and withholds verdicts without their conditions.

@@ -72,14 +72,13 @@ fn write_pictures(
 ) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     for (entry, figure) in made {
-        let rows = folder.join(format!("{}-rows.csv", entry.name()));
+        let is_recorded = figure.rows.first().is_some_and(|row| !row.trace.is_empty());
+        let base = format!("{}{}", entry.name(), if is_recorded { "-trace" } else { "" });
+        let rows = folder.join(format!("{base}-rows.csv"));
         write_file(&rows, &as_csv(&figure.rows))?;
         for (number, picture) in (1..).zip(&figure.pictures) {
-            let name = if figure.pictures.len() == 1 {
-                entry.name().into()
-            } else {
-                format!("{}-{number}", entry.name())
-            };
+            let name =
+                if figure.pictures.len() == 1 { base.clone() } else { format!("{base}-{number}") };
             write_file(&folder.join(format!("{name}.csv")), &picture.as_csv())?;
             let drawing = picture.drawing(provenance(*entry, extent));
             write_file(&folder.join(format!("{name}.svg")), &drawing.svg())?;

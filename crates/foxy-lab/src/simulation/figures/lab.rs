@@ -8,12 +8,15 @@ use crate::simulation::storage::outcome::Shortfall;
 use crate::simulation::storage::sizing::paper_disk;
 use foxy_device::DiskProfile;
 use foxy_schemes::PolicyName;
+use foxy_workload::Trace;
 use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The number of client requests (URL-gets) in the paper's trace (Table 1).
 pub const GETS: f64 = 1_058_206.0;
+/// The mean size of a URL operation in the paper's trace, in bytes.
+const MEAN_SIZE: f64 = 10_550.0;
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
 
@@ -34,8 +37,31 @@ struct FinishedTrial {
     result: Arc<TrialResult>,
 }
 
+/// A trace that replaces the synthetic trace.
+#[derive(Clone, Debug)]
+pub struct RecordedTrace {
+    pub name: String,
+    pub trace: Trace,
+}
+
+impl RecordedTrace {
+    /// Returns the first requests, as a share of all.
+    pub fn first(&self, share: f64) -> Self {
+        let mut first = self.clone();
+        first.trace.gets.truncate((self.trace.gets.len() as f64 * share) as usize);
+        first
+    }
+
+    /// Returns the scale at which caches and disk have the paper's proportion to the requested
+    /// bytes.
+    pub fn scale(&self) -> f64 {
+        self.trace.gets.iter().map(|get| get.size as f64).sum::<f64>() / (GETS * MEAN_SIZE)
+    }
+}
+
 pub struct Lab<'a> {
     extent: Extent,
+    recorded: Option<RecordedTrace>,
     progress: OnTrialDone<'a>,
     streams: Mutex<Vec<Arc<Stream>>>,
     finished: Mutex<Vec<FinishedTrial>>,
@@ -55,11 +81,22 @@ impl<'a> Lab<'a> {
     pub fn new(extent: Extent, progress: OnTrialDone<'a>) -> Self {
         Self {
             extent,
+            recorded: None,
             progress,
             streams: Mutex::default(),
             finished: Mutex::default(),
             shortfalls: Mutex::default(),
         }
+    }
+
+    /// Creates a lab whose trials run a recorded trace. The trace decides the scale.
+    pub fn of_trace(extent: &Extent, recorded: RecordedTrace, progress: OnTrialDone<'a>) -> Self {
+        let extent = Extent { scale: recorded.scale(), ..extent.clone() };
+        Self { recorded: Some(recorded), ..Self::new(extent, progress) }
+    }
+
+    pub(super) const fn recorded(&self) -> Option<&RecordedTrace> {
+        self.recorded.as_ref()
     }
 
     pub const fn extent(&self) -> &Extent {
@@ -79,7 +116,10 @@ impl<'a> Lab<'a> {
         }
         let scale = self.extent.scale;
         let model = TraceModel { repeats: mix.repeats, recent: mix.recent, ..TABLE1 };
-        let trace = generate(&model, (GETS * scale * mix.gets) as usize, seed);
+        let trace = match &self.recorded {
+            Some(recorded) => recorded.first(mix.gets).trace,
+            None => generate(&model, (GETS * scale * mix.gets) as usize, seed),
+        };
         let levels = Levels {
             memory: (MEMORY * scale * mix.memory) as u64,
             disk: (DISK * scale * mix.disk) as u64,
@@ -162,4 +202,23 @@ impl<'a> Lab<'a> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foxy_workload::Get;
+
+    #[test]
+    fn a_recorded_trace_gives_the_scale_and_the_operations() {
+        let gets = vec![Get { time: 0, client: 0, url: 0, size: 1_058_206 }; 1000];
+        let trace = Trace { gets, sites: vec![0], ..Trace::default() };
+        let recorded = RecordedTrace { name: "t".into(), trace };
+        assert!((recorded.scale() - 1000.0 / MEAN_SIZE).abs() < 1e-9);
+        assert!((recorded.first(0.5).scale() - 500.0 / MEAN_SIZE).abs() < 1e-9);
+        let extent = Extent { scale: 1.0, seeds: vec![1], threads: 1 };
+        let lab = Lab::of_trace(&extent, recorded, &|_, _| {});
+        assert_eq!(lab.stream(1, Mix::PAPER).operations.gets, 1000);
+        assert!(lab.extent().scale < 1.0);
+    }
 }

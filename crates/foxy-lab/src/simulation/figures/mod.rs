@@ -13,7 +13,7 @@ mod table_2;
 mod throughput;
 pub mod trial;
 
-pub use lab::{Extent, Lab};
+pub use lab::{Extent, Lab, RecordedTrace};
 pub use picture::Picture;
 
 use foxy_report::figure::{Condition, FigureRow, Place, Verdict};
@@ -34,11 +34,21 @@ pub struct FigureEntry {
 }
 
 impl FigureEntry {
+    /// Whether a recorded trace can replace the synthetic trace.
+    pub fn takes_trace(&self) -> bool {
+        self.name.starts_with("001-")
+            && !["001-fig2", "001-r44", "001-recovery"].contains(&self.name)
+    }
+
     pub fn make(&self, lab: &Lab) -> Figure {
         let _of_earlier_figures = lab.take_shortfalls();
         let mut figure = (self.make)(lab);
         for row in &mut figure.rows {
             row.scale = lab.extent().scale;
+            if let Some(recorded) = lab.recorded() {
+                row.trace.clone_from(&recorded.name);
+                row.conditions.retain(|condition| *condition != Condition::Fitted);
+            }
             if evidence::is_ratio(row) {
                 row.conditions.push(Condition::TwoScales { other: None });
             }
