@@ -24,8 +24,18 @@ use foxy_rules::{Policy, date};
 use foxy_store::Key;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
+
+/// What the proxy does with its connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    Serve,
+    /// Another process serves new connections. Open connections end after their next request.
+    Leave,
+    /// The proxy ends.
+    Stop,
+}
 
 /// State that all workers share.
 pub(crate) struct Shared {
@@ -41,11 +51,17 @@ pub(crate) struct Shared {
     /// does not count.
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
-    pub(crate) stopping: AtomicBool,
+    /// Set if the course is not [`Course::Serve`].
+    pub(crate) leaving: AtomicBool,
     pub(crate) places: Arc<Places>,
 }
 
 impl Shared {
+    /// Whether each connection ends after its next request. The cache then answers no new request.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
     /// Joins the flight of a URL, or starts a flight for a request of `epoch`. A flight is a fetch
     /// that several requests share. A request joins a flight if `fits` accepts the flight, and if
     /// no newer response of the `variant` was stored after the flight began.
@@ -67,7 +83,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) upstream: UpstreamClient,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) stop: watch::Receiver<bool>,
+    pub(crate) course: watch::Receiver<Course>,
     policies: Policies,
     date: RefCell<(u64, String)>,
     /// The proxy's entry in Via for messages of HTTP/1.0, HTTP/1.1 and HTTP/2.
@@ -79,7 +95,7 @@ impl Worker {
         shared: Arc<Shared>,
         upstream: UpstreamClient,
         counters: Arc<Counters>,
-        stop: watch::Receiver<bool>,
+        course: watch::Receiver<Course>,
     ) -> Self {
         let via =
             ["1.0", "1.1", "2"].map(|version| format!("{version} {}", shared.settings.via_name));
@@ -88,7 +104,7 @@ impl Worker {
             shared,
             upstream,
             counters,
-            stop,
+            course,
             date: RefCell::new((u64::MAX, String::new())),
             via,
         }

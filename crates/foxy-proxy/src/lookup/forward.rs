@@ -5,6 +5,7 @@ use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
 use crate::answer::transaction::Transaction;
 use crate::cache::CacheKey;
+use crate::cache::purge::{Scope, Strength};
 use crate::client::io::ReadEnd;
 use crate::client::{Receiver, Sender};
 use crate::core::transport::Transport;
@@ -317,9 +318,16 @@ pub(crate) async fn interim(
 async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
     let cache = &worker.shared.cache;
     cache.invalidate(key, &worker.counters).await;
-    let Ok(base) = std::str::from_utf8(&key.text) else { return };
+    let mut scopes = vec![Scope::url(key)];
+    let base = std::str::from_utf8(&key.text).unwrap_or_default();
     for other in also_invalidated(&View(&head.headers), base) {
         let key = CacheKey::new(worker.settings().rules.key(other.into_bytes()));
         cache.invalidate(&key, &worker.counters).await;
+        scopes.push(Scope::url(&key));
+    }
+    if worker.shared.is_leaving() {
+        // The other process may have stored the responses. If it does not answer, it has ended, or
+        // the purge follows later.
+        let _ = worker.shared.purges.purge(&scopes, Strength::Hard).await;
     }
 }

@@ -10,7 +10,7 @@ use crate::server::connection::{self, ConnectionState};
 use crate::server::listener::{Acceptor, WorkerListener};
 use crate::server::proxy_header::{self, ProxiedClient};
 use crate::upstream::UpstreamClient;
-use crate::worker::{Shared, Worker};
+use crate::worker::{Course, Shared, Worker};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -35,7 +35,7 @@ pub(crate) async fn run_worker(
     counters: Arc<Counters>,
     listeners: Vec<WorkerListener>,
     resolver: MakeResolver,
-    mut stop: watch::Receiver<bool>,
+    mut course: watch::Receiver<Course>,
 ) {
     let Ok(resolver) = resolver() else { return };
     let policy = Rc::new(shared.settings.destinations.clone());
@@ -43,14 +43,14 @@ pub(crate) async fn run_worker(
         UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy, &counters);
     let clients = Rc::new(Clients::default());
     tokio::task::spawn_local(give_memory_back(Rc::clone(&clients), shared.settings.give_back));
-    let worker = Rc::new(Worker::new(shared, upstream, counters, stop.clone()));
+    let worker = Rc::new(Worker::new(shared, upstream, counters, course.clone()));
     for listener in listeners {
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
-        tokio::task::spawn_local(accept(worker, listener, clients, stop.clone()));
+        tokio::task::spawn_local(accept(worker, listener, clients, course.clone()));
     }
     // An error means that the `Proxy`, which owns the sender, no longer exists. The worker then
     // stops too.
-    let _ = stop.wait_for(|stopping| *stopping).await;
+    let _ = course.wait_for(|course| *course == Course::Stop).await;
     clients.end_idle();
     let end = Instant::now() + worker.settings().stop_after;
     while clients.count() > 0 && Instant::now() < end {
@@ -113,13 +113,13 @@ async fn accept(
     worker: Rc<Worker>,
     WorkerListener { socket, tls }: WorkerListener,
     clients: Rc<Clients>,
-    mut stop: watch::Receiver<bool>,
+    mut course: watch::Receiver<Course>,
 ) {
     let Ok(listener) = Acceptor::new(socket) else { return };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.changed() => return,
+            _ = course.wait_for(|course| *course != Course::Serve) => return,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -143,7 +143,7 @@ async fn accept(
             worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
         // A balancer's address must not count as one client, because it forwards many clients.
         let client = (!is_balanced).then(|| ClientBlock::from(address));
-        let Some(place) = place(&worker, client, &mut stop).await else { return };
+        let Some(place) = place(&worker, client, &mut course).await else { return };
         let place = match place {
             Ok((place, yielded)) => {
                 worker.counters.add(Counter::ConnectionsYielded, yielded.into());
@@ -187,7 +187,7 @@ async fn accept(
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
-    stop: &mut watch::Receiver<bool>,
+    course: &mut watch::Receiver<Course>,
 ) -> Option<Result<(Place, bool), NoPlace>> {
     let places = &worker.shared.places;
     loop {
@@ -201,7 +201,7 @@ async fn place(
         tokio::select! {
             () = freed => {}
             () = tokio::time::sleep(PLACE_PAUSE), if soon => {}
-            _ = stop.changed() => return None,
+            _ = course.wait_for(|course| *course == Course::Stop) => return None,
         }
     }
 }

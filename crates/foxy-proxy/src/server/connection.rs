@@ -15,13 +15,12 @@ use crate::request::reason::ErrorReason;
 use crate::server::dispatch::request;
 use crate::server::request_log::{Ended, ReadRequest, RequestLog};
 use crate::server::{http2, intercepting};
-use crate::worker::Worker;
+use crate::worker::{Course, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, DecodeError, RequestEvent, RequestHead, Version};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
@@ -86,7 +85,7 @@ async fn serve_requests(
             }
             NextStep::Enter(inside) => return Some(inside),
         }
-        if worker.shared.stopping.load(Ordering::Relaxed) {
+        if worker.shared.is_leaving() && *worker.course.borrow() == Course::Stop {
             return None;
         }
     }

@@ -26,7 +26,6 @@ use foxy_http::{
 };
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 
 /// Answers one request. Returns its end, and the number of bytes sent to the client.
 pub(crate) async fn request(
@@ -53,7 +52,7 @@ pub(crate) async fn request(
         let ended = drained(&mut receiver, settings, result).await;
         return (ended, sender.sent());
     }
-    let (planned, text) = planned(settings, &sender, (head, body), over, peer, refusal);
+    let (planned, text) = planned(worker, &sender, (head, body), over, peer, refusal);
     let head = &*head;
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
@@ -109,13 +108,14 @@ pub(crate) async fn request(
 /// Applies the operator's rules, and decides how to handle the request. Returns the operator's text
 /// for a refusal, if a rule has a text.
 fn planned(
-    settings: &ProxySettings,
+    worker: &Worker,
     sender: &Sender<'_>,
     (head, body): (&mut RequestHead, BodyLength),
     over: Scheme,
     peer: SocketAddr,
     refusal: Option<ErrorReason>,
 ) -> (Plan, Option<String>) {
+    let settings = worker.settings();
     let steering = match refusal {
         Some(_) => Steering::default(),
         None => steer(&settings.rules, head, over, peer.ip()),
@@ -132,7 +132,8 @@ fn planned(
     sender.paced_by(settings.rules.pace(steering.bandwidth, client));
     let plan = || plan(head, body, over, &settings.mode, &settings.via_name);
     let planned = refusal.map_or_else(plan, Plan::Refuse);
-    let planned = if steering.bypasses { planned.past_the_cache(head) } else { planned };
+    let bypasses = steering.bypasses || worker.shared.is_leaving();
+    let planned = if bypasses { planned.past_the_cache(head) } else { planned };
     if let Plan::LookUp(..) = planned {
         take_off(&mut head.headers, &settings.mode);
     }
@@ -144,7 +145,7 @@ fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
         head_only: head.method == Method::Head,
         version: head.version,
         keep: Persistence::of(head.version, &head.headers) == Persistence::KeepAlive
-            && !worker.shared.stopping.load(Ordering::Relaxed),
+            && !worker.shared.is_leaving(),
         trailers: accepts_trailers(&head.headers),
     }
 }

@@ -31,17 +31,36 @@ pub enum ListenSocket {
     Unix(UnixListener),
 }
 
-/// A listening socket that the caller opened. All workers accept from it.
+/// Listening sockets of one address that the caller opened. Each worker accepts from at least one
+/// of them, and each socket has at least one worker.
 #[derive(Debug)]
 pub struct SharedListener {
-    /// The socket.
-    pub socket: ListenSocket,
+    /// The sockets.
+    pub sockets: Vec<ListenSocket>,
     /// True if clients of this socket must use TLS.
     pub is_tls: bool,
+    /// True if the service manager opened the sockets. The proxy does not use this flag.
+    pub is_given: bool,
+}
+
+impl SharedListener {
+    /// Duplicates the sockets.
+    ///
+    /// # Errors
+    /// The process has no free file descriptor.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let sockets =
+            self.sockets.iter().map(ListenSocket::try_clone).collect::<io::Result<_>>()?;
+        Ok(Self { sockets, ..*self })
+    }
 }
 
 impl ListenSocket {
-    fn try_clone(&self) -> io::Result<Self> {
+    /// Duplicates the socket.
+    ///
+    /// # Errors
+    /// The process has no free file descriptor.
+    pub fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Tcp(listener) => Self::Tcp(listener.try_clone()?),
             Self::Unix(listener) => Self::Unix(listener.try_clone()?),
@@ -107,13 +126,16 @@ pub(crate) struct Bound {
     pub(crate) addresses: Vec<SocketAddr>,
     /// The addresses of the sockets that the caller opened.
     pub(crate) shared: Vec<SocketAddr>,
+    /// Copies of the sockets of each address.
+    pub(crate) sockets: Vec<SharedListener>,
 }
 
 impl Bound {
     /// Opens the sockets of the settings for each worker.
     pub(crate) fn open(settings: &ProxySettings) -> Result<Self, (SocketAddr, io::Error)> {
         let workers = (0..settings.workers.max(1)).map(|_| Vec::new()).collect();
-        let mut bound = Self { workers, addresses: Vec::new(), shared: Vec::new() };
+        let (addresses, shared, sockets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bound = Self { workers, addresses, shared, sockets };
         for &wanted in &settings.listen {
             bound.bind(wanted, None).map_err(|error| (wanted, error))?;
         }
@@ -131,27 +153,36 @@ impl Bound {
         let free = TcpListener::bind(wanted)?;
         let mut address = free.local_addr()?;
         drop(free);
+        let mut sockets = Vec::new();
         for worker in &mut self.workers {
             let listener = listen(address)?;
             address = listener.local_addr()?;
-            worker.push(WorkerListener { socket: ListenSocket::Tcp(listener), tls: tls.cloned() });
+            let socket = ListenSocket::Tcp(listener);
+            sockets.push(socket.try_clone()?);
+            worker.push(WorkerListener { socket, tls: tls.cloned() });
         }
+        let is_tls = tls.is_some();
+        self.sockets.push(SharedListener { sockets, is_tls, is_given: false });
         self.addresses.push(address);
         Ok(())
     }
 
-    /// Gives each worker a copy of `socket`.
+    /// Distributes copies of the sockets to the workers.
     pub(crate) fn share(
         &mut self,
-        socket: &ListenSocket,
+        shared: SharedListener,
         tls: Option<&ClientTls>,
     ) -> io::Result<()> {
-        if let ListenSocket::Tcp(listener) = socket {
+        let (sockets, workers) = (&shared.sockets, self.workers.len());
+        if let Some(ListenSocket::Tcp(listener)) = sockets.first() {
             self.shared.push(listener.local_addr()?);
         }
-        for worker in &mut self.workers {
-            worker.push(WorkerListener { socket: socket.try_clone()?, tls: tls.cloned() });
+        let turns = if sockets.is_empty() { 0 } else { sockets.len().max(workers) };
+        for turn in 0..turns {
+            let socket = sockets[turn % sockets.len()].try_clone()?;
+            self.workers[turn % workers].push(WorkerListener { socket, tls: tls.cloned() });
         }
+        self.sockets.push(shared);
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ use crate::server::listener::{Bound, SharedListener, WorkerListener};
 use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
 use crate::upstream::{NameResolver, Resolve};
-use crate::worker::Shared;
+use crate::worker::{Course, Shared};
 use foxy_base::clock;
 use std::fmt;
 use std::io;
@@ -104,7 +104,9 @@ pub struct Proxy {
     /// The first element counts calls from outside, such as purges. Each worker has its own element
     /// after the first.
     counters: Vec<Arc<Counters>>,
-    stop: watch::Sender<bool>,
+    course: watch::Sender<Course>,
+    /// Copies of the listening sockets, for a process that takes over.
+    sockets: Vec<SharedListener>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -125,9 +127,9 @@ impl Proxy {
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let mut bound = Bound::open(&settings)
             .map_err(|(address, error)| StartError::Listen(address, error))?;
-        for SharedListener { socket, is_tls } in &parts.sockets {
-            let tls = settings.client_tls.as_ref().filter(|_| *is_tls);
-            bound.share(socket, tls).map_err(StartError::Worker)?;
+        for shared in parts.sockets {
+            let tls = settings.client_tls.as_ref().filter(|_| shared.is_tls);
+            bound.share(shared, tls).map_err(StartError::Worker)?;
         }
         settings.destinations.own.extend(bound.addresses.iter().chain(&bound.shared));
         (parts.resolver)().map_err(StartError::Resolver)?;
@@ -147,7 +149,7 @@ impl Proxy {
             waiting: ByteBudget::new(budget),
             requests: ByteBudget::new(budget),
             sink: parts.sink,
-            stopping: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
             places: Places::new(
                 settings.connections,
                 settings.connections_per_client,
@@ -155,10 +157,17 @@ impl Proxy {
             ),
             settings,
         });
-        let (stop, _) = watch::channel(false);
+        let (course, _) = watch::channel(Course::Serve);
+        let sockets = std::mem::take(&mut bound.sockets);
         let counters = vec![Arc::new(Counters::default())];
-        let mut proxy =
-            Self { addresses: bound.addresses, shared, counters, stop, threads: Vec::new() };
+        let mut proxy = Self {
+            addresses: bound.addresses,
+            shared,
+            counters,
+            course,
+            sockets,
+            threads: Vec::new(),
+        };
         for listeners in bound.workers {
             proxy.start_worker(listeners, &parts.resolver).map_err(StartError::Worker)?;
         }
@@ -173,12 +182,12 @@ impl Proxy {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let counters = Arc::new(Counters::default());
         self.counters.push(Arc::clone(&counters));
-        let (shared, stop, resolver) =
-            (Arc::clone(&self.shared), self.stop.subscribe(), Arc::clone(resolver));
+        let (shared, course, resolver) =
+            (Arc::clone(&self.shared), self.course.subscribe(), Arc::clone(resolver));
         self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(
             move || {
                 tokio::task::LocalSet::new()
-                    .block_on(&runtime, run_worker(shared, counters, listeners, resolver, stop));
+                    .block_on(&runtime, run_worker(shared, counters, listeners, resolver, course));
             },
         )?);
         Ok(())
@@ -205,6 +214,21 @@ impl Proxy {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
+    /// Returns the listening sockets, without TLS first. The caller may pass them to a process that
+    /// takes over.
+    pub fn sockets(&self) -> &[SharedListener] {
+        &self.sockets
+    }
+
+    /// Accepts no more connections, because another process takes over. Returns the listening
+    /// sockets. Open connections end after their next request, which goes past the cache. The purge
+    /// keeper must tell the other process about purges.
+    pub fn leave(&mut self) -> Vec<SharedListener> {
+        self.shared.leaving.store(true, Ordering::SeqCst);
+        self.course.send_replace(Course::Leave);
+        std::mem::take(&mut self.sockets)
+    }
+
     /// Accepts no more requests, waits up to `stop_after` for requests in progress, and stops.
     pub fn stop(self) {
         drop(self);
@@ -213,8 +237,9 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.shared.stopping.store(true, Ordering::SeqCst);
-        self.stop.send_replace(true);
+        self.sockets.clear();
+        self.shared.leaving.store(true, Ordering::SeqCst);
+        self.course.send_replace(Course::Stop);
         for thread in self.threads.drain(..) {
             // A worker that panicked has already reported its panic.
             let _ = thread.join();

@@ -3,7 +3,7 @@
 //! explanations.
 
 use crate::answer;
-use crate::cache::purge::{NotPurged, Order, Scope, Strength};
+use crate::cache::purge::{NotPurged, Order, PURGE_TIMEOUT, Scope, Strength};
 use crate::cache::storage::Storage;
 use crate::cache::stored::CacheKey;
 use crate::client::Sender;
@@ -22,13 +22,6 @@ use foxy_rules::operator::OperatorRules;
 use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
-use tokio::sync::oneshot;
-use tokio::time::timeout;
-
-/// Time limit for making a purge durable. It is shorter than the timeout of the admin server's
-/// clients, so that they receive the answer.
-const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Purges the cache of a running proxy and explains requests. Any thread may use it.
 #[derive(Clone)]
@@ -111,16 +104,7 @@ async fn purge(
     scopes: &[Scope],
     strength: Strength,
 ) -> Result<u64, NotPurged> {
-    let at = clock::steady();
-    let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
-    let (sender, receiver) = oneshot::channel();
-    let reply = move |answer| {
-        // The caller may no longer be waiting for the answer. The purge remains in force.
-        let _ = sender.send(answer);
-    };
-    shared.purges.keeper.purge(orders, Box::new(reply));
-    let answer = timeout(PURGE_TIMEOUT, receiver).await.map_err(|_| NotPurged::Late)?;
-    let number = answer.unwrap_or(Err(NotPurged::Stopping))?;
+    let number = shared.purges.purge(scopes, strength).await?;
     counters.add(Counter::Purges, scopes.len() as u64);
     if strength == Strength::Hard {
         for scope in scopes {

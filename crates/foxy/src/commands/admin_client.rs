@@ -32,6 +32,7 @@ pub fn add_to(command: Command) -> Command {
 pub struct AdminClient {
     address: ListenAddress,
     authorization: String,
+    patience: Duration,
 }
 
 impl AdminClient {
@@ -58,13 +59,18 @@ impl AdminClient {
             Some(path) => format!("Authorization: Bearer {}\r\n", read_token_word(&path)?),
             None => String::new(),
         };
-        Ok(Self { address, authorization })
+        Ok(Self { address, authorization, patience: ANSWER_TIMEOUT })
+    }
+
+    /// Waits up to `patience` for an answer.
+    pub fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Sends a request, and returns the body of the response. If the server refuses the request,
     /// the error contains the text of the response.
     pub fn ask(&self, method: &str, target: &str, body: &str) -> Result<String, Failure> {
-        let Self { address, authorization } = self;
+        let Self { address, authorization, patience } = self;
         let unreachable = |error: std::io::Error| {
             let text = format!(
                 "no foxy answers at {address}: {error}; start foxy, or give the address of its \
@@ -72,7 +78,7 @@ impl AdminClient {
             );
             Failure::Failed(text)
         };
-        let mut stream = connect(address).map_err(unreachable)?;
+        let mut stream = connect(address, *patience).map_err(unreachable)?;
         let length = body.len();
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: \
@@ -96,10 +102,10 @@ fn is_whole(address: &ListenAddress) -> bool {
 trait Connection: Read + Write {}
 impl<T: Read + Write> Connection for T {}
 
-fn connect(address: &ListenAddress) -> std::io::Result<Box<dyn Connection>> {
+fn connect(address: &ListenAddress, patience: Duration) -> std::io::Result<Box<dyn Connection>> {
     if let ListenAddress::Unix(path) = address {
         let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+        stream.set_read_timeout(Some(patience))?;
         return Ok(Box::new(stream));
     }
     let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
@@ -109,7 +115,7 @@ fn connect(address: &ListenAddress) -> std::io::Result<Box<dyn Connection>> {
         }
         match TcpStream::connect_timeout(&socket, ANSWER_TIMEOUT) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+                stream.set_read_timeout(Some(patience))?;
                 return Ok(Box::new(stream));
             }
             Err(error) => last = error,

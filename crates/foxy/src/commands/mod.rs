@@ -14,6 +14,7 @@ pub mod reload;
 pub mod run;
 pub mod serve;
 pub mod store;
+pub mod upgrade;
 
 use clap::{ArgMatches, Command};
 use foxy_cli::Entry;
@@ -28,6 +29,7 @@ const PROXY: &[Entry] = &[
     Entry { command: import::command, run: import::run },
     Entry { command: purge::command, run: purge::run },
     Entry { command: reload::command, run: reload::run },
+    Entry { command: upgrade::command, run: upgrade::run },
     Entry { command: ca::command, run: ca::run },
     Entry { command: manual::completions_command, run: manual::print_completions },
     Entry { command: manual::man_command, run: manual::write_man },

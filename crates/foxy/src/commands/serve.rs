@@ -1,7 +1,7 @@
 //! `foxy serve`: runs the caching proxy.
 
 use crate::failure::Failure;
-use crate::serve;
+use crate::serve::{self, ReadAgain};
 use crate::settings::{self, flags};
 use crate::terminal::{self, Level};
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -29,20 +29,22 @@ pub fn command() -> Command {
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
-    let loaded = settings::load(file, Some(matches), &Machine::look())
-        .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
-    let level = Level::named(loaded.settings.operation.log_level)
-        .expect("the table's words are the levels");
-    terminal::set_level(level);
-    for warning in &loaded.warnings {
-        terminal::report(Level::Warning, &format!("foxy: {warning}"));
-    }
-    let (file, flags) = (file.map(Path::to_owned), matches.clone());
-    let source = loaded.file.clone();
-    let read_again = move || {
-        settings::can_be_read_again(source.as_deref())?;
-        settings::load(file.as_deref(), Some(&flags), &Machine::look())
-    };
-    serve::run(loaded, Box::new(read_again))
+    serve::run(|| {
+        let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
+        let loaded = settings::load(file, Some(matches), &Machine::look())
+            .map_err(|complaints| Failure::Unusable(complaints.to_string()))?;
+        let level = Level::named(loaded.settings.operation.log_level)
+            .expect("the table's words are the levels");
+        terminal::set_level(level);
+        for warning in &loaded.warnings {
+            terminal::report(Level::Warning, &format!("foxy: {warning}"));
+        }
+        let (file, flags) = (file.map(Path::to_owned), matches.clone());
+        let source = loaded.file.clone();
+        let read_again = move || {
+            settings::can_be_read_again(source.as_deref())?;
+            settings::load(file.as_deref(), Some(&flags), &Machine::look())
+        };
+        Ok((loaded, Box::new(read_again) as Box<ReadAgain>))
+    })
 }

@@ -2,15 +2,17 @@
 //! open while foxy restarts, so that no client is refused.
 
 use crate::failure::Failure;
+use crate::serve::listeners::{OpenSockets, shared};
 use foxy_proxy::server::listener::ListenSocket;
 use listenfd::ListenFd;
+use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
 /// The variable with the names of the sockets, separated by colons.
 pub const NAMES: &str = "LISTEN_FDNAMES";
 
 /// The use of a socket. `FileDescriptorName=` of the socket unit names the use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     Listen,
     ListenTls,
@@ -18,6 +20,15 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// Returns the flag of the addresses with this purpose.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::Listen => "--listen",
+            Self::ListenTls => "--listen-tls",
+            Self::Admin => "--admin",
+        }
+    }
+
     /// Returns the purpose of a socket. A unit without `FileDescriptorName=` gives its own name,
     /// such as `foxy.socket`.
     fn named(name: &str) -> Option<Self> {
@@ -33,7 +44,7 @@ impl Purpose {
 
 /// Takes all sockets that systemd passed. Fails if foxy cannot serve one of them, because its
 /// clients would wait for ever. `names` is the value of the variable [`NAMES`].
-pub fn take(names: &str) -> Result<Vec<(Purpose, ListenSocket)>, Failure> {
+pub fn take(names: &str) -> Result<OpenSockets, Failure> {
     let mut given = ListenFd::from_env();
     let mut names = names.split(':');
     let mut sockets = Vec::with_capacity(given.len());
@@ -47,7 +58,7 @@ pub fn take(names: &str) -> Result<Vec<(Purpose, ListenSocket)>, Failure> {
         })?;
         let socket = take_one(&mut given, index)
             .ok_or_else(|| refuse("use ListenStream= and Accept=no in its unit"))?;
-        sockets.push((purpose, socket));
+        sockets.push((purpose, shared(purpose, socket, true)));
     }
     Ok(sockets)
 }

@@ -44,50 +44,86 @@ impl ProxyListeners {
 #[derive(Debug, Default)]
 pub struct Listeners {
     pub proxy: ProxyListeners,
-    pub admin: Vec<ListenSocket>,
+    pub admin: Vec<SharedListener>,
     /// Dropping this field removes the files of the Unix sockets.
     pub files: Vec<SocketFile>,
 }
 
+/// Listening sockets with their purpose, which another process opened.
+pub type OpenSockets = Vec<(Purpose, SharedListener)>;
+
+/// A TCP address of the settings.
+enum BoundTcp {
+    New(TcpListener),
+    Inherited(SharedListener),
+}
+
 impl Listeners {
     /// Checks that foxy can listen at every address of the settings. Opens all sockets except those
-    /// that the workers open.
-    pub fn open(mut self, network: &Network) -> Result<Self, Failure> {
-        let listeners = &mut self;
-        for (addresses, flag) in
-            [(&network.listen, "--listen"), (&network.listen_tls, "--listen-tls")]
-        {
-            let is_tls = flag == "--listen-tls";
+    /// that the workers open. Takes the sockets of an old process from `inherited`, and closes the
+    /// sockets that no address of the settings needs.
+    pub fn open(mut self, network: &Network, mut inherited: OpenSockets) -> Result<Self, Failure> {
+        let lists = [
+            (Purpose::Listen, &network.listen),
+            (Purpose::ListenTls, &network.listen_tls),
+            (Purpose::Admin, &network.admin),
+        ];
+        for (purpose, addresses) in lists {
             for address in addresses {
-                if let Some(socket) = listeners.unix(address, flag)? {
-                    listeners.proxy.shared.push(SharedListener { socket, is_tls });
-                    listeners.proxy.shown.push((address.clone(), is_tls));
-                }
-                let proxy = &mut listeners.proxy;
-                let place = if is_tls { &mut proxy.listen_tls } else { &mut proxy.listen };
-                let bound = tcp(address).map_err(|error| cannot_listen(address, flag, &error))?;
-                place.extend(bound.into_iter().map(|(wanted, _)| wanted));
+                self.open_address(purpose, address, &mut inherited)
+                    .map_err(|error| cannot_listen(address, purpose.flag(), &error))?;
             }
         }
-        for address in &network.admin {
-            let unix = listeners.unix(address, "--admin")?;
-            let tcp = tcp(address).map_err(|error| cannot_listen(address, "--admin", &error))?;
-            let tcp = tcp.into_iter().map(|(_, socket)| socket);
-            listeners.admin.extend(unix.into_iter().chain(tcp.map(ListenSocket::Tcp)));
-        }
         Ok(self)
+    }
+
+    fn open_address(
+        &mut self,
+        purpose: Purpose,
+        address: &ListenAddress,
+        inherited: &mut OpenSockets,
+    ) -> std::io::Result<()> {
+        if let ListenAddress::Unix(path) = address {
+            let shared = match take(inherited, purpose, |open| open == address) {
+                Some(shared) => {
+                    self.files.push(SocketFile::adopt(path)?);
+                    shared
+                }
+                None => {
+                    let (listener, file) = socket_file::open(path)?;
+                    self.files.push(file);
+                    shared(purpose, ListenSocket::Unix(listener), false)
+                }
+            };
+            self.add(purpose, shared);
+            return Ok(());
+        }
+        let bind = |wanted: SocketAddr| match take(inherited, purpose, |open| meets(open, wanted)) {
+            Some(shared) => Ok(BoundTcp::Inherited(shared)),
+            None => bind(wanted).map(BoundTcp::New),
+        };
+        for (wanted, bound) in tcp(address, bind)? {
+            match (bound, purpose) {
+                (BoundTcp::Inherited(shared), _) => self.add(purpose, shared),
+                (BoundTcp::New(listener), Purpose::Admin) => {
+                    self.admin.push(shared(purpose, ListenSocket::Tcp(listener), false));
+                }
+                (BoundTcp::New(_), Purpose::Listen) => self.proxy.listen.push(wanted),
+                (BoundTcp::New(_), Purpose::ListenTls) => self.proxy.listen_tls.push(wanted),
+            }
+        }
+        Ok(())
     }
 
     /// Adds the sockets that systemd opened. They take the place of default addresses in
     /// `network`, which `is_default` tells by the key of the setting.
     pub fn activate(
-        given: Vec<(Purpose, ListenSocket)>,
+        given: OpenSockets,
         network: &mut Network,
         is_default: impl Fn(&str) -> bool,
     ) -> Self {
         let mut listeners = Self::default();
-        for (purpose, socket) in given {
-            let is_tls = purpose == Purpose::ListenTls;
+        for (purpose, shared) in given {
             match purpose {
                 Purpose::Admin if is_default("admin") => network.admin.clear(),
                 Purpose::Listen | Purpose::ListenTls if is_default("listen") => {
@@ -95,27 +131,52 @@ impl Listeners {
                 }
                 _ => {}
             }
-            if purpose == Purpose::Admin {
-                listeners.admin.push(socket);
-                continue;
-            }
-            listeners.proxy.shown.extend(address_of(&socket).map(|address| (address, is_tls)));
-            listeners.proxy.shared.push(SharedListener { socket, is_tls });
+            listeners.add(purpose, shared);
         }
         listeners
     }
 
-    fn unix(
-        &mut self,
-        address: &ListenAddress,
-        flag: &str,
-    ) -> Result<Option<ListenSocket>, Failure> {
-        let ListenAddress::Unix(path) = address else { return Ok(None) };
-        let (listener, file) =
-            socket_file::open(path).map_err(|error| cannot_listen(address, flag, &error))?;
-        self.files.push(file);
-        Ok(Some(ListenSocket::Unix(listener)))
+    fn add(&mut self, purpose: Purpose, shared: SharedListener) {
+        if purpose == Purpose::Admin {
+            self.admin.push(shared);
+        } else {
+            self.proxy.add(shared);
+        }
     }
+}
+
+impl ProxyListeners {
+    /// Adds sockets that all workers share.
+    pub fn add(&mut self, shared: SharedListener) {
+        let address = shared.sockets.first().and_then(address_of);
+        self.shown.extend(address.map(|address| (address, shared.is_tls)));
+        self.shared.push(shared);
+    }
+}
+
+/// Returns a socket of one address.
+pub fn shared(purpose: Purpose, socket: ListenSocket, is_given: bool) -> SharedListener {
+    SharedListener { sockets: vec![socket], is_tls: purpose == Purpose::ListenTls, is_given }
+}
+
+/// Takes the first sockets with this purpose whose address `is_wanted`.
+fn take(
+    inherited: &mut OpenSockets,
+    purpose: Purpose,
+    is_wanted: impl Fn(&ListenAddress) -> bool,
+) -> Option<SharedListener> {
+    let is_wanted = |(open_for, shared): &(Purpose, SharedListener)| {
+        let address = shared.sockets.first().and_then(address_of);
+        *open_for == purpose && address.is_some_and(|address| is_wanted(&address))
+    };
+    let place = inherited.iter().position(is_wanted)?;
+    Some(inherited.remove(place).1)
+}
+
+/// Returns true if an open socket has the `wanted` address. Port 0 means any port.
+fn meets(open: &ListenAddress, wanted: SocketAddr) -> bool {
+    matches!(open, ListenAddress::Socket(open)
+        if open.ip() == wanted.ip() && [0, open.port()].contains(&wanted.port()))
 }
 
 /// Returns the address that a socket has. Returns `None` if the socket has no path or address.
@@ -140,7 +201,7 @@ pub fn try_out(network: &Network) -> Vec<Finding> {
     let judge = |(key, address): (&'static str, &ListenAddress)| {
         let tried = match address {
             ListenAddress::Unix(path) => socket_file::try_out(path),
-            _ => tcp(address).map(drop),
+            _ => tcp(address, bind).map(drop),
         };
         let error = tried.err()?;
         let is_in_use = error.kind() == ErrorKind::AddrInUse;
@@ -151,9 +212,12 @@ pub fn try_out(network: &Network) -> Vec<Finding> {
     all.filter_map(judge).collect()
 }
 
-/// Binds the TCP addresses of `address` exclusively. Fails if another process uses an address.
+/// Calls `bind` for the TCP addresses of `address`. Fails if another process uses an address.
 /// Leaves out IPv6 addresses that the setting does not name if the machine has no IPv6.
-fn tcp(address: &ListenAddress) -> std::io::Result<Vec<(SocketAddr, TcpListener)>> {
+fn tcp<T>(
+    address: &ListenAddress,
+    mut bind: impl FnMut(SocketAddr) -> std::io::Result<T>,
+) -> std::io::Result<Vec<(SocketAddr, T)>> {
     let mut bound = Vec::new();
     for wanted in address.sockets() {
         match bind(wanted) {
@@ -172,6 +236,7 @@ fn tcp(address: &ListenAddress) -> std::io::Result<Vec<(SocketAddr, TcpListener)
     Ok(bound)
 }
 
+/// Binds an address exclusively.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let is_in_use = |error: &Error| error.kind() == ErrorKind::AddrInUse;
     patiently(is_in_use, || TcpListener::bind(address))
@@ -218,6 +283,36 @@ pub fn cannot_listen(address: impl Display, flag: &str, error: &Error) -> Failur
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_inherited_socket_takes_the_place_of_its_address_alone() {
+        let socket = |purpose| {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+            (purpose, shared(purpose, ListenSocket::Tcp(listener), false))
+        };
+        let address = |entry: &(Purpose, SharedListener)| {
+            entry.1.sockets.first().and_then(address_of).expect("an address")
+        };
+        let mut inherited = vec![socket(Purpose::Admin), socket(Purpose::Listen)];
+        let open = address(&inherited[1]);
+        let network = |listen: Vec<ListenAddress>| Network { listen, admin: vec![], ..network() };
+        let any: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
+        let opened = Listeners::default()
+            .open(&network(vec![ListenAddress::Socket(any)]), inherited.split_off(1))
+            .expect("opened");
+        assert_eq!(opened.proxy.shown, [(open.clone(), false)]);
+        assert!(opened.proxy.listen.is_empty() && opened.proxy.shared.len() == 1);
+        let other =
+            Listeners::default().open(&network(vec![ListenAddress::Socket(any)]), inherited);
+        let other = other.expect("opened");
+        assert_eq!((other.proxy.listen, other.proxy.shared.len()), (vec![any], 0));
+    }
+
+    fn network() -> Network {
+        let machine = foxy_cli::machine::Machine { cores: 2, ..Default::default() };
+        let loaded = crate::settings::load(None, None, &machine);
+        loaded.unwrap_or_else(|all| panic!("{all}")).settings.network
+    }
 
     #[test]
     fn only_passing_errors_are_retried() {

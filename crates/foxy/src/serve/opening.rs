@@ -15,26 +15,35 @@ use crate::serve::stores::kept_clock::KeptClock;
 use crate::serve::stores::set::{Selection, StoreSet, is_by_key};
 use crate::serve::stores::{self, RunningStore};
 use crate::serve::tls::{self, ReloadableTls};
+use crate::serve::upgrade::keeper::SwitchingKeeper;
+use crate::serve::upgrade::predecessor::Predecessor;
 use crate::serve::welcome::OpenStore;
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::rows::Network;
 use crate::terminal::{self, Level};
-use foxy_base::{Random, clock};
+use foxy_base::{Instant, Random, clock};
 use foxy_device::Root;
+use foxy_proxy::cache::purge::PurgeKeeper;
 use foxy_proxy::cache::purge::journal::place;
 use foxy_proxy::cache::storage::ObjectStore;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
+use foxy_proxy::server::listener::SharedListener;
 use foxy_proxy::server::purger::Purger;
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Parents, UpstreamSettings};
 use foxy_store::Beginning;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Interval between checks whether all connections of a departed proxy have ended.
+const DEPARTURE_POLL: Duration = Duration::from_millis(50);
 
 /// All open parts of a running proxy.
 pub struct RunningProxy {
@@ -47,6 +56,7 @@ pub struct RunningProxy {
     /// All stores, combined into one store. `None` if there are no stores.
     pub(super) set: Option<StoreSet>,
     pub(super) lists: Lists,
+    pub(super) keeper: Arc<SwitchingKeeper>,
     pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
     pub(super) refused: Arc<RefusedDestinations>,
@@ -69,6 +79,20 @@ impl RunningProxy {
         self.stores.iter().filter(is_new).map(|store| &store.facts)
     }
 
+    /// Accepts no more connections, and closes the stores, because a new process takes over. Passes
+    /// later purges to `keeper`.
+    pub fn depart(self, keeper: Arc<dyn PurgeKeeper>) -> DepartedProxy {
+        let Self { mut proxy, stores, clock, log, keeper: switching, .. } = self;
+        let sockets = proxy.leave();
+        drop(stores);
+        keep_doubts(&proxy.purger());
+        switching.replace(keeper);
+        if let Some(clock) = clock {
+            clock.end();
+        }
+        DepartedProxy { proxy, sockets, keeper: switching, log }
+    }
+
     /// Waits up to `stop-after` for requests in progress. Then closes the stores and the log.
     pub fn close(self) {
         let Self { proxy, stores, clock, log, .. } = self;
@@ -79,6 +103,40 @@ impl RunningProxy {
         if let Some(clock) = clock {
             clock.end();
         }
+        drop(log);
+    }
+}
+
+/// A proxy without stores that finishes its requests, because a new process has taken over.
+pub struct DepartedProxy {
+    proxy: Proxy,
+    /// The listening sockets, from which the proxy no longer accepts.
+    pub(super) sockets: Vec<SharedListener>,
+    pub(super) keeper: Arc<SwitchingKeeper>,
+    log: Option<OpenLog>,
+}
+
+impl DepartedProxy {
+    /// Waits until all connections have ended, or until the time `until`. Then closes the log.
+    pub fn finish(self, until: Instant) {
+        let gauges = self.proxy.gauges();
+        while gauges.connections() > 0 && clock::monotonic() < until {
+            std::thread::sleep(DEPARTURE_POLL);
+        }
+        self.close();
+    }
+
+    pub fn connections(&self) -> usize {
+        self.proxy.gauges().connections()
+    }
+
+    /// Waits up to `stop-after` for requests in progress. Then closes the log.
+    pub fn close(self) {
+        let Self { proxy, sockets, log, .. } = self;
+        drop(sockets);
+        let purger = proxy.purger();
+        proxy.stop();
+        keep_doubts(&purger);
         drop(log);
     }
 }
@@ -128,6 +186,8 @@ pub struct Extra {
     pub own: Vec<SocketAddr>,
     /// Store folders that this process has already locked.
     pub locked: Vec<Root>,
+    /// The old process of an upgrade, which still uses the stores.
+    pub predecessor: Option<Rc<Predecessor>>,
 }
 
 /// Opens all parts and starts to serve. After an error, no request was served.
@@ -148,17 +208,17 @@ pub fn open(
     let (parent_settings, parent_lines) = parents::open(settings, &own)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
+    if let Some(predecessor) = &extra.predecessor {
+        predecessor.wait_for_stores()?;
+    }
     let stores = stores::open(settings, &extra.locked, &mut random)?;
     let selection = Selection::named(settings.disk.store_selection);
     let fresh = FreshNames { era: random.next_u64().max(2), set: random.next_u64() };
-    let (purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
+    let (mut purges, lists) = journal::open(&beside(&stores, selection), fresh)?;
+    let keeper = Arc::new(SwitchingKeeper::new(purges.keeper));
+    purges.keeper = Arc::clone(&keeper) as Arc<dyn PurgeKeeper>;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
     let base = proxy_settings(settings, origin_tls, extra.own, random.next_u64());
-    // Applies the smallest limit of all stores, because the limit must be known before foxy chooses
-    // a store.
-    let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
-    let object_limit =
-        stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store);
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
     room.report_shortage(settings.limits.connections);
     let parents = Parents::new(parent_settings, &base.via_name, random.next_u64()).map(Arc::new);
@@ -173,19 +233,18 @@ pub fn open(
         client_tls: certificates.as_ref().map(|certificates| certificates.tls.clone()),
         interception,
         purge_token: token.clone(),
-        object_limit,
+        object_limit: object_limit(settings, &stores),
         ..base
     };
     let refused = Arc::new(RefusedDestinations::default());
-    let mut sinks: Vec<Arc<dyn AccessSink>> = extra.sink.into_iter().collect();
-    sinks.push(Arc::clone(&refused) as Arc<dyn AccessSink>);
-    sinks.extend(log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>));
+    let own_sinks = [extra.sink, Some(Arc::clone(&refused) as Arc<dyn AccessSink>)];
+    let log_sink = log.as_ref().map(|log| Arc::clone(&log.sink) as Arc<dyn AccessSink>);
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let set = (!members.is_empty()).then(|| StoreSet::new(members, selection, random.next_u64()));
     let parts = Parts {
         store: set.clone().map(|set| Arc::new(set) as Arc<dyn ObjectStore>),
         purges,
-        sink: one_sink(sinks),
+        sink: one_sink(own_sinks.into_iter().flatten().chain(log_sink).collect()),
         resolver: name_resolver(settings.network.name_servers.clone()),
         sockets: shared,
     };
@@ -202,12 +261,20 @@ pub fn open(
         stores,
         set,
         lists,
+        keeper,
         clock,
         log,
         refused,
         parents: parent_lines,
     };
     Ok(running)
+}
+
+/// Returns the smallest limit of all stores, because the limit must be known before foxy chooses a
+/// store.
+fn object_limit(settings: &Settings, stores: &[RunningStore]) -> u64 {
+    let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
+    stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store)
 }
 
 /// Reads the certificates for clients, if the settings have any.

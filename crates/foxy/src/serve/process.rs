@@ -16,6 +16,11 @@ pub fn notify(states: &[NotifyState<'_>]) {
     let _nobody_listens = sd_notify::notify(states);
 }
 
+/// Tells the service manager which process serves now.
+pub fn notify_main(process: u32) {
+    notify(&[NotifyState::MainPid(process)]);
+}
+
 /// Tells the service manager that a reload begins. It needs the time to tell two reloads apart.
 pub fn notify_reloading() {
     if let Ok(now) = NotifyState::monotonic_usec_now() {

@@ -8,6 +8,7 @@ use foxy_proxy::server::purger::Purger;
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::fmt;
+use std::path::PathBuf;
 
 /// Keys of the settings that can change while foxy runs. The rules can change too.
 const LIVE: [&str; 3] = ["allow-client", "negative-lifetime", "purge-from"];
@@ -62,13 +63,28 @@ impl fmt::Display for NotReloaded {
 pub struct Reloader {
     read_again: Box<ReadAgain>,
     current: RefCell<Loaded>,
-    purger: Purger,
+    purger: RefCell<Purger>,
 }
 
 impl Reloader {
     /// `current` is the configuration in force.
     pub fn new(current: Loaded, read_again: Box<ReadAgain>, purger: Purger) -> Self {
-        Self { read_again, current: RefCell::new(current), purger }
+        Self { read_again, current: RefCell::new(current), purger: RefCell::new(purger) }
+    }
+
+    /// Returns the settings in force.
+    pub fn settings(&self) -> Settings {
+        self.current.borrow().settings.clone()
+    }
+
+    /// Returns the configuration file in force.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.current.borrow().file.clone()
+    }
+
+    /// Applies later reloads to another proxy, which already has the settings in force.
+    pub fn switch(&self, purger: Purger) {
+        *self.purger.borrow_mut() = purger;
     }
 
     /// Reads the configuration again and applies it. Returns the changes.
@@ -88,7 +104,7 @@ impl Reloader {
             return Err(NotReloaded::NeedsRestart(needing));
         }
         if !changes.is_empty() {
-            self.purger.reload(new_settings(&new.settings));
+            self.purger.borrow().reload(new_settings(&new.settings));
             *self.current.borrow_mut() = new;
         }
         Ok(changes)

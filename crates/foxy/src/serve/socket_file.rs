@@ -28,6 +28,18 @@ impl Drop for SocketFile {
     }
 }
 
+impl SocketFile {
+    /// Takes over the file of a socket that another process opened.
+    pub fn adopt(path: &Path) -> std::io::Result<Self> {
+        Ok(Self { path: path.to_owned(), identity: identity(path)? })
+    }
+
+    /// Leaves the file to another process.
+    pub fn leave(mut self) {
+        self.identity = (0, 0);
+    }
+}
+
 fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
     let metadata = std::fs::symlink_metadata(path)?;
     Ok((metadata.dev(), metadata.ino()))
@@ -41,7 +53,7 @@ pub fn open(path: &Path) -> std::io::Result<(UnixListener, SocketFile)> {
     let usual = umask(WITHHELD);
     let listener = UnixListener::bind(path);
     umask(usual);
-    let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
+    let file = SocketFile::adopt(path)?;
     Ok((listener?, file))
 }
 

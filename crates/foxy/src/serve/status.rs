@@ -11,6 +11,7 @@ use crate::serve::reload::{self, NotReloaded, Reloader};
 use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
 use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
 use crate::serve::stores::set::StoreSet;
+use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
 use foxy_base::{Instant, WallTime, clock};
 use foxy_device::FileFault;
 use foxy_proxy::cache::purge::NotPurged;
@@ -23,7 +24,10 @@ use foxy_proxy::server::purger::Purger;
 use foxy_store::{StoreHandle, StoreStatus};
 use serde_json::Value;
 use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 pub struct WatchedStore {
     folder: String,
@@ -73,7 +77,9 @@ fn failures(store: &StoreHandle) -> u64 {
 pub struct ProxyStatus {
     pub proxy: Gauges,
     pub purger: Purger,
-    pub reloader: Reloader,
+    pub reloader: Rc<Reloader>,
+    /// Sends upgrades to the loop that operates the proxy.
+    pub upgrades: UnboundedSender<UpgradeWish>,
     pub token: Option<Token>,
     /// Host names that the admin server accepts.
     pub hosts: Vec<HostPattern>,
@@ -211,6 +217,17 @@ impl Operated for ProxyStatus {
 
     fn reload(&self) -> Result<Value, NotReloaded> {
         self.reloader.reload().map(|changes| reload::as_json(&changes))
+    }
+
+    fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.upgrades.send(UpgradeWish { binary, reply });
+        Box::pin(async move {
+            match sent {
+                Ok(()) => answer.await.unwrap_or(Err(NotUpgraded::Leaving)),
+                Err(_) => Err(NotUpgraded::Leaving),
+            }
+        })
     }
 
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {

@@ -38,3 +38,4 @@ mod stores {
     mod worn_store;
 }
 mod taken_ports;
+mod upgrade;

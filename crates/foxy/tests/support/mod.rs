@@ -127,6 +127,11 @@ impl Foxy {
         }
     }
 
+    /// Whether foxy has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
+    }
+
     /// Waits until foxy has ended. Returns its exit status and its standard error.
     pub fn wait(mut self) -> (ExitStatus, String) {
         let rest = self.reports.get_mut().expect("no reader panicked").iter().collect();

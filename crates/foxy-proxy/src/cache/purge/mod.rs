@@ -11,10 +11,17 @@ pub(crate) use rule::{site_of, tags, url_of};
 pub(crate) use table::{PurgeTable, Verdict};
 
 use crate::cache::stored::Stored;
-use foxy_base::WallTime;
+use foxy_base::{WallTime, clock};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// Time limit for making a purge durable. It is shorter than the timeout of the admin server's
+/// clients, so that they receive the answer.
+pub(crate) const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Number of rules that are applied under one lock. The number is small, so that workers do not
 /// wait long for the lock.
@@ -195,6 +202,25 @@ pub struct Purges {
 }
 
 impl Purges {
+    /// Purges all `scopes`, and waits until the purge would survive a crash. Returns the number of
+    /// the last purge.
+    pub(crate) async fn purge(
+        &self,
+        scopes: &[Scope],
+        strength: Strength,
+    ) -> Result<u64, NotPurged> {
+        let at = clock::steady();
+        let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
+        let (sender, receiver) = oneshot::channel();
+        let reply = move |answer| {
+            // The caller may no longer be waiting for the answer. The purge remains in force.
+            let _ = sender.send(answer);
+        };
+        self.keeper.purge(orders, Box::new(reply));
+        let answer = timeout(PURGE_TIMEOUT, receiver).await.map_err(|_| NotPurged::Late)?;
+        answer.unwrap_or(Err(NotPurged::Stopping))
+    }
+
     /// Creates purges that are kept in memory only, for a cache without a store.
     pub fn in_memory() -> Self {
         let book = Arc::new(PurgeBook::new(1, 0, &[]));

@@ -13,7 +13,7 @@ use crate::client::http2::wire::Wire;
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
 use crate::core::counters::Counter;
 use crate::core::places::Activity;
-use crate::worker::Worker;
+use crate::worker::{Course, Worker};
 use bytes::Bytes;
 use foxy_http::Limits;
 use h2::server::{Builder, Connection};
@@ -220,7 +220,7 @@ async fn drive(
     start: impl Fn(http::Request<RecvStream>, Respond, OpenStream),
 ) -> ConnectionEnd {
     let (idle, write) = (worker.settings().client_idle, worker.settings().client_write);
-    let mut stop = worker.stop.clone();
+    let mut course = worker.course.clone();
     let mut patience = ReadTimer::new();
     let mut leaving: Option<Instant> = None;
     let (mut calmed, mut wide) = (false, None);
@@ -273,7 +273,7 @@ async fn drive(
                 worker.counters.add(Counter::Http2Floods, 1);
                 frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
             }
-            _ = stop.wait_for(|stopping| *stopping), if leaving.is_none() => {
+            _ = course.wait_for(|course| *course != Course::Serve), if leaving.is_none() => {
                 frames.graceful_shutdown();
                 leaving = Some(Instant::now());
             }

@@ -6,6 +6,7 @@ pub mod metrics;
 pub mod requests;
 
 use crate::serve::reload::NotReloaded;
+use crate::serve::upgrade::{self, NotUpgraded, Upgraded};
 use access::Claims;
 use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::rules::RulesInForce;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 const MAX_BODY_BYTES: usize = 1 << 20;
@@ -37,7 +38,8 @@ const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if f
                      otherwise 503\n\
                      /purge    POST: purge stored responses; see docs/operation.md\n\
                      /explain  ?url=URL the stored responses, and how foxy would answer a GET\n\
-                     /reload   POST: read the configuration again\n";
+                     /reload   POST: read the configuration again\n\
+                     /upgrade  POST: replace the process by another binary\n";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -56,6 +58,8 @@ pub trait Operated {
     fn rules(&self) -> &RulesInForce;
     /// Reads the configuration again, and applies it. Returns the changes.
     fn reload(&self) -> Result<Value, NotReloaded>;
+    /// Replaces this process by a new process of `binary`, or of its own binary.
+    fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>>;
     /// Purges stored responses. Returns the number of the newest purge.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
@@ -71,8 +75,7 @@ pub async fn run(listener: Acceptor, operated: Rc<dyn Operated>) {
         };
         let operated = Rc::clone(&operated);
         tokio::task::spawn_local(async move {
-            let exchange = exchange(stream, peer.ip(), &*operated);
-            let _slow_or_gone = timeout(EXCHANGE_TIMEOUT, exchange).await;
+            let _slow_or_gone = exchange(stream, peer.ip(), &*operated).await;
             drop(slot);
         });
     }
@@ -84,15 +87,23 @@ async fn exchange(
     operated: &dyn Operated,
 ) -> std::io::Result<()> {
     let mut read = Vec::with_capacity(1024);
+    let mut until = Instant::now() + EXCHANGE_TIMEOUT;
     let answer = loop {
-        if let Some(answer) = answer(&read, peer, operated).await {
+        let is_upgrade = read.starts_with(b"POST /upgrade ");
+        let limit = if is_upgrade { until + upgrade::LONGEST } else { until };
+        if let Some(answer) = timeout_at(limit, answer(&read, peer, operated)).await? {
+            until = if is_upgrade { Instant::now() + EXCHANGE_TIMEOUT } else { until };
             break answer;
         }
-        if stream.read_buf(&mut read).await? == 0 {
+        if timeout_at(until, stream.read_buf(&mut read)).await?? == 0 {
             return Ok(());
         }
     };
-    stream.write_all(&answer).await?;
+    timeout_at(until, send(stream, &answer)).await?
+}
+
+async fn send(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
+    stream.write_all(answer).await?;
     stream.shutdown().await?;
     // Reads the unread bytes of the request first. Otherwise the close would reset the connection,
     // and the client could lose the response.
@@ -180,6 +191,7 @@ async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
             with_body,
         ),
         ("POST", "/reload") => reload(request, operated),
+        ("POST", "/upgrade") => upgrade(request, operated).await,
         ("GET", "/explain") => explain(request, operated).await,
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
         ("GET" | "HEAD", "/metrics") => {
@@ -227,6 +239,25 @@ fn reload(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
         Ok(changes) => response("200 OK", JSON, "", &format!("{changes}\n"), true),
         Err(why @ NotReloaded::Unusable(_)) => refusal("400 Bad Request", &why.to_string()),
         Err(why @ NotReloaded::NeedsRestart(_)) => refusal("409 Conflict", &why.to_string()),
+    }
+}
+
+/// Replaces the process. The body of the request is the path of the binary, if it is not empty.
+async fn upgrade(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+    if let Err(refused) = authorize(request, operated) {
+        return refused;
+    }
+    let Ok(named) = std::str::from_utf8(request.body).map(str::trim) else {
+        return refusal("400 Bad Request", "the path of the binary is not UTF-8");
+    };
+    let named = (!named.is_empty()).then(|| named.to_owned());
+    match operated.upgrade(named).await {
+        Ok(Upgraded { process, gap }) => {
+            let milliseconds = u64::try_from(gap.as_millis()).unwrap_or(u64::MAX);
+            let body = serde_json::json!({ "process": process, "gap_ms": milliseconds });
+            response("200 OK", JSON, "", &format!("{body}\n"), true)
+        }
+        Err(why) => refusal("409 Conflict", &why.to_string()),
     }
 }
 

@@ -39,6 +39,10 @@ impl Operated for Fixed {
         Ok(Value::Null)
     }
 
+    fn upgrade(&self, _binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>> {
+        Box::pin(std::future::ready(Err(NotUpgraded::Leaving)))
+    }
+
     fn purge(&self, _wanted: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>> {
         Box::pin(std::future::ready(self.purge))
     }

@@ -29,4 +29,8 @@ settings! {
     /// How long a graceful stop (SIGTERM or SIGINT) waits for requests in progress. A second signal
     /// stops foxy at once.
     stop_after: given Duration = "stop-after" flag "stop-after", span, Fixed("10s");
+
+    /// How long the old process of `foxy upgrade` continues, for its requests, tunnels and
+    /// WebSockets.
+    leave_after: given Duration = "leave-after" flag "leave-after", span, Fixed("10m");
 }

@@ -1,0 +1,349 @@
+//! Operates a proxy: carries out signals, reloads and upgrades, until foxy stops.
+
+use crate::failure::Failure;
+use crate::serve::activation::Purpose;
+use crate::serve::listeners::{OpenSockets, ProxyListeners, address_of};
+use crate::serve::opening::{self, DepartedProxy, Extra, RunningProxy};
+use crate::serve::process;
+use crate::serve::reload::{self, ReadAgain, Reloader};
+use crate::serve::served::Served;
+use crate::serve::socket_file::SocketFile;
+use crate::serve::status::ProxyStatus;
+use crate::serve::stop::{again, in_thread, stop};
+use crate::serve::tls::ReloadableTls;
+use crate::serve::upgrade::keeper::RemoteKeeper;
+use crate::serve::upgrade::predecessor::Predecessor;
+use crate::serve::upgrade::successor::{Successor, SuccessorNews};
+use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
+use crate::serve::welcome::{OpenStore, Welcome};
+use crate::settings::{self, Loaded};
+use crate::signals::{SignalWish, Signals};
+use crate::terminal::{self, Level};
+use foxy_base::clock;
+use foxy_proxy::cache::purge::PurgeKeeper;
+use foxy_proxy::server::listener::SharedListener;
+use sd_notify::NotifyState;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Interval between checks whether a departed proxy has finished.
+const DEPARTED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The sockets of this process beside the sockets of the proxy.
+pub struct OwnSockets {
+    pub admin: Vec<SharedListener>,
+    pub files: Vec<SocketFile>,
+    /// The addresses of the admin server.
+    pub own: Vec<SocketAddr>,
+}
+
+pub struct Operator {
+    served: Served,
+    signals: Signals,
+    reloader: Rc<Reloader>,
+    sockets: OwnSockets,
+    wish: UnboundedSender<UpgradeWish>,
+    wished: UnboundedReceiver<UpgradeWish>,
+    predecessor: Option<Rc<Predecessor>>,
+}
+
+impl Operator {
+    /// Starts to operate a proxy that was just opened. Prints the start-up message.
+    pub fn begin(
+        (loaded, read_again): (Loaded, Box<ReadAgain>),
+        running: RunningProxy,
+        sockets: OwnSockets,
+        predecessor: Option<Rc<Predecessor>>,
+    ) -> Result<Self, Failure> {
+        let signals = Signals::listen().map_err(failed)?;
+        let message = welcome(&loaded, &running, &sockets.admin);
+        let keeper = Arc::clone(&running.keeper) as Arc<dyn PurgeKeeper>;
+        let reloader = Rc::new(Reloader::new(loaded, read_again, running.proxy.purger()));
+        let (wish, wished) = unbounded_channel();
+        let served = Served::begin(running, &sockets.admin, Rc::clone(&reloader), wish.clone())
+            .map_err(failed)?;
+        terminal::report(Level::Info, &message);
+        process::notify(&[NotifyState::Ready]);
+        if let Some(predecessor) = &predecessor {
+            predecessor.serving(keeper).map_err(failed)?;
+        }
+        Ok(Self { served, signals, reloader, sockets, wish, wished, predecessor })
+    }
+
+    /// Operates the proxy until foxy stops.
+    pub async fn run(mut self) -> Result<(), Failure> {
+        loop {
+            let wish = tokio::select! {
+                wish = self.signals.next() => wish,
+                Some(wish) = self.wished.recv() => match self.upgrade(wish).await? {
+                    Some(serving) => {
+                        self = serving;
+                        continue;
+                    }
+                    None => return Ok(()),
+                }
+            };
+            match wish {
+                SignalWish::Stop => break,
+                SignalWish::ReopenLogs => reopen_log(&self.served.running, "SIGUSR1"),
+                SignalWish::Reopen => {
+                    process::notify_reloading();
+                    reopen_log(&self.served.running, "SIGHUP");
+                    reload_certificates(&self.served.running);
+                    reload_settings(&self.reloader);
+                    process::notify(&[NotifyState::Ready]);
+                }
+            }
+        }
+        process::notify(&[NotifyState::Stopping]);
+        let Self { mut served, mut signals, reloader, sockets, predecessor, .. } = self;
+        if let Some(predecessor) = predecessor {
+            predecessor.leaving();
+        }
+        drop(sockets);
+        served.end_tasks();
+        served.status.is_stopping.set(true);
+        let stop_after = reloader.settings().operation.stop_after;
+        stop(served.running, &mut signals, &served.status, stop_after).await;
+        Ok(())
+    }
+
+    /// Starts the new process, gives it the stores, and finishes the connections of this process.
+    /// Returns `None` if this process has finished.
+    async fn upgrade(self, wish: UpgradeWish) -> Result<Option<Operator>, Failure> {
+        let UpgradeWish { binary, reply } = wish;
+        let successor = match self.prepare(binary).await {
+            Ok(successor) => successor,
+            Err(why) => {
+                report_failure(&why);
+                let _gone = reply.send(Err(why));
+                return Ok(Some(self));
+            }
+        };
+        let (began, process) = (clock::monotonic(), successor.process);
+        let Self { mut served, signals, reloader, sockets, wish, wished, predecessor } = self;
+        served.end_tasks();
+        let Served { running, status, .. } = served;
+        let keeper = Arc::clone(&successor.keeper);
+        let departed = in_thread("depart", move || {
+            let departed = running.depart(Arc::clone(&successor.keeper) as Arc<dyn PurgeKeeper>);
+            (departed, successor.take_over())
+        });
+        let ended = |_| Failure::Failed("the thread of the upgrade failed".into());
+        let departed = departed.ok_or_else(|| ended(()))?;
+        let (departed, taken_over) = departed.await.map_err(|_| ended(()))?;
+        let leaving = Leaving { departed, signals, reloader, sockets, wish, wished, predecessor };
+        match taken_over {
+            Ok(news) => {
+                let gap = clock::monotonic().since(began);
+                let text = format!(
+                    "foxy: process {process} serves now, after {} ms; this process finishes its \
+                     connections",
+                    gap.as_millis()
+                );
+                terminal::report(Level::Info, &text);
+                process::notify_main(process);
+                let _gone = reply.send(Ok(Upgraded { process, gap }));
+                leaving.finish(news, status, &keeper).await
+            }
+            Err(why) => {
+                report_failure(&why);
+                let serving = leaving.serve_again(&keeper).map_err(|(why, _)| why)?;
+                let _gone = reply.send(Err(why));
+                Ok(Some(serving))
+            }
+        }
+    }
+
+    /// Starts the new process, and waits until it needs the stores.
+    async fn prepare(&self, binary: Option<String>) -> Result<Successor, NotUpgraded> {
+        if let Err(why) = settings::can_be_read_again(self.reloader.file().as_deref()) {
+            return Err(NotUpgraded::UnreadableSettings(why.to_string()));
+        }
+        if let Some(folder) = self.served.status.silent_folder() {
+            return Err(NotUpgraded::SilentDisk(folder.to_owned()));
+        }
+        let copies = self.open_sockets();
+        let copies =
+            copies.map_err(|error| NotUpgraded::CannotStart("the new process".into(), error))?;
+        let started = in_thread("upgrade", move || Successor::start(binary.as_deref(), &copies));
+        match started {
+            Some(started) => started.await.unwrap_or(Err(NotUpgraded::Ended(None))),
+            None => Err(NotUpgraded::Ended(None)),
+        }
+    }
+
+    /// Returns copies of all listening sockets.
+    fn open_sockets(&self) -> std::io::Result<OpenSockets> {
+        let of_proxy = self.served.running.proxy.sockets().iter().map(|shared| {
+            let purpose = if shared.is_tls { Purpose::ListenTls } else { Purpose::Listen };
+            (purpose, shared)
+        });
+        let of_admin = self.sockets.admin.iter().map(|shared| (Purpose::Admin, shared));
+        let copy =
+            |(purpose, shared): (Purpose, &SharedListener)| Ok((purpose, shared.try_clone()?));
+        of_proxy.chain(of_admin).map(copy).collect()
+    }
+}
+
+/// A process whose connections end, because a new process serves.
+struct Leaving {
+    departed: DepartedProxy,
+    signals: Signals,
+    reloader: Rc<Reloader>,
+    sockets: OwnSockets,
+    wish: UnboundedSender<UpgradeWish>,
+    wished: UnboundedReceiver<UpgradeWish>,
+    predecessor: Option<Rc<Predecessor>>,
+}
+
+impl Leaving {
+    /// Waits until all connections have ended, and an old process that sends its purges here. If
+    /// the new process ends first, this process serves again. Otherwise returns `None`.
+    async fn finish(
+        mut self,
+        mut news: UnboundedReceiver<SuccessorNews>,
+        status: Rc<ProxyStatus>,
+        keeper: &RemoteKeeper,
+    ) -> Result<Option<Operator>, Failure> {
+        let until = clock::monotonic() + self.reloader.settings().operation.leave_after;
+        if let Some(predecessor) = &self.predecessor {
+            predecessor.leaving();
+        }
+        let mut may_serve_again = true;
+        loop {
+            // Each admin request in progress, such as the request of this upgrade, has a copy.
+            let is_answering = Rc::strong_count(&status) > 1;
+            let is_followed =
+                self.predecessor.as_ref().is_some_and(|predecessor| !predecessor.has_ended());
+            let is_busy = is_answering || is_followed || self.departed.connections() > 0;
+            if !is_busy || clock::monotonic() >= until {
+                break;
+            }
+            tokio::select! {
+                wish = self.signals.next() => if wish == SignalWish::Stop { break },
+                Some(wish) = self.wished.recv() => drop(wish.reply.send(Err(NotUpgraded::Leaving))),
+                Some(news) = news.recv() => match news {
+                    SuccessorNews::Leaving => {
+                        may_serve_again = false;
+                        self.close_sockets();
+                    }
+                    SuccessorNews::Ended if may_serve_again => {
+                        let text = "foxy: the new process has ended; the old process serves again";
+                        terminal::report(Level::Warning, text);
+                        match self.serve_again(keeper) {
+                            Ok(serving) => return Ok(Some(serving)),
+                            Err((why, leaving)) => {
+                                // A later process may use the stores already.
+                                terminal::report(Level::Warning, &format!("foxy: {why}"));
+                                (self, may_serve_again) = (*leaving, false);
+                                self.close_sockets();
+                            }
+                        }
+                    }
+                    SuccessorNews::Ended => {}
+                },
+                () = tokio::time::sleep(DEPARTED_LOOK_INTERVAL) => {}
+            }
+        }
+        let Self { departed, mut signals, sockets, .. } = self;
+        sockets.files.into_iter().for_each(SocketFile::leave);
+        let Some(closed) = in_thread("stop", move || departed.close()) else {
+            return Ok(None);
+        };
+        tokio::select! {
+            _ = closed => {}
+            () = again(&mut signals) => {}
+        }
+        Ok(None)
+    }
+
+    fn close_sockets(&mut self) {
+        self.departed.sockets.clear();
+        self.sockets.admin.clear();
+    }
+
+    /// Opens the stores again, and serves from the same sockets. The departed proxy finishes its
+    /// connections meanwhile.
+    fn serve_again(self, remote: &RemoteKeeper) -> Result<Operator, (Failure, Box<Self>)> {
+        match self.open_again() {
+            Err(why) => Err((why, Box::new(self))),
+            Ok(served) => {
+                let Self { departed, signals, reloader, sockets, wish, wished, predecessor } = self;
+                let keeper = Arc::clone(&served.running.keeper) as Arc<dyn PurgeKeeper>;
+                remote.give_back(&*keeper);
+                departed.keeper.replace(keeper);
+                process::notify_main(std::process::id());
+                let until = clock::monotonic() + reloader.settings().operation.leave_after;
+                let finish = move || departed.finish(until);
+                // Without the thread, the connections of the departed proxy end now.
+                let _runs = in_thread("departed", finish);
+                Ok(Operator { served, signals, reloader, sockets, wish, wished, predecessor })
+            }
+        }
+    }
+
+    fn open_again(&self) -> Result<Served, Failure> {
+        let mut listeners = ProxyListeners::default();
+        for shared in &self.departed.sockets {
+            listeners.add(shared.try_clone().map_err(failed)?);
+        }
+        let extra = Extra { own: self.sockets.own.clone(), ..Extra::default() };
+        let running = opening::open(&self.reloader.settings(), listeners, extra)?;
+        self.reloader.switch(running.proxy.purger());
+        let (reloader, wish) = (Rc::clone(&self.reloader), self.wish.clone());
+        Served::begin(running, &self.sockets.admin, reloader, wish).map_err(failed)
+    }
+}
+
+fn failed(error: std::io::Error) -> Failure {
+    Failure::Failed(format!("cannot serve: {error}"))
+}
+
+fn report_failure(why: &NotUpgraded) {
+    terminal::report(Level::Warning, &format!("foxy: no upgrade: {why}"));
+}
+
+/// Returns the start-up message.
+fn welcome(loaded: &Loaded, running: &RunningProxy, admin: &[SharedListener]) -> String {
+    let stores: Vec<OpenStore> = running.stores.iter().map(|store| store.facts.clone()).collect();
+    let admin = admin.iter().filter_map(|shared| shared.sockets.first().and_then(address_of));
+    let welcome = Welcome {
+        settings: &loaded.settings,
+        file: loaded.file.as_deref(),
+        proxy: &running.addresses,
+        admin: &admin.collect::<Vec<_>>(),
+        stores: &stores,
+        parents: &running.parents,
+    };
+    welcome.message()
+}
+
+fn reopen_log(running: &RunningProxy, signal: &str) {
+    if let Some(log) = &running.log {
+        log.writer.reopen();
+        terminal::report(Level::Info, &format!("foxy: opening the access log again ({signal})"));
+    }
+}
+
+fn reload_certificates(running: &RunningProxy) {
+    match running.certificates.as_ref().map(ReloadableTls::reload) {
+        Some(Ok(())) => terminal::report(Level::Info, "foxy: read the certificates again (SIGHUP)"),
+        Some(Err(why)) => {
+            let text = format!("foxy: {why}; foxy continues with the old certificates (SIGHUP)");
+            terminal::report(Level::Warning, &text);
+        }
+        None => {}
+    }
+}
+
+fn reload_settings(reloader: &Reloader) {
+    let (level, text) = match reloader.reload() {
+        Ok(changes) => (Level::Info, reload::report(&changes)),
+        Err(why) => (Level::Warning, why.to_string()),
+    };
+    terminal::report(level, &format!("foxy: {text} (SIGHUP)"));
+}

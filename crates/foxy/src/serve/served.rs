@@ -1,0 +1,104 @@
+//! A proxy in service, with the tasks that watch it and that answer its admin requests.
+
+use crate::serve::access_log::refused_destinations::RefusedDestinations;
+use crate::serve::admin::{self, Operated};
+use crate::serve::opening::RunningProxy;
+use crate::serve::reload::Reloader;
+use crate::serve::status::{ProxyStatus, Trouble, WatchedStore};
+use crate::serve::stores::RunningStore;
+use crate::serve::stores::health::FileWatch;
+use crate::serve::upgrade::UpgradeWish;
+use crate::terminal::{self, Level};
+use foxy_base::clock;
+use foxy_proxy::server::listener::{Acceptor, SharedListener};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::JoinHandle;
+
+/// Interval between checks for new troubles of the stores.
+const TROUBLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+pub struct Served {
+    pub running: RunningProxy,
+    pub status: Rc<ProxyStatus>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Served {
+    /// Starts to watch a proxy, and to answer requests on the sockets `admin`.
+    pub fn begin(
+        running: RunningProxy,
+        admin: &[SharedListener],
+        reloader: Rc<Reloader>,
+        upgrades: UnboundedSender<UpgradeWish>,
+    ) -> std::io::Result<Self> {
+        let status = Rc::new(status(&running, reloader, upgrades)?);
+        let mut tasks = Vec::new();
+        for socket in admin.iter().flat_map(|shared| &shared.sockets) {
+            let acceptor = Acceptor::new(socket.try_clone()?)?;
+            let operated = Rc::clone(&status) as Rc<dyn Operated>;
+            tasks.push(tokio::task::spawn_local(admin::run(acceptor, operated)));
+        }
+        let refused = Arc::clone(&running.refused);
+        let watching = report_troubles(Rc::clone(&status), refused);
+        tasks.push(tokio::task::spawn_local(watching));
+        Ok(Self { running, status, tasks })
+    }
+
+    /// Ends the tasks, except for admin requests in progress.
+    pub fn end_tasks(&mut self) {
+        self.tasks.drain(..).for_each(|task| task.abort());
+    }
+}
+
+fn status(
+    running: &RunningProxy,
+    reloader: Rc<Reloader>,
+    upgrades: UnboundedSender<UpgradeWish>,
+) -> std::io::Result<ProxyStatus> {
+    let watched = |store: &RunningStore| {
+        WatchedStore::new(store.facts.folder.display().to_string(), store.shard.handle())
+    };
+    let files = running.stores.iter().map(RunningStore::file).collect();
+    Ok(ProxyStatus {
+        proxy: running.proxy.gauges(),
+        purger: running.proxy.purger(),
+        token: running.token.clone(),
+        hosts: reloader.settings().network.admin_hosts,
+        reloader,
+        upgrades,
+        stores: running.stores.iter().map(watched).collect(),
+        set: running.set.clone(),
+        files: FileWatch::start(files)?,
+        lists: running.lists.clone(),
+        log: running.log.as_ref().map(|log| Arc::clone(&log.queue)),
+        started: clock::wall(),
+        is_stopping: Cell::new(false),
+    })
+}
+
+/// Reports the start and end of each trouble, and reports refused destinations. Also takes worn-out
+/// stores out of use.
+async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinations>) {
+    let mut known: Vec<Trouble> = Vec::new();
+    loop {
+        status.take_out_worn_stores(clock::monotonic());
+        let troubles = status.current_troubles();
+        for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
+            let without = if trouble.is_left_out { " without it" } else { "" };
+            let text = format!("foxy: {}; foxy continues{without}", trouble.text);
+            terminal::report(Level::Warning, &text);
+        }
+        let has_ended =
+            |trouble: &&Trouble| !troubles.contains(*trouble) && status.is_over(trouble);
+        for Trouble { text, .. } in known.iter().filter(has_ended) {
+            terminal::report(Level::Info, &format!("foxy: over: {text}"));
+        }
+        known = troubles;
+        refused.take().iter().for_each(|text| terminal::report(Level::Warning, text));
+        tokio::time::sleep(TROUBLE_LOOK_INTERVAL).await;
+    }
+}

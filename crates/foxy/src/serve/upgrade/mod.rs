@@ -1,0 +1,97 @@
+//! Replaces the running process by a new process of another binary, without a stop. The old process
+//! starts the new process, passes the listening sockets, then gives up the stores
+//! (docs/decisions/upgrade.md).
+
+mod binary;
+pub mod keeper;
+mod link;
+pub mod predecessor;
+pub mod successor;
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Time limit of the new process for its start, until it needs the stores.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// Time limit of the new process for opening the stores. New connections wait meanwhile.
+const OPEN_LIMIT: Duration = Duration::from_secs(15);
+/// Longest time that an upgrade can take, for its clients.
+pub const LONGEST: Duration = Duration::from_secs(60);
+
+/// A request to replace this process.
+pub struct UpgradeWish {
+    /// The new binary. `None` means the program of this process.
+    pub binary: Option<String>,
+    pub reply: oneshot::Sender<Result<Upgraded, NotUpgraded>>,
+}
+
+/// A new process that serves.
+#[derive(Clone, Copy, Debug)]
+pub struct Upgraded {
+    pub process: u32,
+    /// Time for which new connections had to wait.
+    pub gap: Duration,
+}
+
+/// The reason why the old process stays in service.
+#[derive(Debug)]
+pub enum NotUpgraded {
+    /// Another user could have written this file.
+    Untrusted(PathBuf),
+    /// The configuration came from a pipe, which cannot be read again.
+    UnreadableSettings(String),
+    /// The disk of the store in this folder does not answer.
+    SilentDisk(String),
+    /// The operating system refused to start the process.
+    CannotStart(String, io::Error),
+    /// The new process reported this failure.
+    Failed(String),
+    /// The new process ended.
+    Ended(Option<ExitStatus>),
+    /// The new process did not start in time.
+    StartTooSlow,
+    /// The new process did not open the stores in time.
+    OpenTooSlow,
+    /// foxy is stopping, or another process has taken over.
+    Leaving,
+}
+
+impl fmt::Display for NotUpgraded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the old process continues to serve: ")?;
+        match self {
+            Self::Untrusted(path) => write!(
+                f,
+                "another user may write {}; name a binary that belongs to root or to foxy's user, \
+                 in folders that only they may write",
+                path.display()
+            ),
+            Self::UnreadableSettings(why) => f.write_str(why),
+            Self::SilentDisk(folder) => write!(f, "the disk of the store {folder} does not answer"),
+            Self::CannotStart(binary, error) => write!(f, "{binary} cannot be started: {error}"),
+            Self::Failed(why) => write!(f, "the new process failed: {why}"),
+            Self::Ended(Some(status)) => write!(
+                f,
+                "the new process ended ({status}); foxy's standard error has its messages, and the \
+                 binary may be no foxy that knows upgrades"
+            ),
+            Self::Ended(None) => f.write_str("the new process ended"),
+            Self::StartTooSlow => write!(
+                f,
+                "the new process was not ready after {} s; the binary may be no foxy that knows \
+                 upgrades",
+                START_LIMIT.as_secs()
+            ),
+            Self::OpenTooSlow => write!(
+                f,
+                "the new process did not open the stores within {} s",
+                OPEN_LIMIT.as_secs()
+            ),
+            Self::Leaving => f.write_str("foxy is stopping"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The new process of an upgrade, as the old process sees it.
+
+use super::keeper::RemoteKeeper;
+use super::link::{Link, Message, NoPacket, VERSION};
+use super::{NotUpgraded, OPEN_LIMIT, START_LIMIT, binary};
+use crate::serve::activation::Purpose;
+use foxy_base::clock;
+use foxy_proxy::server::listener::{ListenSocket, SharedListener};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// The variable that tells a process that its standard input is the link to the old process.
+pub const VARIABLE: &str = "UPGRADE_OF_FOXY";
+
+/// What happens to the new process after it serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuccessorNews {
+    /// It stops, or has a successor of its own.
+    Leaving,
+    Ended,
+}
+
+/// A new process that does not serve yet. Drop ends the process.
+pub struct Successor {
+    /// `None` after the process serves.
+    child: Option<Child>,
+    link: Arc<Link>,
+    /// Sends purges to the new process.
+    pub keeper: Arc<RemoteKeeper>,
+    pub process: u32,
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // An error means that the process has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Successor {
+    /// Starts the new process with the arguments of this process. Passes the listening sockets, and
+    /// waits until the new process needs the stores.
+    pub fn start(
+        named: Option<&str>,
+        sockets: &[(Purpose, SharedListener)],
+    ) -> Result<Self, NotUpgraded> {
+        let program = binary::choose(named)?;
+        let shown = program.to_string_lossy().into_owned();
+        let cannot = |error| NotUpgraded::CannotStart(shown, error);
+        let (link, other) = match Link::pair() {
+            Ok(pair) => pair,
+            Err(error) => return Err(cannot(error)),
+        };
+        let mut command = Command::new(&program);
+        command.args(std::env::args_os().skip(1)).env(VARIABLE, "1").stdin(Stdio::from(other));
+        for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
+            command.env_remove(variable);
+        }
+        let child = command.spawn().map_err(cannot)?;
+        // The command owns a copy of the other end, which would hide the end of the process.
+        drop(command);
+        let (process, link) = (child.id(), Arc::new(link));
+        let keeper = Arc::new(RemoteKeeper::new(Arc::clone(&link)));
+        let mut successor = Self { child: Some(child), link, keeper, process };
+        successor.send_sockets(sockets);
+        successor.wait_for(&Message::Ready, START_LIMIT, NotUpgraded::StartTooSlow)?;
+        Ok(successor)
+    }
+
+    /// Sends the sockets. If the process does not read them, it will not be ready in time.
+    fn send_sockets(&self, sockets: &[(Purpose, SharedListener)]) {
+        let count = sockets.iter().map(|(_, shared)| shared.sockets.len()).sum();
+        self.link.tell(&Message::Hello { version: VERSION, sockets: count });
+        for (purpose, SharedListener { sockets, is_given, .. }) in sockets {
+            let message = Message::Socket { purpose: *purpose, is_given: *is_given };
+            for socket in sockets {
+                self.link.send(&message, &[], Some(descriptor(socket)), START_LIMIT);
+            }
+        }
+    }
+
+    /// Tells the new process that it may open the stores. Waits until the process serves. The
+    /// receiver then tells what happens to the process.
+    pub fn take_over(mut self) -> Result<UnboundedReceiver<SuccessorNews>, NotUpgraded> {
+        self.link.tell(&Message::TakeStores);
+        self.wait_for(&Message::Serving, OPEN_LIMIT, NotUpgraded::OpenTooSlow)?;
+        let (sender, news) = unbounded_channel();
+        let (link, keeper) = (Arc::clone(&self.link), Arc::clone(&self.keeper));
+        let Some(mut child) = self.child.take() else { return Ok(news) };
+        let watch = move || {
+            loop {
+                match link.receive(None).map(|packet| packet.message) {
+                    Ok(Message::Purged(message, latest)) => keeper.answered(message, latest),
+                    Ok(Message::Leaving) => drop(sender.send(SuccessorNews::Leaving)),
+                    Ok(_) | Err(NoPacket::Late) => {}
+                    Err(NoPacket::Ended) => break,
+                }
+            }
+            // Reaps the process.
+            let _ = child.wait();
+            let _ended = sender.send(SuccessorNews::Ended);
+        };
+        // Without the thread, the old process neither passes on purges nor serves again.
+        let _ = std::thread::Builder::new().name("successor".into()).spawn(watch);
+        Ok(news)
+    }
+
+    fn wait_for(
+        &mut self,
+        expected: &Message,
+        limit: Duration,
+        late: NotUpgraded,
+    ) -> Result<(), NotUpgraded> {
+        let until = clock::monotonic() + limit;
+        loop {
+            match self.link.receive(Some(until)).map(|packet| packet.message) {
+                Ok(message) if message == *expected => return Ok(()),
+                Ok(Message::Failed(why)) => return Err(NotUpgraded::Failed(why)),
+                Ok(Message::Purged(message, latest)) => self.keeper.answered(message, latest),
+                Ok(_) => {}
+                Err(NoPacket::Late) => return Err(late),
+                Err(NoPacket::Ended) => {
+                    let status = self.child.as_mut().and_then(|child| child.wait().ok());
+                    return Err(NotUpgraded::Ended(status));
+                }
+            }
+        }
+    }
+}
+
+fn descriptor(socket: &ListenSocket) -> BorrowedFd<'_> {
+    match socket {
+        ListenSocket::Tcp(listener) => listener.as_fd(),
+        ListenSocket::Unix(listener) => listener.as_fd(),
+    }
+}
