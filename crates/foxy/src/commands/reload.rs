@@ -2,12 +2,13 @@
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;
+use crate::serve::WATCH_TIME;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
 pub fn command() -> Command {
-    let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
+    let switch = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     let command = Command::new("reload")
         .about("Make a running foxy read its configuration again")
         .long_about(
@@ -17,12 +18,21 @@ pub fn command() -> Command {
              purge-from and negative-lifetime can change while foxy runs. SIGHUP does the same, and \
              also reads certificates and opens logs again.",
         )
-        .arg(json.help("Print one JSON object instead of text"));
+        .arg(switch("json").help("Print one JSON object instead of text"))
+        .arg(switch("watch").help(
+            "Watch for 30 seconds, and take the change back if foxy answers many more requests \
+             with errors of its own",
+        ));
     admin_client::add_to(command)
 }
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
-    let answer = AdminClient::new(matches)?.ask("POST", "/reload", "")?;
+    let client = AdminClient::new(matches)?;
+    let answer = if matches.get_flag("watch") {
+        client.patient(2 * WATCH_TIME).ask("POST", "/reload?watch", "")?
+    } else {
+        client.ask("POST", "/reload", "")?
+    };
     if matches.get_flag("json") {
         terminal::print(answer.trim_end());
         return Ok(());
@@ -31,5 +41,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         Failure::Failed(format!("the answer of the admin server is not JSON: {error}"))
     })?;
     terminal::print(said["report"].as_str().unwrap_or_default());
+    let watched = said["watch"]["report"].as_str();
+    watched.into_iter().for_each(terminal::print);
     Ok(())
 }

@@ -12,6 +12,7 @@ mod process;
 mod proxy_settings;
 pub mod purge;
 mod reload;
+mod reload_watch;
 mod served;
 mod socket_file;
 mod status;
@@ -24,6 +25,7 @@ mod welcome;
 
 pub use opening::{Extra, open};
 pub use reload::ReadAgain;
+pub use reload_watch::WATCH_TIME;
 pub use tls::interception;
 pub use upgrade::LONGEST as LONGEST_UPGRADE;
 pub use welcome::OpenStore;

@@ -6,7 +6,7 @@ use crate::settings::complaint::Complaints;
 use crate::settings::{Loaded, Settings};
 use foxy_proxy::server::purger::Purger;
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -63,13 +63,23 @@ impl fmt::Display for NotReloaded {
 pub struct Reloader {
     read_again: Box<ReadAgain>,
     current: RefCell<Loaded>,
+    /// The configuration before the last reload that changed something.
+    previous: RefCell<Option<Loaded>>,
+    /// Number of reloads that changed something.
+    number: Cell<u64>,
     purger: RefCell<Purger>,
 }
 
 impl Reloader {
     /// `current` is the configuration in force.
     pub fn new(current: Loaded, read_again: Box<ReadAgain>, purger: Purger) -> Self {
-        Self { read_again, current: RefCell::new(current), purger: RefCell::new(purger) }
+        Self {
+            read_again,
+            current: RefCell::new(current),
+            previous: RefCell::new(None),
+            number: Cell::new(0),
+            purger: RefCell::new(purger),
+        }
     }
 
     /// Returns the settings in force.
@@ -85,6 +95,24 @@ impl Reloader {
     /// Applies later reloads to another proxy, which already has the settings in force.
     pub fn switch(&self, purger: Purger) {
         *self.purger.borrow_mut() = purger;
+    }
+
+    /// Returns the number of reloads that changed something.
+    pub fn number(&self) -> u64 {
+        self.number.get()
+    }
+
+    /// Applies the configuration before the reload `number`. Returns false if a later reload has
+    /// changed something.
+    pub fn take_back(&self, number: u64) -> bool {
+        if self.number.get() != number {
+            return false;
+        }
+        let Some(previous) = self.previous.take() else { return false };
+        self.purger.borrow().reload(new_settings(&previous.settings));
+        *self.current.borrow_mut() = previous;
+        self.number.set(number + 1);
+        true
     }
 
     /// Reads the configuration again and applies it. Returns the changes.
@@ -105,7 +133,8 @@ impl Reloader {
         }
         if !changes.is_empty() {
             self.purger.borrow().reload(new_settings(&new.settings));
-            *self.current.borrow_mut() = new;
+            *self.previous.borrow_mut() = Some(self.current.replace(new));
+            self.number.set(self.number.get() + 1);
         }
         Ok(changes)
     }

@@ -4,6 +4,7 @@ use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::admin::{self, Operated};
 use crate::serve::opening::RunningProxy;
 use crate::serve::reload::Reloader;
+use crate::serve::reload_watch::AnswerCounts;
 use crate::serve::status::{ProxyStatus, Trouble, WatchedStore};
 use crate::serve::stores::RunningStore;
 use crate::serve::stores::health::FileWatch;
@@ -11,7 +12,7 @@ use crate::serve::upgrade::UpgradeWish;
 use crate::terminal::{self, Level};
 use foxy_base::clock;
 use foxy_proxy::server::listener::{Acceptor, SharedListener};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +71,7 @@ fn status(
         hosts: reloader.settings().network.admin_hosts,
         reloader,
         upgrades,
+        earlier: RefCell::default(),
         stores: running.stores.iter().map(watched).collect(),
         set: running.set.clone(),
         files: FileWatch::start(files)?,
@@ -86,6 +88,7 @@ async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinatio
     let mut known: Vec<Trouble> = Vec::new();
     loop {
         status.take_out_worn_stores(clock::monotonic());
+        status.earlier.borrow_mut().add(AnswerCounts::of(&status.proxy));
         let troubles = status.current_troubles();
         for trouble in troubles.iter().filter(|trouble| !known.contains(*trouble)) {
             let without = if trouble.is_left_out { " without it" } else { "" };

@@ -8,10 +8,12 @@ use crate::serve::admin::{LocalFuture, Operated};
 use crate::serve::process;
 use crate::serve::purge::journal::Lists;
 use crate::serve::reload::{self, NotReloaded, Reloader};
+use crate::serve::reload_watch::{self, AnswerCounts, EarlierCounts};
 use crate::serve::stores::health::{DiskHealth, FileWatch, is_silent};
 use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_take_out};
 use crate::serve::stores::set::StoreSet;
 use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
+use crate::terminal::{self, Level};
 use foxy_base::{Instant, WallTime, clock};
 use foxy_device::FileFault;
 use foxy_proxy::cache::purge::NotPurged;
@@ -23,7 +25,7 @@ use foxy_proxy::server::Gauges;
 use foxy_proxy::server::purger::Purger;
 use foxy_store::{StoreHandle, StoreStatus};
 use serde_json::Value;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
@@ -80,6 +82,8 @@ pub struct ProxyStatus {
     pub reloader: Rc<Reloader>,
     /// Sends upgrades to the loop that operates the proxy.
     pub upgrades: UnboundedSender<UpgradeWish>,
+    /// Requests and errors of the last half minute.
+    pub earlier: RefCell<EarlierCounts>,
     pub token: Option<Token>,
     /// Host names that the admin server accepts.
     pub hosts: Vec<HostPattern>,
@@ -215,8 +219,29 @@ impl Operated for ProxyStatus {
         self.purger.rules()
     }
 
-    fn reload(&self) -> Result<Value, NotReloaded> {
-        self.reloader.reload().map(|changes| reload::as_json(&changes))
+    fn reload(&self, is_watched: bool) -> LocalFuture<Result<Value, NotReloaded>> {
+        let before = self.earlier.borrow().until(AnswerCounts::of(&self.proxy));
+        let changes = match self.reloader.reload() {
+            Ok(changes) => changes,
+            Err(why) => return Box::pin(std::future::ready(Err(why))),
+        };
+        let mut answer = reload::as_json(&changes);
+        if !is_watched || changes.is_empty() {
+            return Box::pin(std::future::ready(Ok(answer)));
+        }
+        let (reloader, gauges) = (Rc::clone(&self.reloader), self.proxy.clone());
+        let number = reloader.number();
+        // The watch continues even if the client of this request leaves.
+        let watch = tokio::task::spawn_local(async move {
+            let outcome = reload_watch::watch(reloader, gauges, before, number).await;
+            let text = outcome["report"].as_str().unwrap_or_default();
+            terminal::report(Level::Info, &format!("foxy: watched reload: {text}"));
+            outcome
+        });
+        Box::pin(async move {
+            answer["watch"] = watch.await.unwrap_or_default();
+            Ok(answer)
+        })
     }
 
     fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>> {

@@ -71,6 +71,27 @@ fn a_reload_prints_each_change_and_applies_it_at_once() {
 }
 
 #[test]
+fn a_watched_reload_is_taken_back_when_errors_jump() {
+    let scene = Scene::start();
+    scene.write(DENY);
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| {
+            run(&["reload", "--watch", "--json", "--admin", &scene.foxy.admin.to_string()])
+        });
+        foxy_testkit::wait::until("the reload", || (scene.status("closed") == 403).then_some(()));
+        foxy_testkit::wait::until("the old rules", || {
+            (scene.status("closed") == 200).then_some(())
+        });
+        let (code, printed, _) = reload.join().expect("no panic");
+        assert_eq!(code, Some(0));
+        let said: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+        assert_eq!(said["watch"]["taken_back"], true, "{said}");
+        let report = said["watch"]["report"].as_str().expect("text");
+        assert!(report.starts_with("took the change back, because errors jumped: "), "{report}");
+    });
+}
+
+#[test]
 fn a_mistake_or_a_change_that_needs_a_restart_changes_nothing() {
     let scene = Scene::start();
     scene.write(&format!("{DENY}[[rule]]\nthen = {{ acess = \"deny\" }}\n"));

@@ -30,6 +30,8 @@ const MAX_HEAD_BYTES: usize = 8 * 1024;
 const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_FIELDS: usize = 64;
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Begins of the requests whose answers may take longer.
+const LONG_REQUESTS: [&[u8]; 2] = [b"POST /upgrade ", b"POST /reload?watch "];
 const MAX_CONNECTIONS: usize = 64;
 /// Pause before the next accept if the system has no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -56,8 +58,9 @@ pub trait Operated {
     fn hosts(&self) -> &[HostPattern];
     fn token(&self) -> Option<&Token>;
     fn rules(&self) -> &RulesInForce;
-    /// Reads the configuration again, and applies it. Returns the changes.
-    fn reload(&self) -> Result<Value, NotReloaded>;
+    /// Reads the configuration again, and applies it. If errors jump after a watched reload, takes
+    /// it back. Returns the changes.
+    fn reload(&self, is_watched: bool) -> LocalFuture<Result<Value, NotReloaded>>;
     /// Replaces this process by a new process of `binary`, or of its own binary.
     fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>>;
     /// Purges stored responses. Returns the number of the newest purge.
@@ -89,10 +92,10 @@ async fn exchange(
     let mut read = Vec::with_capacity(1024);
     let mut until = Instant::now() + EXCHANGE_TIMEOUT;
     let answer = loop {
-        let is_upgrade = read.starts_with(b"POST /upgrade ");
-        let limit = if is_upgrade { until + upgrade::LONGEST } else { until };
+        let is_long = LONG_REQUESTS.iter().any(|begin| read.starts_with(begin));
+        let limit = if is_long { until + upgrade::LONGEST } else { until };
         if let Some(answer) = timeout_at(limit, answer(&read, peer, operated)).await? {
-            until = if is_upgrade { Instant::now() + EXCHANGE_TIMEOUT } else { until };
+            until = if is_long { Instant::now() + EXCHANGE_TIMEOUT } else { until };
             break answer;
         }
         if timeout_at(until, stream.read_buf(&mut read)).await?? == 0 {
@@ -190,7 +193,7 @@ async fn route(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
             "purges are sent with POST\n",
             with_body,
         ),
-        ("POST", "/reload") => reload(request, operated),
+        ("POST", "/reload") => reload(request, operated).await,
         ("POST", "/upgrade") => upgrade(request, operated).await,
         ("GET", "/explain") => explain(request, operated).await,
         ("GET" | "HEAD", "/") => response("200 OK", TEXT, "", INDEX, with_body),
@@ -231,11 +234,11 @@ async fn purge(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     }
 }
 
-fn reload(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
+async fn reload(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     if let Err(refused) = authorize(request, operated) {
         return refused;
     }
-    match operated.reload() {
+    match operated.reload(request.query() == Some("watch")).await {
         Ok(changes) => response("200 OK", JSON, "", &format!("{changes}\n"), true),
         Err(why @ NotReloaded::Unusable(_)) => refusal("400 Bad Request", &why.to_string()),
         Err(why @ NotReloaded::NeedsRestart(_)) => refusal("409 Conflict", &why.to_string()),

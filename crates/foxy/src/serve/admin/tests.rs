@@ -35,8 +35,8 @@ impl Operated for Fixed {
         &self.rules
     }
 
-    fn reload(&self) -> Result<Value, NotReloaded> {
-        Ok(Value::Null)
+    fn reload(&self, _is_watched: bool) -> LocalFuture<Result<Value, NotReloaded>> {
+        Box::pin(std::future::ready(Ok(Value::Null)))
     }
 
     fn upgrade(&self, _binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>> {
