@@ -39,7 +39,7 @@ pub use memory::{CrashPolicy, Memory};
 pub use open_file::FileKind;
 pub use park::{BlockingDevice, Waker};
 pub use read_only::{ReadOnlyFile, ReadOnlyFolder};
-pub use reader::Reader;
+pub use reader::{KeptFiles, Reader};
 pub use root::{Root, RootError};
 pub use threads::{DirectIo, Threads, Writes};
 pub use traced::{KindCounts, Trace, TraceCounts, TraceRecord, Traced};

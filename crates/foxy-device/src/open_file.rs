@@ -136,6 +136,11 @@ impl OpenFile {
 pub(crate) struct Files(RwLock<HashMap<FileId, Arc<OpenFile>>>);
 
 impl Files {
+    /// Returns another table with the same open files.
+    pub(crate) fn copy(&self) -> Self {
+        Self(RwLock::new(self.0.read().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+
     pub(crate) fn get(&self, file: FileId) -> Option<Arc<OpenFile>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&file).cloned()
     }

@@ -3,7 +3,7 @@
 //! reads, because each attempt costs a system call.
 
 use crate::buffer::IoBuffer;
-use crate::io::{FileId, range_end};
+use crate::io::{FileId, IoOutput, range_end};
 use crate::open_file::Files;
 use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
 use std::fmt;
@@ -30,7 +30,29 @@ impl fmt::Debug for Reader {
     }
 }
 
+/// The files that a device had open. They stay readable after the device has closed them.
+#[derive(Debug)]
+pub struct KeptFiles(Files);
+
+impl KeptFiles {
+    /// Reads `length` bytes at `offset`, and waits for the disk. Returns `None` if the read fails or
+    /// returns fewer bytes.
+    #[must_use]
+    pub fn read(&self, file: FileId, offset: u64, length: usize) -> Option<IoBuffer> {
+        range_end(offset, length as u64).ok()?;
+        let mut buffer = IoBuffer::zeroed(length);
+        let read = self.0.get(file)?.read(offset, &mut buffer).ok()?;
+        (read == IoOutput::Moved { count: length }).then_some(buffer)
+    }
+}
+
 impl Reader {
+    /// Keeps all open files readable after the device has closed them.
+    #[must_use]
+    pub fn keep_files(&self) -> KeptFiles {
+        KeptFiles(self.0.files.copy())
+    }
+
     pub(crate) fn new(files: Arc<Files>) -> Self {
         Self(Arc::new(ReaderShared { files, pause: Pause::default() }))
     }

@@ -281,6 +281,12 @@ pub trait Lookup: Send + Sync {
     /// Looks up a key and reads its record with `read`. Finds the records of all puts that the
     /// scheme has accepted.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
+
+    /// Reads a record that was on disk when the store closed. `read` may wait for the disk. Returns
+    /// `None` if another process has overwritten the record since, because its checksum fails.
+    fn read_lent(&self, _key: Key, _read: &mut ReadNow<'_>) -> Option<Record> {
+        None
+    }
 }
 
 /// A storage scheme: a state machine without IO. A shard, a simulator or a test runs the scheme.

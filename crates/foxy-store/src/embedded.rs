@@ -161,3 +161,31 @@ impl fmt::Display for OpenError {
 }
 
 impl std::error::Error for OpenError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webcosm::FILE_NAME;
+
+    #[test]
+    fn a_lent_store_is_read_after_its_close_until_another_process_overwrites_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path(), 64 << 20).expect("opened");
+        let key = Key::of(b"a");
+        let record = Record { head: "head".into(), body: vec![7; 100_000].into() };
+        store.put(key, record.clone()).wait().expect("stored");
+        let handle = store.shard.handle();
+        handle.lend();
+        drop(store);
+        let get = || {
+            let found = |answer| match answer {
+                Some(Answer::Found(record)) => Some(record),
+                _ => None,
+            };
+            pending(|reply| handle.get(key, reply), found).wait()
+        };
+        assert_eq!(get(), Some(record));
+        std::fs::write(folder.path().join(FILE_NAME), vec![0; 64 << 20]).expect("written");
+        assert_eq!(get(), None);
+    }
+}

@@ -17,10 +17,10 @@ use crate::shard::mailbox::{Attention, MAX_DOZE, Mailbox};
 use crate::statistics::RequestKind;
 use crate::status::StoreStatus;
 use foxy_base::Instant;
-use foxy_device::{BlockingDevice, Reader, Waker};
+use foxy_device::{BlockingDevice, KeptFiles, Reader, Waker};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -68,8 +68,15 @@ impl Shard {
     ) -> std::io::Result<Self> {
         let (lookup, mailbox) = (scheme.lookup(), Mutex::new(Mailbox::new()));
         let (reader, waker) = (device.reader(), device.waker());
-        let handle =
-            StoreHandle(Arc::new(Shared { lookup, reader, mailbox, waker, observer, settings }));
+        let handle = StoreHandle(Arc::new(Shared {
+            lookup,
+            reader,
+            lent: OnceLock::new(),
+            mailbox,
+            waker,
+            observer,
+            settings,
+        }));
         let shared = handle.0.clone();
         let observer = shared.observer.clone();
         let thread = std::thread::Builder::new()
@@ -104,6 +111,8 @@ pub struct StoreHandle(Arc<Shared>);
 struct Shared {
     lookup: Option<Arc<dyn Lookup>>,
     reader: Option<Reader>,
+    /// Set if gets find records of the store's files after the store has closed.
+    lent: OnceLock<KeptFiles>,
     mailbox: Mutex<Mailbox>,
     waker: Waker,
     observer: Observer,
@@ -116,7 +125,10 @@ impl StoreHandle {
         let answer = match self.0.look(key) {
             Look::Absent => Answer::Absent(AbsentReason::NotIndexed),
             Look::Found(record) => Answer::Found(record),
-            Look::Unsure => return self.ask(Ask::Get(key), reply),
+            Look::Unsure => match self.0.read_lent(key) {
+                Some(record) => Answer::Found(record),
+                None => return self.ask(Ask::Get(key), reply),
+            },
         };
         let statistics = &self.0.observer.statistics;
         statistics.count_answer(RequestKind::Get, &answer);
@@ -142,6 +154,15 @@ impl StoreHandle {
             return reply(Answer::Closed);
         }
         self.0.post(mailbox, Wake::Shutdown(reply));
+    }
+
+    /// Lets gets find the records on disk after the store has closed, although another process may
+    /// change the store then. Such a get waits for the disk. It may find a record that the other
+    /// process has replaced or removed.
+    pub fn lend(&self) {
+        if let Some(reader) = &self.0.reader {
+            self.0.lent.get_or_init(|| reader.keep_files());
+        }
     }
 
     /// Returns the counters and the status of the store.
@@ -180,6 +201,11 @@ impl Shared {
         }
         lookup
             .look(key, &mut |file, offset, length| self.reader.as_ref()?.read(file, offset, length))
+    }
+
+    fn read_lent(&self, key: Key) -> Option<Record> {
+        let (lent, lookup) = (self.lent.get()?, self.lookup.as_ref()?);
+        lookup.read_lent(key, &mut |file, offset, length| lent.read(file, offset, length))
     }
 
     /// Adds an event to the mailbox, and wakes the thread if necessary.

@@ -84,6 +84,7 @@ impl RunningProxy {
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>) -> DepartedProxy {
         let Self { mut proxy, stores, clock, log, keeper: switching, .. } = self;
         let sockets = proxy.leave();
+        stores.iter().for_each(|store| store.shard.handle().lend());
         drop(stores);
         keep_doubts(&proxy.purger());
         switching.replace(keeper);

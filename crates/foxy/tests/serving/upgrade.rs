@@ -133,6 +133,22 @@ fn upgrades_under_load_fail_no_request_and_end_no_body_or_tunnel() {
 }
 
 #[test]
+fn the_old_process_finishes_a_stored_body_that_no_validator_lets_it_resume() {
+    let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
+    let foxy = Foxy::start_plain(&folder.path().join("store"), &["--size", "256M"]);
+    let length = 30_000_000;
+    let url = origin.url(&format!("large?bytes={length}"));
+    let whole = foxy.get(&url).body;
+    let mut slow = Client::on(TcpStream::connect(foxy.proxy).expect("connected"));
+    slow.send(format!("GET {url} HTTP/1.1\r\nHost: {}\r\n\r\n", origin.address).as_bytes());
+    assert!(slow.read() > 0);
+    let _new = upgrade(foxy.admin);
+    let answer = slow.answer(false);
+    assert!(answer.cache_status().contains("hit"), "{}", answer.head);
+    assert!(answer.body == whole.as_bytes(), "{} of {length} bytes", answer.body.len());
+}
+
+#[test]
 fn a_new_process_that_fails_leaves_the_old_process_in_service() {
     let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
     let foxy = start(folder.path(), &[]);

@@ -6,7 +6,7 @@
 //! read, the index must still name the same record. The store's thread changes the index before it
 //! answers a replacement or removal.
 
-use crate::contract::{Key, Look, Lookup, ReadNow};
+use crate::contract::{Key, Look, Lookup, ReadNow, Record};
 use crate::record::Secret;
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::format::location::{Location, SlotContent, Slots};
@@ -43,6 +43,8 @@ struct Content {
     /// Set if every record has an index entry or a tag in `buffered`. Otherwise lookups cannot know
     /// that a record is absent.
     complete: Option<Readable>,
+    /// The last value of `complete` that was not `None`.
+    lent: Option<Readable>,
     /// Whether lookups may count uses. If true, the store's thread will write the counters to disk.
     lookups_count: bool,
     /// Total bytes of records that lookups found since the last call of
@@ -57,6 +59,7 @@ impl Content {
             buffered: HashSet::new(),
             slots: Slots::new(geometry),
             complete: None,
+            lent: None,
             lookups_count: false,
             found: 0,
         }
@@ -100,7 +103,9 @@ impl SharedIndex {
     /// Allows lookups to answer `get` requests, because every record now has an entry or is
     /// buffered. With `None`, lookups leave every get to the store's thread.
     pub fn set_complete(&self, readable: Option<Readable>) {
-        self.lock().complete = readable;
+        let mut content = self.lock();
+        content.complete = readable;
+        content.lent = readable.or(content.lent);
     }
 
     /// Sets whether lookups may count uses. If not, lookups return no records, so that the next get
@@ -244,6 +249,17 @@ impl Lookup for SharedState {
             .and_then(|buffer| location.record(key, buffer, &secret).ok())
             .filter(|record| self.is_current(tag, entry.place, record.len()));
         record.map_or(Look::Unsure, Look::Found)
+    }
+
+    fn read_lent(&self, key: Key, read: &mut ReadNow<'_>) -> Option<Record> {
+        let content = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Readable { salt, secret, file } = content.lent?;
+        let tag = content.index.tag(key.hash(salt));
+        let entry = content.index.get(tag).filter(|_| !content.buffered.contains(&tag))?;
+        let location = content.slots.location(entry);
+        drop(content);
+        let buffer = read(file, location.offset, location.length)?;
+        location.record(key, buffer, &secret).ok()
     }
 }
 
