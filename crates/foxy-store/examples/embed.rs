@@ -1,5 +1,6 @@
-//! Counts its own starts in a store. Kill the program with `kill -9` after its message: the next
-//! start finds the count again. Run it with `cargo run --example embed -p foxy-store -- FOLDER`.
+//! Counts in a store how many times the program was started. After its message, kill the program
+//! with `kill -9` and start it again: the count has survived. Run it with `cargo run --example
+//! embed -p foxy-store -- FOLDER`.
 #![expect(clippy::print_stdout, reason = "an example speaks to its user")]
 
 use foxy_store::{Key, Record, Store};
@@ -10,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (store, key) = (Store::open(folder, 64 << 20)?, Key::of(b"starts"));
     let starts = store.get(key).wait().map_or(0, |record| record.body.len()) + 1;
     store.put(key, Record { body: vec![b'|'; starts].into(), ..Record::default() }).wait()?;
-    // The program waits, because a kill may lose the puts of about the last second.
+    // Wait, because a kill may lose the puts of about the last second.
     std::thread::sleep(Duration::from_millis(1500));
     println!("start {starts}");
     std::thread::sleep(Duration::from_secs(60));

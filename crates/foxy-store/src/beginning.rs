@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 /// The outcome of opening a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
-    /// There was no store file, or the file was blank.
+    /// There was no store file, or the file contained only zeros.
     New,
     /// The store continues with its content.
     Kept,
@@ -20,12 +20,12 @@ pub enum Beginning {
         /// Expected length of the file in bytes.
         expected: u64,
     },
-    /// The store was emptied, for the reason given.
+    /// The store's content was discarded, for the reason given.
     Anew(AnewReason),
 }
 
 impl Beginning {
-    /// Returns the outcome for a store in a blank file.
+    /// Returns the outcome for a store in a blank file (only zeros or missing).
     pub const fn of_blank(settings: &StoreSettings) -> Self {
         if settings.begun_before { Self::Anew(AnewReason::ContentLost) } else { Self::New }
     }
@@ -39,11 +39,11 @@ impl Beginning {
 /// The reason why the content of a store was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnewReason {
-    /// Both copies of the superblock are damaged.
+    /// Both copies of the superblock (the page that describes the store) are damaged.
     SuperblocksDamaged,
-    /// The journal of removed records is unreadable, so removed records could return.
+    /// The journal of removed records is unreadable, so the store could return removed records.
     JournalLost,
-    /// The index is missing or damaged. Only a clean stop writes the index.
+    /// The index is missing or damaged. Some schemes write their index only when they stop cleanly.
     IndexLost,
     /// The requested size has changed, and the scheme cannot keep the content at the new size.
     OtherSize {
@@ -52,14 +52,14 @@ pub enum AnewReason {
         /// Size in bytes in the current settings.
         now: u64,
     },
-    /// The setting `recovery` has changed.
+    /// The setting `recovery` (which records survive a crash) has changed.
     OtherRecovery,
     /// The file is blank, but an earlier run created a store there.
     ContentLost,
 }
 
 impl AnewReason {
-    /// Returns the reason for a store whose size differs from the settings.
+    /// Returns the reason for emptying a store whose size differs from the settings.
     pub const fn other_size(superblock: &Superblock, settings: &StoreSettings) -> Self {
         Self::OtherSize { before: superblock.requested, now: settings.size }
     }

@@ -1,4 +1,4 @@
-//! Converts finished disk operations to results.
+//! Converts finished disk operations to the results that schemes need.
 
 use foxy_device::{IoBuffer, IoDone, IoError, IoOutput};
 

@@ -1,18 +1,20 @@
-//! The contract between the store and its users, and the interface that every scheme implements.
+//! The contract between the store and its users, and the interface that every storage scheme
+//! implements.
 //!
 //! 1. A `Get` returns `Absent`, or exactly the record of the last finished `Put` of that key. This
 //!    holds after a crash at any point, even with torn, lost or corrupted writes. A record that
 //!    fails a check counts as absent.
-//! 2. A `Put` that is refused, fails or is overtaken leaves the key without a record or with its
+//! 2. If a `Put` is refused, fails or is overtaken by a later request, the key has no record or its
 //!    earlier record. There is one exception: after a failed write, the new record may appear after
 //!    a crash, because a broken disk may have stored it.
 //! 3. After `Removed`, or after a `Stored` that replaced a record, the old record never returns,
 //!    even after a crash. The store makes this change durable before it answers. A put of a new key
-//!    needs no sync.
+//!    waits for no sync.
 //! 4. Every request receives exactly one answer. A refusal names its reason.
-//! 5. Memory and disk use stay within the limits of the scheme's settings.
+//! 5. Memory and disk use stay within the limits in the scheme's settings.
 //!
-//! This module uses no clock, IO or threads. The loop that drives a scheme is in `shard`.
+//! This module uses no clock, IO or threads. The module `shard` contains the loop that runs a
+//! scheme.
 
 use crate::settings::{RECORD_BODY_LIMIT, RECORD_HEAD_LIMIT};
 use bytes::Bytes;
@@ -35,7 +37,7 @@ impl Key {
         Self(xxh3_128(name).to_le_bytes())
     }
 
-    /// Returns a hash of the key that nobody can predict without the secret `mix`.
+    /// Returns a hash of the key that nobody can predict without the secret number `mix`.
     pub fn hash(self, mix: u64) -> u64 {
         let (mut low, mut high) = ([0; 8], [0; 8]);
         low.copy_from_slice(&self.0[..8]);
@@ -44,11 +46,11 @@ impl Key {
     }
 }
 
-/// Matches an answer to its request. The caller chooses the number, and the answer repeats it.
+/// Identifies a request. The caller chooses the number, and the answer repeats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// The origin server of a record. A scheme can store the records of one site together.
+/// The origin server that a record came from. A scheme can store the records of one site together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u64);
 
@@ -64,22 +66,23 @@ pub enum Lifetime {
     Long,
 }
 
-/// The store's only knowledge of the web object behind a record.
+/// What the store knows about the web object (such as an image) that a record belongs to. The store
+/// knows nothing else about it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacementHint {
     /// The origin server of the object.
     pub site: Site,
-    /// Size in bytes of the whole object that the record belongs to.
+    /// Size in bytes of the whole object. The record may be only a part of the object.
     pub size: u64,
     /// The expected time for which the record stays useful.
     pub lifetime: Lifetime,
 }
 
 /// A stored record: two byte strings that the store does not interpret. The caller usually
-/// describes `body` in `head`.
+/// describes the content of `body` in `head`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The caller's metadata.
+    /// The caller's description of the content.
     pub head: Bytes,
     /// The content.
     pub body: Bytes,
@@ -116,23 +119,23 @@ pub enum StoreRequest {
     Put {
         /// Matches the answer to this request.
         ticket: Ticket,
-        /// The key of the record.
+        /// The key under which to store the record.
         key: Key,
         /// The record to store.
         record: Record,
         /// Helps the scheme to choose a place on the disk.
         hint: PlacementHint,
     },
-    /// Removes a record durably. The answer is `Removed`, or `Refused` if the record may still
-    /// exist.
+    /// Removes a record durably. The answer is `Removed`, or `Refused` if a get may still find the
+    /// record.
     Remove {
         /// Matches the answer to this request.
         ticket: Ticket,
         /// The key of the record.
         key: Key,
     },
-    /// Closes the store: writes buffered records and a checkpoint, then answers `Closed`. Later
-    /// requests are refused.
+    /// Closes the store: the store writes buffered records and a checkpoint of its state, then
+    /// answers `Closed`. It refuses later requests.
     Close {
         /// Matches the answer to this request.
         ticket: Ticket,
@@ -156,13 +159,13 @@ impl StoreRequest {
 pub enum AbsentReason {
     /// The index has no entry for the key.
     NotIndexed,
-    /// The place in the index contains the record of another key, or an older record.
+    /// The index entry leads to the record of another key, or to an older record.
     KeyMismatch,
     /// The bytes on disk do not match their checksum.
     ChecksumMismatch,
     /// The device failed, or a read returned too few bytes.
     DeviceFailed(IoError),
-    /// Too many requests are waiting.
+    /// Too many requests are waiting for the store.
     Busy,
     /// The store is still rebuilding its index.
     Recovering,
@@ -175,7 +178,7 @@ pub enum AbsentReason {
 pub enum RefusedReason {
     /// The record exceeds the size limit in the settings, or is too large for the scheme.
     TooLarge,
-    /// Too many requests or bytes are waiting.
+    /// Too many requests, or too many bytes of puts, are waiting for the store.
     Busy,
     /// The disk is full.
     NoSpace,
@@ -217,7 +220,7 @@ pub enum Answer {
     Stored,
     /// The store did not store or remove the record.
     Refused(RefusedReason),
-    /// The record is removed and never returns.
+    /// The record is removed and never returns, even after a crash.
     Removed,
     /// The store is closed: everything is written, and later requests are refused.
     Closed,
@@ -232,7 +235,8 @@ pub struct StoreReply {
     pub answer: Answer,
 }
 
-/// Operations for the device and answers for the callers, both in the order to process them.
+/// The output of a scheme: operations for the device and answers for the callers, both in the order
+/// to process them.
 #[derive(Debug, Default)]
 pub struct Outbox {
     /// Disk operations to submit.
@@ -247,7 +251,8 @@ impl Outbox {
         self.operations.push((id, op));
     }
 
-    /// Queues the answer to a put. `Ok(None)` queues nothing, because the answer follows later.
+    /// Queues the answer to a put. `Ok(None)` queues nothing, because the scheme answers this put
+    /// later.
     pub fn reply_to_put(&mut self, ticket: Ticket, put: Result<Option<Answer>, RefusedReason>) {
         if let Some(answer) = put.unwrap_or_else(|reason| Some(Answer::Refused(reason))) {
             self.reply(ticket, answer);
@@ -260,8 +265,9 @@ impl Outbox {
     }
 }
 
-/// A function that reads bytes of an open file if the operating system has them in memory. Returns
-/// `None` if not. Its arguments are the file, the byte offset and the length in bytes.
+/// A function that returns bytes of an open file if the operating system has them in memory,
+/// without waiting for the disk. Returns `None` if not. Its arguments are the file, the byte offset
+/// and the length in bytes.
 pub type ReadNow<'a> = dyn FnMut(FileId, u64, usize) -> Option<IoBuffer> + 'a;
 
 /// The result of a lookup.
@@ -271,15 +277,16 @@ pub enum Look {
     Absent,
     /// The record of the key. Its checksums are correct.
     Found(Record),
-    /// The lookup cannot decide. The caller must send the request to the scheme.
+    /// The lookup cannot decide whether there is a record. The caller must send the request to the
+    /// scheme.
     Unsure,
 }
 
-/// Answers `get` requests on any thread. A lookup needs no help of the scheme's thread and waits
-/// for no disk.
+/// Answers `get` requests on any thread. A lookup does not wait for the scheme's thread or for the
+/// disk.
 pub trait Lookup: Send + Sync {
-    /// Looks up a key and reads its record with `read`. Finds the records of all puts that the
-    /// scheme has accepted.
+    /// Looks up a key and reads its record with `read`. A lookup finds the records of all puts that
+    /// the scheme has accepted, or returns `Unsure`.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 
     /// Reads a record that was on disk when the store closed. `read` may wait for the disk. Returns
@@ -289,24 +296,29 @@ pub trait Lookup: Send + Sync {
     }
 }
 
-/// A storage scheme: a state machine without IO. A shard, a simulator or a test runs the scheme.
+/// A storage scheme: a state machine that does no IO. A shard (a thread), a simulator or a test
+/// runs the scheme.
 pub trait Scheme {
-    /// Starts the recovery of the store. The caller must call this method once, before the others.
+    /// Opens the store and recovers its records. The caller must call this method once, before the
+    /// others.
     fn start(&mut self, now: Instant, out: &mut Outbox);
     /// Processes a request. The answer is added to `out`, in this call or in a later call.
     fn on_request(&mut self, request: StoreRequest, now: Instant, out: &mut Outbox);
     /// Processes a finished disk operation.
     fn on_io_done(&mut self, done: IoDone, now: Instant, out: &mut Outbox);
-    /// Returns the time of the next necessary call of [`Scheme::on_deadline`].
+    /// Returns the time at which the caller must call [`Scheme::on_deadline`] next.
     fn deadline(&self) -> Option<Instant>;
-    /// Does the work that is due. Called after the deadline has passed.
+    /// Does the work that is due at the deadline. The caller calls this method after the deadline
+    /// has passed.
     fn on_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// Returns all runs of free slots, each as first slot and length, to measure fragmentation
-    /// (R31, R32). Schemes without slots return nothing.
+    /// Returns all runs of free slots (units of disk space), each as first slot and number of
+    /// slots. The lab measures with it how fragmented the disk is (Figs 13 and 14, requirements R31
+    /// and R32). Schemes without slots return nothing.
     fn free_runs(&self) -> Vec<(u32, u32)> {
         Vec::new()
     }
-    /// Returns a lookup for other threads, if the scheme has one. Called before [`Scheme::start`].
+    /// Returns a lookup that other threads can use, if the scheme has one. The caller calls this
+    /// method before [`Scheme::start`].
     fn lookup(&self) -> Option<Arc<dyn Lookup>> {
         None
     }

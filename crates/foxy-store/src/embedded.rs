@@ -1,5 +1,5 @@
 //! The store as a library: open a directory, then put, get and remove records. [`Store`] uses the
-//! default scheme (webcosm) and the fastest device that the system offers.
+//! default storage scheme (webcosm) and the fastest disk access that the system offers.
 
 use crate::contract::{Answer, Key, PlacementHint, Record, RefusedReason};
 use crate::observe::Observer;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// A store in a directory. Dropping the store closes it and waits until all records are on disk.
 ///
 /// A store may evict a record to free space. It never returns a record that was replaced or
-/// removed. A crash may lose the puts of about the last second.
+/// removed. A crash of the machine or process may lose the puts of about the last second.
 ///
 /// ```
 /// use foxy_store::{Key, Record, Store};
@@ -42,9 +42,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in the directory `path`, or creates a store there. The store uses `size`
-    /// bytes of disk space. An existing store keeps its records. If the size has changed, the store
-    /// keeps the records that fit.
+    /// Opens the store in the directory `path`, or creates a store there. The store uses at most
+    /// `size` bytes of disk space. An existing store keeps its records. If `size` differs from the
+    /// last opening, the store keeps the records that fit.
     ///
     /// # Errors
     /// Returns [`OpenError`]. The content of the directory is then unchanged.
@@ -89,7 +89,7 @@ impl Store {
         pending(|reply| self.shard.handle().put(key, record, hint, reply), done)
     }
 
-    /// Removes the record of `key`. The record stays removed after a crash.
+    /// Removes the record of `key`. The record stays removed, even after a crash.
     pub fn remove(&self, key: Key) -> PendingAnswer<Result<(), RefusedReason>> {
         pending(|reply| self.shard.handle().remove(key, reply), done)
     }
@@ -138,11 +138,11 @@ impl<T: 'static> IntoFuture for PendingAnswer<T> {
 pub enum OpenError {
     /// The directory cannot be created or locked, for example because another process uses it.
     Folder(RootError),
-    /// The size is not allowed.
+    /// The requested size is below the minimum.
     Size(SettingsError),
     /// The operating system refused to create a thread or an io_uring.
     System(std::io::Error),
-    /// The directory contains data that is no store of this version, or the disk failed.
+    /// The directory contains files that are not a store of this version, or the disk failed.
     Unusable(OpenStoreError),
     /// The store's thread ended before the store was open.
     Failed,

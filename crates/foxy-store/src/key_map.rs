@@ -1,5 +1,5 @@
-//! Hash maps with [`Key`] as the key. Each map hashes with its own secret, because outsiders choose
-//! the names behind the keys and could otherwise cause collisions.
+//! Hash maps with [`Key`] as the key. Each map hashes with its own secret. Outsiders choose the
+//! names behind the keys, so they could otherwise cause hash collisions.
 
 use crate::contract::Key;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ pub type KeyMap<Value> = HashMap<Key, Value, Mixed>;
 /// A hash set of [`Key`]s.
 pub type KeySet = HashSet<Key, Mixed>;
 
-/// Creates the hashers of a map. Contains the secret of that map.
+/// Creates the hashers of one map. Contains the secret numbers of that map.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixed([u64; 2]);
 
@@ -30,7 +30,7 @@ impl BuildHasher for Mixed {
     }
 }
 
-/// The multiplier of the hash: an odd number without a regular bit pattern.
+/// The multiplier of the hash function: an odd number without a regular bit pattern.
 const STIR: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// The hasher for [`Key`].
@@ -52,11 +52,11 @@ impl Hasher for Mixing {
         }
     }
 
-    /// Ignores the length, because all keys have the same length.
+    /// Ignores the length of the key, because all keys have the same length.
     fn write_usize(&mut self, _length: usize) {}
 
-    /// Multiplies twice, because a single multiplication would cluster similar keys with some
-    /// secrets.
+    /// Multiplies twice. With some secrets, a single multiplication would give similar hashes to
+    /// similar keys.
     fn finish(&self) -> u64 {
         let stirred = |mixed: u64| (mixed ^ mixed >> 32).wrapping_mul(STIR);
         let mixed = stirred(stirred(self.mixed));

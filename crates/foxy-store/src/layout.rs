@@ -1,11 +1,12 @@
-//! The layout of a one-file store with slots: superblocks, two journal halves, two checkpoint
-//! areas, and the pages of records.
+//! The layout of a store in one file that is divided into slots: superblocks, two journal halves,
+//! two checkpoint areas, and the pages of records.
 
-/// Bytes of a page, the unit of reads, writes and allocation. Disks write at least this much at
-/// once.
+/// Size of a page in bytes. Stores read, write and allocate whole pages, because disks write at
+/// least this much at once.
 pub const PAGE: usize = 4096;
 
-/// Bytes of a slot, the unit for the starts of records (R22).
+/// Size of a slot in bytes. Every record starts at a multiple of a slot (scheme STREAM, requirement
+/// R22).
 pub const SLOT: usize = 512;
 
 /// Slots in a page.
@@ -37,8 +38,8 @@ impl Region {
 pub struct Layout {
     /// The two halves of the journal of removed records.
     pub journal: [Region; 2],
-    /// The two checkpoint areas. The store writes checkpoints of the index alternately to these
-    /// areas.
+    /// The two areas for checkpoints of the index. The store writes checkpoints alternately to
+    /// these areas, so one of them is always complete.
     pub checkpoints: [Region; 2],
     /// The pages for records.
     pub data: Region,
@@ -46,7 +47,8 @@ pub struct Layout {
 
 const SUPERBLOCK_PAGES: u32 = 2;
 const MAX_PAGES: u64 = 1 << 29;
-/// Size in bytes of the largest store. Above this size, slot numbers would overflow.
+/// Size in bytes of the largest store with this layout. In a larger store, slot numbers would
+/// overflow.
 pub const MAX_STORE_BYTES: u64 = MAX_PAGES * PAGE as u64;
 
 impl Layout {
@@ -68,7 +70,8 @@ impl Layout {
         Self { journal, checkpoints, data }
     }
 
-    /// Returns the byte offset in the file of page `page` of the record area.
+    /// Returns the byte offset in the file of a page of the record area. `page` counts from the
+    /// start of this area.
     pub const fn data_offset(&self, page: u32) -> u64 {
         (self.data.first as u64 + page as u64) * PAGE as u64
     }

@@ -1,7 +1,7 @@
-//! A disk store for cached web objects: the contract, the default scheme webcosm, and the loop that
-//! runs a scheme on a thread. The store may lose a record, but never returns a wrong record. The
-//! store contains no HTTP code, no async runtime and no clock. Its only knowledge of the web is
-//! [`PlacementHint`].
+//! A disk store for cached web objects. The crate contains the contract of the store, the default
+//! storage scheme webcosm, and the loop that runs a scheme on a thread. The store may lose a
+//! record, but never returns a wrong record. The store contains no HTTP code, no async runtime and
+//! no clock. All it knows about the web is [`PlacementHint`].
 //!
 //! Start with [`Store`]. The hidden modules are for foxy's own schemes, tools and tests.
 

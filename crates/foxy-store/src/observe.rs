@@ -1,5 +1,5 @@
-//! The reports of a scheme besides its answers: counters, status, the outcome of the opening, and
-//! the age of the oldest disk operation.
+//! What a storage scheme reports besides its answers: counters, status, the outcome of opening the
+//! store, and the submission time of the oldest unfinished disk operation.
 
 use crate::beginning::{Beginning, BeginningCell};
 use crate::statistics::StoreStatistics;
@@ -8,7 +8,7 @@ use foxy_base::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The reporting channels of a scheme. All clones share the same values.
+/// The values through which a scheme reports. All clones share the same values.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     /// Counters and gauges.
@@ -29,8 +29,9 @@ impl Observer {
     }
 }
 
-/// The submission time of the oldest disk operation in flight. An old time means that the disk
-/// hangs without an error. Only the store's thread writes this value, but any thread can read it.
+/// The submission time of the oldest disk operation that is not finished. If the time is long ago,
+/// the disk hangs without an error. Only the store's thread writes this value, but any thread can
+/// read it.
 #[derive(Debug, Default)]
 pub struct Owed(AtomicU64);
 

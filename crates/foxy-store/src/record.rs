@@ -1,6 +1,7 @@
 //! The format of a record on disk: a header of 64 bytes, then head and body, padded to whole slots
-//! (R39). Every byte read from disk is verified. All checksums use the store's secret as their
-//! seed, so no stored body can look like a record.
+//! of 512 bytes. The header makes a recovery by a scan of the disk possible (requirement R39).
+//! Every byte read from disk is verified. All checksums use the store's secret as their seed, so no
+//! stored body can look like a record.
 
 use crate::contract::{AbsentReason, Key, Record};
 use crate::layout::SLOT;
@@ -32,12 +33,13 @@ impl Secret {
         xxh3_64_with_seed(bytes, self.salt)
     }
 
-    /// Returns the mark, the first 8 bytes of every record header.
+    /// Returns the mark: the first 8 bytes of every record header in this store. The mark depends
+    /// on the secret.
     pub const fn mark(&self) -> u64 {
         self.mark
     }
 
-    /// Returns the salt, the number in the superblock that the secret is derived from.
+    /// Returns the salt: the random number in the superblock from which the secret is derived.
     pub const fn salt(&self) -> u64 {
         self.salt
     }
@@ -47,7 +49,7 @@ impl Secret {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub key: Key,
-    /// The sequence number of the put that wrote the record.
+    /// The sequence number of the put that wrote the record. A later put has a larger number.
     pub sequence: u64,
     pub head_length: u32,
     pub body_length: u32,
@@ -62,7 +64,7 @@ pub enum RecordError {
     NoMark,
     /// The header is damaged: its checksum is wrong, or its mark has a few wrong bits.
     HeaderDamaged,
-    /// The header has another format version.
+    /// The header was written by another version of the disk format.
     OtherVersion,
     /// The lengths in the header exceed the limits or the bytes that were read.
     Lengths,
@@ -72,7 +74,8 @@ pub enum RecordError {
     ContentDamaged,
 }
 
-/// If the record is longer than the bytes read, the read counts as too short.
+/// If the record is longer than the bytes that were read, the reason is that the read returned too
+/// few bytes.
 impl From<RecordError> for AbsentReason {
     fn from(error: RecordError) -> Self {
         match error {
@@ -93,7 +96,8 @@ pub const fn slots_for(content: usize) -> u32 {
 /// Number of slots for the largest possible record.
 pub const SLOTS_LIMIT: u32 = slots_for(RECORD_BODY_LIMIT + RECORD_HEAD_LIMIT);
 
-/// A mark with at most this many wrong bits counts as a damaged header, not as other data.
+/// A mark with at most this many wrong bits counts as the mark of a damaged header. With more wrong
+/// bits, the bytes are something else.
 const MARK_DOUBT_BITS: u32 = 8;
 
 impl Header {
@@ -101,7 +105,7 @@ impl Header {
         slots_for(self.head_length as usize + self.body_length as usize)
     }
 
-    /// Decodes the header at the start of a slot.
+    /// Decodes and verifies the record header at the start of a slot.
     pub fn decode(slot: &[u8], secret: &Secret) -> Result<Self, RecordError> {
         let Some(bytes) = slot.first_chunk::<HEADER>() else { return Err(RecordError::Lengths) };
         let mark = number(bytes, 0);
@@ -177,17 +181,17 @@ pub fn encode(out: &mut [u8], key: Key, sequence: u64, record: &Record, secret: 
     out[..HEADER].copy_from_slice(&header.encode(secret));
 }
 
-/// The smallest buffer that a record may share, in bytes. Such buffers have memory pages of their
-/// own, so sharing one saves a copy without wasting other memory.
+/// Smallest buffer in bytes that a record may share instead of copying its bytes. Buffers of this
+/// size have memory pages of their own, so sharing them wastes no other memory.
 const MIN_SHARED_BYTES: usize = 256 << 10;
 
 /// A record may share a buffer if the unused part of the buffer is at most 1/`MAX_UNUSED_SHARE` of
 /// the record's length.
 const MAX_UNUSED_SHARE: usize = 16;
 
-/// Verifies the record of `key` and `sequence` at byte `skip` of the buffer, and returns it. If the
-/// record nearly fills a large buffer, it shares the buffer's memory. Otherwise the record is
-/// copied, so that it uses no more memory than its length.
+/// Verifies the record of `key` and `sequence` that starts at byte `skip` of the buffer, and
+/// returns it. If the record nearly fills a large buffer, it shares the buffer's memory. Otherwise
+/// the record is copied, so that it keeps no more memory in use than its length.
 pub fn decode(
     buffer: IoBuffer,
     skip: usize,

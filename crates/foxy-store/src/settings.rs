@@ -1,4 +1,4 @@
-//! Settings of the storage schemes: sizes, limits and times. The program derives them from its
+//! Settings of the storage schemes: sizes, limits and times. foxy derives them from its
 //! configuration.
 
 use std::fmt;
@@ -10,22 +10,24 @@ pub const RECORD_BODY_LIMIT: usize = 1 << 20;
 /// Largest head of a record, in bytes.
 pub const RECORD_HEAD_LIMIT: usize = 64 << 10;
 
-/// The limit on waiting removals is this many times the limit on other waiting requests. A waiting
-/// removal needs little memory. After a refused removal, the removed record could return.
+/// The limit on the number of waiting removals is this many times the limit on other waiting
+/// requests. A waiting removal needs little memory. If the store refused a removal, it could later
+/// return a record that should no longer exist.
 pub const REMOVAL_FACTOR: usize = 4;
 
-/// The records that survive a crash.
+/// Which records survive a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// All durable records survive. Each removal waits for a sync (R39).
+    /// All durable records survive a crash (recovery by scan, requirement R39). Each removal waits
+    /// for a sync.
     #[default]
     AfterCrash,
-    /// No record survives a crash, only a clean stop. No operation waits for a sync, as in the
-    /// published schemes that foxy compares itself with.
+    /// No record survives a crash. The records survive only a clean stop. No operation waits for a
+    /// sync, as in the published schemes with which foxy is compared.
     AfterCleanStop,
 }
 
-/// The action if the disk lacks space for a preallocated store.
+/// What to do if the disk lacks space for the preallocated file of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeWish {
     /// Create a smaller store: halve the size until the store fits, down to [`MINIMUM_SIZE`].
@@ -35,12 +37,12 @@ pub enum SizeWish {
     Exactly,
 }
 
-/// The new records that a store over its write budget defers. A deferred record stays in memory
-/// until its next request.
+/// Which new records the store defers (keeps only in memory) while it is over its write budget. The
+/// next request of a deferred record causes its write to disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Newcomers {
-    /// Defer records of at least twice the mean size. They cause most of the written bytes but few
-    /// hits.
+    /// Defer records of at least twice the mean record size. They cause most of the written bytes
+    /// but few hits.
     #[default]
     Heavy,
     /// Defer all new records.
@@ -48,47 +50,50 @@ pub enum Newcomers {
 }
 
 /// A limit on the bytes that the store writes per day. Over the limit, the store defers new
-/// records. All other writes continue.
+/// records: it keeps them only in memory. All other writes continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBudget {
-    /// Bytes per day. Unused bytes accumulate, up to the bytes of one day.
+    /// Bytes that the store may write per day. Unused bytes accumulate, up to the bytes of one day.
     pub bytes_a_day: u64,
     /// Memory for deferred records, in bytes.
     pub memory: usize,
-    /// The new records that the store defers over the limit.
+    /// Which new records the store defers while it is over the limit.
     pub newcomers: Newcomers,
 }
 
 /// Settings shared by the schemes. A scheme ignores settings that do not concern it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Disk space for the store in bytes, including its bookkeeping.
+    /// Disk space for the store in bytes, including its journal, index and superblocks.
     pub size: u64,
-    /// The action if the disk has less space.
+    /// What to do if the disk has less space than `size`.
     pub size_wish: SizeWish,
-    /// Size in bytes of the largest object that the store accepts (LRU-TH, R49).
+    /// Size in bytes of the largest object of which the store accepts a record (policy LRU-TH,
+    /// requirement R49).
     pub object_limit: u64,
-    /// Time between two checkpoints of the index (R38).
+    /// Time between two checkpoints, in which the store writes its index to disk (requirement R38).
     pub checkpoint_interval: Duration,
-    /// Bytes of records that the store collects before it writes them (R25). Must be a multiple of
-    /// 4096.
+    /// Number of bytes of records that the store collects in memory before it writes them together
+    /// (as in the scheme PACKETIZER, requirement R25). Must be a multiple of 4096.
     pub page_buffer: usize,
     /// Longest time that a record waits in memory before it is written.
     pub flush_after: Duration,
-    /// Bytes of puts that may wait for the disk. The store refuses further puts as busy.
+    /// Number of bytes of puts that may wait for the disk. The store refuses further puts as busy.
     pub waiting_bytes: usize,
-    /// Number of reads in flight. The store refuses further reads as busy.
+    /// Number of `get` requests that may wait for a disk read. The store refuses further gets as
+    /// busy.
     pub waiting_reads: usize,
     /// Largest number of records in the store. The number limits the memory of the index.
     pub record_limit: u32,
     /// The write budget of the scheme webcosm, if any.
     pub write_budget: Option<WriteBudget>,
-    /// The records that survive a crash. Schemes that always need a clean stop ignore this setting.
+    /// Which records survive a crash. Schemes that always need a clean stop ignore this setting.
     pub recovery: Recovery,
     /// Whether other files in the store's directory show that an earlier run created a store there.
     pub begun_before: bool,
-    /// A random secret for checksums. Without the secret, no stored body can look like a record.
-    /// The proxy takes the secret from the operating system.
+    /// A random number from which the store derives the secret of its checksums. Without the
+    /// secret, nobody can create a body that looks like a record. The proxy takes the number from
+    /// the operating system.
     pub seed: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The store's counters and gauges, declared in one table. They count requests and answers, disk
-//! operations and their results, and actions of the scheme. The shard's thread writes them, and any
-//! thread can read them.
+//! operations and their results, and actions of the storage scheme. The shard's thread writes them,
+//! and any thread can read them.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason};
 use foxy_device::IoOp;
@@ -15,7 +15,7 @@ pub enum MeasureKind {
     Gauge,
 }
 
-/// A value with its description.
+/// A value of the table and its description, at the time of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// The name of the value, in snake case.
@@ -39,8 +39,8 @@ macro_rules! statistics {
         }
 
         impl StoreStatistics {
-            /// Returns all values in the order of the table. The values are read one by one, so
-            /// their times may differ slightly.
+            /// Returns all values in the order of the table. The values are read one after another,
+            /// so they are not all from exactly the same time.
             pub fn snapshot(&self) -> Vec<Measure> {
                 vec![$(Measure {
                     name: stringify!($name),
@@ -117,7 +117,7 @@ statistics! {
     helper_restarts Counter "1" "Restarts of the helper process for disk operations after the process died.",
 }
 
-/// A value of the table. Any thread can read it.
+/// One value of the table. Any thread can read it.
 #[derive(Debug, Default)]
 pub struct Cell(AtomicU64);
 
@@ -133,7 +133,7 @@ impl Cell {
     }
 
     /// Adds `amount` from any thread. Do not use this method and [`Cell::add`] for the same value,
-    /// because counts would be lost.
+    /// because [`Cell::add`] could overwrite a concurrent addition.
     pub fn add_shared(&self, amount: u64) {
         self.0.fetch_add(amount, Relaxed);
     }
@@ -144,7 +144,7 @@ impl Cell {
     }
 }
 
-/// The kind of a request. The counters need the kind, because the answer does not contain it.
+/// The kind of a request. The counters of answers need it, because an answer does not contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// A request to read a record.
@@ -158,7 +158,7 @@ pub enum RequestKind {
 }
 
 impl StoreStatistics {
-    /// Counts a disk operation that will be submitted now (R2).
+    /// Counts a disk operation (requirement R2). Called when the operation is submitted.
     pub fn count_operation(&self, op: &IoOp) {
         match op {
             IoOp::Open { .. } | IoOp::OpenBlockDevice { .. } => self.opens.add(1),
@@ -179,8 +179,8 @@ impl StoreStatistics {
         }
     }
 
-    /// Counts an answer that will be delivered now. Any thread may count answers to gets. Only the
-    /// shard's thread may count other answers.
+    /// Counts an answer. Called when the answer is delivered. Any thread may count answers to gets.
+    /// Only the shard's thread may count other answers.
     pub fn count_answer(&self, kind: RequestKind, answer: &Answer) {
         match kind {
             RequestKind::Get => self.gets.add_shared(1),
@@ -222,8 +222,8 @@ impl StoreStatistics {
         }
     }
 
-    /// Returns whether the outcomes add up to the requests, because each answered request has
-    /// exactly one outcome.
+    /// Returns whether the counts of outcomes add up to the number of gets, and to the number of
+    /// puts and removals together. Each answered request has exactly one outcome.
     pub fn adds_up(&self) -> bool {
         let sum = |cells: &[&Cell]| cells.iter().map(|cell| cell.get()).sum::<u64>();
         let misses = sum(&[

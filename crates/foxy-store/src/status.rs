@@ -6,14 +6,14 @@ use foxy_device::IoError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The abilities of a store at this moment.
+/// What a store can do at this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreStatus {
     /// The store is being opened. No request succeeds yet.
     #[default]
     Opening,
-    /// The index is being rebuilt. A get finds only records that are already in the index. Puts are
-    /// refused.
+    /// The store is rebuilding its index. A get finds only records that are already in the index.
+    /// Puts are refused.
     Rebuilding,
     /// Gets, puts and removals are served.
     Serving,
@@ -38,8 +38,8 @@ pub enum OpenStoreError {
     },
     /// The path leads to a link, directory or pipe instead of a file.
     NotAFile,
-    /// The directories of a store with one file per record exist, but the store's ledger is
-    /// missing.
+    /// The directories of a store with one file per record exist, but the file that describes the
+    /// store (the ledger) is missing.
     ForeignFolders,
     /// The store has another format version.
     OtherVersion {
@@ -130,7 +130,7 @@ impl fmt::Display for OpenStoreError {
 impl std::error::Error for OpenStoreError {}
 
 impl OpenStoreError {
-    /// Returns the error to report if the file with the superblock could not be opened.
+    /// Converts the error of opening the file that contains the superblock to the error to report.
     pub const fn opening(error: IoError) -> Self {
         match error {
             IoError::WrongKind => Self::NotAFile,
@@ -138,7 +138,8 @@ impl OpenStoreError {
         }
     }
 
-    /// Returns whether the error is about the file with the superblock.
+    /// Returns whether the error is about the file that contains the superblock, not about the
+    /// disk.
     pub const fn is_about_the_file(&self) -> bool {
         match self {
             Self::Foreign
@@ -163,7 +164,7 @@ pub enum Unable {
 }
 
 impl Unable {
-    /// Returns the reason to give for a get, and the reason for a put or removal.
+    /// Returns the reason to give for refusing a get, and the reason for refusing a put or removal.
     pub const fn reasons(self) -> (AbsentReason, RefusedReason) {
         match self {
             Self::Recovering => (AbsentReason::Recovering, RefusedReason::Recovering),

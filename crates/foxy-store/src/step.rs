@@ -36,7 +36,8 @@ impl<D: Device> StepDriver<D> {
         driver
     }
 
-    /// Sends a request. The answer arrives at once, or later while the store runs.
+    /// Sends a request. The answer is ready at once, or after the store has run for some simulated
+    /// time.
     pub fn ask(&mut self, ask: Ask) -> Call {
         self.calls += 1;
         let call = Call(self.calls);
@@ -62,7 +63,7 @@ impl<D: Device> StepDriver<D> {
         engine.turn(*now, &mut |call, answer| answers.push((call, answer)))
     }
 
-    /// Runs the store until the time `limit`.
+    /// Runs the store until the simulated time `limit`.
     pub fn run_until(&mut self, limit: Instant) {
         loop {
             while self.turn() {}
@@ -74,7 +75,8 @@ impl<D: Device> StepDriver<D> {
         self.now = self.now.max(limit);
     }
 
-    /// Runs the store until the device is idle. Does not wait for later deadlines.
+    /// Runs the store until no disk operation is in flight. Does not wait for later deadlines of
+    /// the scheme.
     pub fn run_until_idle(&mut self) {
         loop {
             while self.turn() {}
@@ -85,7 +87,7 @@ impl<D: Device> StepDriver<D> {
         }
     }
 
-    /// Removes and returns the answers that have arrived, in their order.
+    /// Removes and returns the answers that are ready, in the order in which they were given.
     pub fn take_answers(&mut self) -> Vec<(Call, Answer)> {
         std::mem::take(&mut self.answers)
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A test's decision about a disk operation.
+/// What a test does with a disk operation of the store.
 pub enum Intercept {
     Pass(IoOp),
     /// The operation never finishes.
@@ -22,7 +22,8 @@ pub enum Intercept {
     End(IoDone),
 }
 
-/// A device in memory. A test can intercept its operations and count its wake-ups.
+/// A device in memory. A test can intercept the device's operations and count how often the device
+/// is woken.
 pub struct Intercepted<F> {
     pub inner: Memory,
     pub wakes: Arc<AtomicU64>,
@@ -79,7 +80,7 @@ pub struct Store<D = Memory> {
 }
 
 impl<D: Device> Store<D> {
-    /// Opens a store and runs it until the device is idle.
+    /// Opens a store on the device and runs it until no disk operation is in flight.
     pub fn open(make: impl FnOnce(Observer) -> Box<dyn Scheme + Send>, device: D) -> Self {
         let observer = Observer::default();
         let scheme = make(observer.clone());
@@ -93,12 +94,13 @@ impl<D: Device> Store<D> {
         Self::open(|observer| Webcosm::boxed(settings, observer), device)
     }
 
-    /// Puts the record [`content`] under the key.
+    /// Puts the record `content(key, version, length)` under the key.
     pub fn put(&mut self, key: u64, version: u64, length: usize) -> Answer {
         self.driver.put(name(key), content(key, version, length), PlacementHint::default())
     }
 
-    /// Returns whether a get of the key finds [`content`]. Panics if the get finds another record.
+    /// Returns whether a get of the key finds `content(key, version, length)`. Panics if the get
+    /// finds another record.
     pub fn holds(&mut self, key: u64, version: u64, length: usize) -> bool {
         match self.driver.get(name(key)) {
             Answer::Found(found) => {

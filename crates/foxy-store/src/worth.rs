@@ -1,20 +1,22 @@
-//! Computes the worth of keeping a record, from its size relative to the mean and its number of
-//! uses. The worth decides which log a new record goes to, and whether an old record is copied
-//! before its segment is discarded. Rationale: `docs/decisions/webcosm-admission.md`.
+//! Computes whether a record is worth its disk space, from its size relative to the mean size and
+//! its number of uses (requests). The result decides which log a new record is written to. It also
+//! decides whether an old record is copied before its segment is discarded. Rationale:
+//! `docs/decisions/webcosm-admission.md`.
 
-/// Largest use count. The value fits in two bits per record.
+/// Largest number of uses that is counted per record. It fits in two bits.
 pub const MAX_USES: u8 = 3;
 
-/// Larger records count as this size, because objects are stored in parts of about this size.
+/// Larger records are treated like records of this many bytes, because objects are stored in parts
+/// of about this size.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Number of half octaves in a step, which is a factor of four in size. For each step below the
+/// Number of half octaves in a step; a step is a factor of four in size. For each step below the
 /// mean size, a small record starts with one more use. For each step above the mean size, a large
 /// record needs one more use to be copied.
 const STEP_HALF_OCTAVES: i32 = 4;
 
-/// A record is heavy if its size is at least this many half octaves above the mean, which is twice
-/// the mean size. Heavy records cause most of the written bytes but few hits.
+/// A record is heavy if its size is at least this many half octaves above the mean. Two half
+/// octaves mean twice the mean size. Heavy records cause most of the written bytes but few hits.
 const HEAVY_HALF_OCTAVES: i32 = 2;
 
 /// The size of a record relative to the mean size, in half octaves. A half octave is a factor of
@@ -23,36 +25,39 @@ const HEAVY_HALF_OCTAVES: i32 = 2;
 pub struct Distance(i32);
 
 impl Distance {
-    /// Returns the distance of `bytes` from `mean`. Returns zero if `mean` is 0.
+    /// Returns how far the size `bytes` is from the mean size `mean`. Returns zero if `mean` is 0.
     pub fn between(bytes: u64, mean: u64) -> Self {
         Self(if mean == 0 { 0 } else { half_octaves(bytes) - half_octaves(mean) })
     }
 
-    /// Returns whether a new record of this size goes to the probation log. Records there must be
-    /// requested again to stay.
+    /// Returns whether a new record of this size goes to the probation log. Records in that log are
+    /// discarded unless they are requested again.
     pub const fn is_large(self) -> bool {
         self.0 > 0
     }
 
-    /// Returns whether a store over its write budget defers a new record of this size.
+    /// Returns whether the record is heavy. A store over its write budget keeps new heavy records
+    /// only in memory at first (defers them).
     pub const fn is_heavy(self) -> bool {
         self.0 >= HEAVY_HALF_OCTAVES
     }
 
-    /// Returns the use count that a new record starts with. Small records start with a higher
-    /// count, because they need little space.
+    /// Returns the number of uses that a new record starts with. Small records start with more
+    /// uses, because they need little disk space.
     pub fn first_uses(self) -> u8 {
         steps(-self.0)
     }
 
-    /// Returns the use count after a copy to a new segment. Returns `None` if the record is not
-    /// worth the copy. A large record needs more uses.
+    /// Returns the use count after a copy from a discarded segment to a new segment. A copy costs
+    /// one use. Returns `None` if the record is not worth the copy. A large record needs more uses
+    /// to be worth it.
     pub fn uses_after_copy(self, uses: u8) -> Option<u8> {
         (uses > steps(self.0 - STEP_HALF_OCTAVES / 2)).then(|| uses - 1)
     }
 }
 
-/// Converts half octaves to whole steps, from 0 to [`MAX_USES`].
+/// Converts half octaves to whole steps (factors of four in size). The result is between 0 and
+/// [`MAX_USES`].
 fn steps(half_octaves: i32) -> u8 {
     u8::try_from((half_octaves / STEP_HALF_OCTAVES).clamp(0, i32::from(MAX_USES)))
         .unwrap_or(MAX_USES)
@@ -69,8 +74,9 @@ fn half_octaves(bytes: u64) -> i32 {
 mod tests {
     use super::*;
 
-    /// Checks a record of `bytes` with a mean of 16 KiB: its log, its first use count, and the uses
-    /// needed for a copy.
+    /// Checks a record of `bytes` bytes in a store with a mean record size of 16 KiB. `is_large`
+    /// means that it goes to the probation log. `needed` is the use count that it needs to be
+    /// copied.
     fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
         let distance = Distance::between(bytes, 16 << 10);
         let found = (0..=MAX_USES).find(|&uses| distance.uses_after_copy(uses).is_some());

@@ -1,5 +1,6 @@
-//! Opens a webcosm store with another size. Records that stay must match byte for byte, and no old
-//! record may return, even if the opening is interrupted. The store must use the new space.
+//! Opens a webcosm store with another size than before. Records that stay must match byte for byte.
+//! No removed or replaced record may return, even if the opening is interrupted. The store must use
+//! the new disk space.
 
 use foxy_base::{Instant, Random};
 use foxy_device::memory::CrashPolicy;
@@ -63,8 +64,8 @@ impl Store {
         all.iter().find(|measure| measure.name == name).expect("a counter").value
     }
 
-    /// Puts records with keys from `first` on, until they have `bytes` bytes in total. Returns the
-    /// number of records.
+    /// Puts new records with keys from `first` on, until the records have `bytes` bytes in total.
+    /// Returns the number of records.
     fn fill(&mut self, first: u64, bytes: u64) -> u64 {
         let (mut done, mut key) = (0, first);
         while done < bytes {
@@ -150,9 +151,10 @@ fn a_store_that_grows_keeps_its_records_and_uses_the_new_space() {
     }
 }
 
-/// Returns how many live records the main log has written since it last used its first slot. The
-/// number is 0 if they use more than `slots` slots. Also returns how many of these records are
-/// discarded soon. If they fill all `slots` slots, the records of the oldest segment are discarded.
+/// Returns the number of live records in the segments that the main log has written since it last
+/// used its first slot. The number is 0 if these segments need more than `slots` slots. Also
+/// returns how many of these records a smaller store discards soon. If the segments fill all
+/// `slots` slots, these are the records of the oldest segment.
 fn newest_turn(report: &Report, slots: u32) -> (u64, u64) {
     let main = report.segments.iter().filter(|segment| segment.log == LogName::Main);
     let begun =

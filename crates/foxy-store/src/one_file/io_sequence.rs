@@ -1,4 +1,4 @@
-//! Runs a list of writes and syncs in a fixed order, and tracks failed syncs.
+//! Runs a list of writes and syncs in a fixed order, one after another. Also tracks failed syncs.
 
 use crate::one_file::superblock::Superblock;
 use foxy_device::{IoBuffer, IoError};
@@ -16,8 +16,8 @@ pub enum IoStep<T = Infallible> {
     Sync,
 }
 
-/// Returns the steps that write both copies of a superblock. The first copy is durable before the
-/// second copy is written.
+/// Returns the steps that write both copies of a superblock (the page that describes the store).
+/// The first copy is durable before the second copy is written.
 pub fn superblock_steps<T>(superblock: &Superblock) -> [IoStep<T>; 4] {
     let page = superblock.encode();
     let copy = |place: u64| IoStep::Write(place * page.len() as u64, IoBuffer::copy_of(&page));
@@ -29,13 +29,14 @@ pub fn superblock_steps<T>(superblock: &Superblock) -> [IoStep<T>; 4] {
 pub enum Advance<A, T = Infallible> {
     /// Run the next step of the sequence.
     Step(IoStep<T>),
-    /// The sequence has ended. Contains the value `after` that was passed to `start`.
+    /// The sequence has ended. Contains the value `after` that the caller passed to `start`.
     Ended(A),
-    /// There is no running sequence.
+    /// No sequence is running.
     Idle,
 }
 
-/// Runs one sequence of steps at a time. `A` tells the caller what to do after the sequence.
+/// Runs one sequence of writes and syncs at a time. The value `A` tells the caller what to do after
+/// the sequence.
 #[derive(Debug)]
 pub struct IoSequence<A, T = Infallible> {
     running: Option<(VecDeque<IoStep<T>>, A)>,
@@ -74,18 +75,19 @@ impl<A, T> IoSequence<A, T> {
         self.abandon().map_or(Advance::Idle, Advance::Ended)
     }
 
-    /// Stops the running sequence and returns its `after` value.
+    /// Gives up the running sequence and returns the value `after` that the caller passed to
+    /// `start`.
     pub fn abandon(&mut self) -> Option<A> {
         self.running.take().map(|(_, after)| after)
     }
 }
 
-/// Counts failed syncs. After a failed sync, the operating system may drop the written pages. A
-/// later successful sync does not make these pages durable.
+/// Counts failed syncs. After a failed sync, the operating system may drop written pages without
+/// writing them. A later sync that succeeds does not make these pages durable.
 #[derive(Debug, Default)]
 pub struct SyncFailures(u32);
 
-/// The number of failed syncs at the time when a sync was submitted.
+/// The number of syncs that had failed when a sync was submitted.
 #[derive(Clone, Copy, Debug)]
 pub struct FailuresBefore(u32);
 
@@ -95,13 +97,14 @@ impl SyncFailures {
         self.0 == 0
     }
 
-    /// Returns the value to keep with a sync that is submitted now.
+    /// Returns the number of failed syncs. Keep it with a sync that is submitted now, for
+    /// [`SyncFailures::judge`].
     pub const fn before(&self) -> FailuresBefore {
         FailuresBefore(self.0)
     }
 
-    /// Judges the result of a sync. If another sync failed while this sync was in flight, the
-    /// written pages may be lost, so this sync counts as failed.
+    /// Judges the result of a sync. If another sync failed while this sync was in flight, written
+    /// pages may be lost, so this sync also counts as failed.
     pub fn judge(
         &mut self,
         before: FailuresBefore,

@@ -1,7 +1,7 @@
 //! The forget journal: a list of removed keys, each with a sequence number. All records of the key
-//! up to that number are deleted. Each block has two copies, so one damaged copy loses nothing. A
-//! torn last block is ignored, because its requests were never answered. If an earlier block is
-//! damaged, the scheme must discard all records.
+//! up to that number are deleted. The journal is a list of blocks. Each block has two copies, so
+//! one damaged copy loses nothing. A torn last block is ignored, because the removals in it were
+//! never answered. If an earlier block is damaged, the scheme must discard all records.
 
 use crate::contract::Key;
 use crate::layout::PAGE;
@@ -21,11 +21,11 @@ const ENTRY: usize = 24;
 /// Number of entries that fit in a block.
 pub const BLOCK_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
-/// Bytes of a block on disk, which consists of two copies.
+/// Size of a block on disk in bytes. A block consists of two copies of one page.
 pub const BLOCK_BYTES: usize = 2 * PAGE;
 
-/// The error for an unreadable block before the last block. The requests of such a block were
-/// answered.
+/// The error for an unreadable block that is not the last. The removals in such a block were
+/// answered, so removed records could return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalDamaged;
 
@@ -39,7 +39,7 @@ pub struct JournalContent {
     pub blocks: u32,
 }
 
-/// The fields in the header of every block.
+/// The fields in the header of every journal block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStamp {
     pub generation: u64,
@@ -47,12 +47,12 @@ pub struct BlockStamp {
     pub durable: u64,
 }
 
-/// Returns the number of blocks that `facts` entries need, but at least 1.
+/// Returns the number of journal blocks for `facts` entries, but at least 1.
 pub const fn blocks_for(facts: usize) -> u32 {
     if facts == 0 { 1 } else { facts.div_ceil(BLOCK_ENTRIES) as u32 }
 }
 
-/// Encodes entries as blocks. Numbers the blocks from `first_block` on.
+/// Encodes journal entries as blocks. The first block has the number `first_block`.
 pub fn encode(facts: &[Forget], first_block: u32, stamp: BlockStamp, secret: &Secret) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(blocks_for(facts.len()) as usize * BLOCK_BYTES);
     let mut rest = facts;
@@ -81,8 +81,9 @@ fn encode_block(facts: &[Forget], number: u32, stamp: BlockStamp, secret: &Secre
     out[..8].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// Decodes a copy of a block into its durable sequence number and its entries. Returns `None` if
-/// the copy is damaged or belongs to another block.
+/// Decodes one copy of a journal block. Returns the sequence number up to which records are
+/// durable, and the entries. Returns `None` if the copy is damaged, or has another number or
+/// generation.
 pub(crate) fn decode_block<'a>(
     page: &'a [u8],
     number: u32,
@@ -108,7 +109,8 @@ pub(crate) fn decode_block<'a>(
     })
 }
 
-/// Decodes all entries of one generation from a journal half.
+/// Decodes all entries from a journal half. Ignores blocks of other generations (earlier uses of
+/// this half).
 ///
 /// # Errors
 /// If a block is unreadable although a later block is readable.
@@ -136,12 +138,12 @@ pub fn decode(
     Ok(content)
 }
 
-/// Attempts to read a journal half before the half counts as lost.
+/// Number of attempts to read a journal half. After that, the half counts as lost.
 pub const MAX_READS: u32 = 3;
 
-/// Returns the content of the active journal half of `length` bytes, or `None` if the half is lost.
-/// A half without a readable block is lost, because its first block is always written before it is
-/// used.
+/// Returns the content of the active journal half, which has `length` bytes. Returns `None` if the
+/// half is lost. A half without a readable block is lost, because the store writes the first block
+/// before it uses a half.
 pub fn content(
     half: Result<IoBuffer, IoError>,
     length: usize,

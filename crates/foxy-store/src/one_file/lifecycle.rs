@@ -1,4 +1,4 @@
-//! Tracks the phase of a store, from opening to closed. Each scheme defines its own phases.
+//! Tracks the phase of a store, from opening to closed. Each storage scheme defines its own phases.
 
 use crate::contract::{AbsentReason, RefusedReason};
 use crate::observe::Observer;
@@ -6,7 +6,7 @@ use crate::status::{OpenStoreError, StatusCell, StoreStatus, Unable};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The phases of one scheme.
+/// The phases of the stores of one scheme.
 pub trait StorePhase: Copy + PartialEq + Debug + 'static {
     /// All phases, each with the phases that may follow.
     const TRANSITIONS: &'static [(Self, &'static [Self])];
@@ -83,7 +83,8 @@ impl<P: StorePhase> Lifecycle<P> {
     }
 }
 
-/// Checks that every phase has exactly one row in the table and can lead to the phase `end`.
+/// Checks that every phase has exactly one row in the table of transitions, and that the phase
+/// `end` can be reached from every phase.
 #[cfg(any(test, feature = "testing"))]
 pub fn check_every_phase_reaches<P: StorePhase>(end: P) {
     let table = P::TRANSITIONS;

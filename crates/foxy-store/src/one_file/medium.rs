@@ -1,15 +1,16 @@
-//! The medium of a one-file store: a regular file or a block device.
+//! The medium that contains a one-file store: a regular file or a block device.
 
 use crate::layout::PAGE;
 use crate::one_file::superblock::{Found, Superblock, written_by_another};
 use crate::status::OpenStoreError;
 use std::ops::Range;
 
-/// Number of bytes at the start of a block device that must be blank for a new store. Partition
-/// tables, file systems, volumes and swap areas start in this range or at the end of the device.
+/// A new store is created on a block device only if this number of bytes at its start are zero.
+/// Partition tables, file systems, volumes and swap areas start in this range or at the end of the
+/// device.
 const BLANK_BEGINNING: u64 = 16 << 20;
-/// Number of bytes at the end of a device that must be blank for a new store. RAID members, second
-/// partition tables and ZFS labels are in this range.
+/// A new store is created on a block device only if this number of bytes at its end are zero. RAID
+/// members, second partition tables and ZFS labels are in this range.
 const BLANK_END: u64 = 1 << 20;
 const AT_ONCE: u64 = 1 << 20;
 
@@ -21,8 +22,9 @@ pub enum Medium {
 }
 
 impl Medium {
-    /// Returns the next range to read, from byte `from` on, to find out whether a medium of `size`
-    /// bytes is blank. All of a file is read, but only the two ends of a device.
+    /// Returns the next range to read in order to find out whether a medium of `size` bytes is
+    /// blank (zero). The range starts at byte `from` or later. Of a file all bytes are read, of a
+    /// device only the two ends.
     pub fn next_blank(self, from: u64, size: u64) -> Option<Range<u64>> {
         let end = size.saturating_sub(BLANK_END) / PAGE as u64 * PAGE as u64;
         let (from, to) = match self {
@@ -33,8 +35,9 @@ impl Medium {
         (from < to).then(|| from..to.min(from + AT_ONCE))
     }
 
-    /// Judges the first two pages of the medium. If another program such as `mkswap` wrote one of
-    /// these pages of a device, the device belongs to that program.
+    /// Judges the first two pages of the medium, which contain the superblocks of a store. If
+    /// another program such as `mkswap` wrote one of these pages of a device, the device belongs to
+    /// that program.
     pub fn judge(self, pages: &[u8]) -> Result<Found, OpenStoreError> {
         let (first, second) = pages.split_at(pages.len().min(PAGE));
         let by_another = || {
@@ -61,7 +64,7 @@ impl Medium {
     }
 }
 
-/// Returns the offset of the first byte that is not zero.
+/// Returns the index of the first byte that is not zero.
 pub(crate) fn first_written(bytes: &[u8]) -> Option<usize> {
     const ZEROS: [u8; PAGE] = [0; PAGE];
     let page = bytes.chunks(PAGE).position(|page| page != &ZEROS[..page.len()])? * PAGE;
@@ -74,7 +77,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Returns all ranges that are read after the first two pages. Adjacent ranges are merged.
+    /// Returns all ranges that an opening reads after the first two pages to find out whether the
+    /// medium is blank. Adjacent ranges are merged.
     fn looked_at(medium: Medium, size: u64) -> Vec<Range<u64>> {
         let mut parts: Vec<Range<u64>> = Vec::new();
         let mut from = 8192;

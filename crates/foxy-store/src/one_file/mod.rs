@@ -1,5 +1,5 @@
-//! The parts that all schemes with one preallocated file share: opening, superblocks, the journal
-//! of removed records, operations in flight, ordered IO, and phases.
+//! What all schemes with one preallocated file share: opening, superblocks, the journal of removed
+//! records, operations in flight, writes and syncs in a fixed order, and phases.
 
 pub mod io_sequence;
 pub mod journal;

@@ -1,5 +1,5 @@
-//! Opens the file of a store and reads its superblocks, or creates the file. A block device keeps
-//! its size. This module does no IO. It returns the next operation to submit.
+//! The steps that open the file of a store and read its superblocks, or create the file. A block
+//! device keeps its size. This module does no IO: each call returns the next operation to submit.
 
 use crate::beginning::{AnewReason, Beginning};
 use crate::completion;
@@ -17,8 +17,8 @@ pub enum MediumWish {
     FileOrBlockDevice,
 }
 
-/// The time of the first sync of an existing file. A sync is needed, because data from a killed
-/// process may be readable now and still be lost in a power failure.
+/// When to sync an existing file for the first time. The sync is needed after a process was killed:
+/// its data may be readable now and still be lost in a power failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstSync {
     /// Sync the file before any read.
@@ -34,7 +34,8 @@ enum OpeningStep {
     OpenBlockDevice,
     FirstSync,
     Superblocks,
-    /// Reads on from this byte, to find out whether a file that starts with zeros is blank.
+    /// Reads more of a file whose first pages are zero, from this byte on. The file is blank if all
+    /// of it is zero.
     Blank(u64),
     /// Creates a file with this many bytes.
     Create(u64),
@@ -43,7 +44,7 @@ enum OpeningStep {
 #[derive(Debug)]
 pub enum OpeningTurn {
     Next(IoOp),
-    /// Closes the file and creates a new file in its place.
+    /// Closes the file. Then creates a new, empty file in its place.
     Anew {
         close: IoOp,
         create: IoOp,
@@ -65,7 +66,7 @@ pub struct Opening {
     file: FileId,
     size: u64,
     step: OpeningStep,
-    /// How to report the opening of a blank file.
+    /// The outcome to report if the file is blank (contains only zeros).
     blank: Beginning,
     observer: Observer,
 }
@@ -95,7 +96,8 @@ impl Opening {
         self.size
     }
 
-    /// Returns whether the current step expects the error, so that the error is no disk failure.
+    /// Returns whether the current step expects this error. An expected error (such as a missing
+    /// file) is no failure of the disk.
     pub fn looks_for(&self, error: IoError) -> bool {
         match self.step {
             OpeningStep::Open => {
@@ -106,8 +108,8 @@ impl Opening {
         }
     }
 
-    /// Returns whether the medium can contain a store of `size` bytes. A file can grow, but a
-    /// device cannot.
+    /// Returns whether the file or block device can contain a store of `size` bytes. A file can
+    /// grow, but a device cannot.
     pub fn can_have(&self, size: u64) -> bool {
         self.medium == Medium::File || size <= self.size
     }
@@ -138,8 +140,8 @@ impl Opening {
         OpeningTurn::Anew { close, create: self.create(self.wanted) }
     }
 
-    /// Prepares an empty store on the device. The store has the requested size if this size fits,
-    /// otherwise the size of the device.
+    /// Prepares an empty store on the block device. The store has the requested size if this size
+    /// fits, otherwise the size of the device.
     fn on_block_device(&self) -> OpeningTurn {
         let [there, wanted] =
             [self.size, self.wanted].map(|bytes| bytes / PAGE as u64 * PAGE as u64);

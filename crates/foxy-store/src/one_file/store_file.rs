@@ -1,4 +1,4 @@
-//! The file of a store: its superblock and secret, its operations in flight, and the steps to open
+//! The file of a store: its superblock and secret, the operations in flight, and the steps to open
 //! and close the file.
 
 use crate::beginning::AnewReason;
@@ -30,17 +30,18 @@ pub enum Opened {
     Failed(OpenStoreError),
 }
 
-/// The meaning of a finished operation for the scheme.
+/// What a finished disk operation means for the storage scheme.
 #[derive(Debug)]
 pub enum Completion<P> {
     /// The opening is finished.
     Opened(Opened),
-    /// An operation of the scheme is finished. Contains the purpose of the operation and its
-    /// result.
+    /// An operation of the scheme is finished. Contains the purpose that the scheme gave to the
+    /// operation, and the operation's result.
     Done(P, IoDone),
 }
 
-/// The file of a store. `P` is the purpose that the scheme assigns to an operation.
+/// The file of a store. `P` is the purpose that the scheme gives to each operation, to recognise
+/// its result.
 pub struct StoreFile<P> {
     opening: Opening,
     observer: Observer,
@@ -74,7 +75,7 @@ impl<P> StoreFile<P> {
         }
     }
 
-    /// The identifier of the file in operations.
+    /// The number that identifies the open file in disk operations.
     pub const fn id(&self) -> FileId {
         self.opening.file()
     }
@@ -102,7 +103,8 @@ impl<P> StoreFile<P> {
         self.superblock = superblock;
     }
 
-    /// Returns the superblock to write when the journal moves to its other half.
+    /// Returns the superblock to write when the journal moves to its other half. The journal has
+    /// two halves, and the superblock names the active half.
     pub const fn next_superblock(&self) -> Superblock {
         let generation = self.superblock.generation + 1;
         Superblock {
@@ -113,7 +115,7 @@ impl<P> StoreFile<P> {
         }
     }
 
-    /// Returns the total bytes of all writes submitted so far.
+    /// Returns the number of bytes in all writes submitted so far.
     pub const fn bytes_written(&self) -> u64 {
         self.bytes_written
     }
@@ -183,8 +185,8 @@ impl<P> StoreFile<P> {
         self.is_closed = true;
     }
 
-    /// Removes the operations in flight for whose purpose `select` returns true, and returns the
-    /// purposes. The results of these operations are ignored later.
+    /// Removes the operations in flight for whose purpose `select` returns true, and returns their
+    /// purposes. The results of these operations are ignored when they arrive.
     pub fn take(&mut self, mut select: impl FnMut(&P) -> bool) -> Vec<P> {
         let mut taken = Vec::new();
         let pending = std::mem::take(&mut self.pending);
@@ -199,7 +201,8 @@ impl<P> StoreFile<P> {
         taken
     }
 
-    /// Processes a finished operation. Counts an unexpected failure as a device error.
+    /// Processes a finished disk operation. A failure that the current step does not expect is
+    /// counted as a device error.
     pub fn complete(&mut self, done: IoDone, out: &mut Outbox) -> Option<Completion<P>> {
         let task = self.pending.remove(&done.id.0)?;
         let is_expected = |&error: &_| match task {

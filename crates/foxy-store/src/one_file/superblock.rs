@@ -10,10 +10,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"FOXYSTOR";
 const LENGTH: usize = 88;
-/// End of the superblock of a resized store, which has additional fields.
+/// Length in bytes of the fields of a resized store's superblock, which has more fields than other
+/// superblocks.
 const RESIZED_LENGTH: usize = 104;
 
-/// The values that an opening of the store needs.
+/// The fields of a superblock, which an opening of the store needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Superblock {
     /// The random number that seeds all checksums.
@@ -21,26 +22,29 @@ pub struct Superblock {
     /// A number that grows with each write of the superblock. The copy with the larger number is
     /// valid.
     pub generation: u64,
-    /// The number of openings so far. Schemes use it in sequence numbers, or as the incarnation of
-    /// the store.
+    /// The number of openings so far. A scheme uses it in sequence numbers, or writes it into each
+    /// page to identify the opening that wrote the page (incarnation).
     pub opens: u64,
-    /// The size in bytes that the settings asked for.
+    /// The size in bytes that the settings requested.
     pub requested: u64,
     /// The actual size of the store in bytes.
     pub size: u64,
-    /// The active journal half, 0 or 1.
+    /// The number of the active journal half, 0 or 1. The store writes new journal blocks there.
     pub journal_half: u32,
-    /// The generation of the blocks in the active journal half.
+    /// The generation number in the blocks of the active journal half. Blocks with another number
+    /// are from an earlier use of this half.
     pub journal_generation: u64,
-    /// Records up to this sequence number are durable.
+    /// Records up to this sequence number are durable (the scheme webcosm stores other numbers
+    /// here).
     pub durable: u64,
-    /// The slot map of a resized store, in the encoding of the scheme.
+    /// For a resized store: the map from segments to places in the file, in the encoding of the
+    /// scheme.
     pub turn: u64,
     /// The size in bytes at creation of a resized store. 0 if the store was never resized.
     pub origin: u64,
 }
 
-/// The combined content of the two copies.
+/// What the two copies of the superblock say together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A valid superblock.
@@ -48,7 +52,7 @@ pub enum Found {
     /// No superblock was ever written completely. The store counts as blank if all other pages of
     /// the file are also blank.
     Blank,
-    /// Both copies are damaged. The opening may then empty the store.
+    /// Both copies are damaged. The opening may then discard the content and create an empty store.
     Damaged,
 }
 
@@ -66,7 +70,7 @@ pub enum CopyState {
 }
 
 impl CopyState {
-    /// Judges the page of one copy. The page may be too short.
+    /// Judges a page that should contain a copy of the superblock. The page may be too short.
     pub fn of(page: &[u8]) -> Self {
         match (Superblock::decode(page), version(page)) {
             (Some(superblock), _) => Self::Sound(superblock),
@@ -82,8 +86,8 @@ impl CopyState {
 }
 
 impl Superblock {
-    /// Returns the superblock of an empty store of `size` bytes that replaces an old store. Its new
-    /// secret makes all old records unreadable.
+    /// Returns the superblock of an empty store of `size` bytes that replaces the store with the
+    /// superblock `old`. Its new secret makes all old records unreadable.
     pub fn fresh(old: &Self, seed: u64, requested: u64, size: u64) -> Self {
         let generation = old.generation + 1;
         Self {
@@ -161,8 +165,8 @@ impl Superblock {
         })
     }
 
-    /// Returns the size of the store at creation, or 0 if the store was never resized. Returns
-    /// `None` if the checksum is wrong.
+    /// Returns the size of the store at its creation, or 0 if the store was never resized. Returns
+    /// `None` if the checksum of this field is wrong.
     fn origin_in(page: &[u8]) -> Option<u64> {
         let Some(more) =
             page.get(LENGTH..RESIZED_LENGTH).filter(|more| more.iter().any(|&byte| byte != 0))
@@ -188,8 +192,8 @@ impl Superblock {
             let expected = newest.map_or(least, |superblock| superblock.size.max(least));
             return Err(OpenStoreError::Truncated { found, expected });
         }
-        // This check comes first, because a program of another version may have changed anything
-        // else in the store.
+        // This check comes first, because a program with another format version may have changed
+        // anything else in the store.
         for copy in copies {
             if let CopyState::OtherVersion(found) = CopyState::of(copy) {
                 return Err(OpenStoreError::OtherVersion { found, expected: FORMAT_VERSION });
@@ -208,8 +212,8 @@ impl Superblock {
     }
 }
 
-/// Returns the offset of the first byte that another program wrote. In a superblock, even if torn
-/// or damaged, all bytes after the fields are zero.
+/// Returns the offset in the page of the first byte that another program wrote. In a superblock,
+/// even if torn or damaged, all bytes after the fields are zero.
 pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     let ours = if page.starts_with(MAGIC) { RESIZED_LENGTH } else { 0 };
     let known = blank(page)
@@ -218,15 +222,15 @@ pub(crate) fn written_by_another(page: &[u8]) -> Option<usize> {
     at.filter(|_| !known)
 }
 
-/// Returns whether nothing was written to the page, or a first write stopped within the magic
-/// number.
+/// Returns whether nothing was written to the page, or whether the first write of a superblock
+/// stopped within the magic number.
 fn blank(page: &[u8]) -> bool {
     let written = page.iter().zip(MAGIC).take_while(|(a, b)| a == b).count();
     page[written..].iter().all(|&byte| byte == 0)
 }
 
-/// Returns whether the checksum is correct. In all format versions, the magic number, the version
-/// and the checksum have the same offsets.
+/// Returns whether the checksum of the superblock is correct. The magic number, the version and the
+/// checksum have the same offsets in all format versions.
 fn checksum_holds(page: &[u8]) -> bool {
     page.get(..LENGTH)
         .is_some_and(|bytes| bytes[LENGTH - 8..] == xxh3_64(&bytes[..LENGTH - 8]).to_le_bytes())

@@ -1,5 +1,5 @@
-//! Connects a scheme with a device and processes their events. The shard, the simulator and the
-//! tests use this engine. The engine reads no clock and never blocks.
+//! Connects a storage scheme with a device and processes their events. The shard (a thread), the
+//! simulator and the tests use this engine. The engine reads no clock and never blocks.
 
 use crate::contract::{
     Answer, Key, Outbox, PlacementHint, Record, Scheme, StoreReply, StoreRequest, Ticket,
@@ -21,7 +21,7 @@ pub enum Ask {
     Remove(Key),
 }
 
-/// An event for the engine of a shard. `R` is the receiver of the answer.
+/// An event for the engine of a shard. `R` receives the answer to a request.
 #[derive(Debug)]
 pub enum Wake<R> {
     Request(Ask, R),
@@ -37,7 +37,7 @@ pub struct Engine<D, R> {
     outbox: Outbox,
     done: Vec<IoDone>,
     waiters: Waiters<R>,
-    /// The submission time of each operation in flight. A smaller number means an earlier
+    /// The submission time of each disk operation in flight. A smaller `IoId` means an earlier
     /// submission.
     submitted: BTreeMap<IoId, Instant>,
     head: Option<(FileId, u64)>,
@@ -45,7 +45,7 @@ pub struct Engine<D, R> {
 }
 
 impl<D: Device, R> Engine<D, R> {
-    /// Creates an engine. [`Engine::start`] must be called before any other work.
+    /// Creates an engine. The caller must call [`Engine::start`] before any other work.
     pub fn new(scheme: Box<dyn Scheme + Send>, device: D, observer: Observer) -> Self {
         Self {
             scheme,
@@ -64,13 +64,13 @@ impl<D: Device, R> Engine<D, R> {
         &self.observer
     }
 
-    /// Starts the recovery of the store.
+    /// Opens the store, which starts to recover its records.
     pub fn start(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         self.scheme.start(now, &mut self.outbox);
         self.empty_outbox(now, deliver);
     }
 
-    /// Processes an event and delivers the answers that are ready.
+    /// Processes an event. Passes all answers that are ready to `deliver`.
     pub fn wake(&mut self, wake: Wake<R>, now: Instant, deliver: &mut impl FnMut(R, Answer)) {
         match wake {
             Wake::Request(ask, waiter) => {
@@ -97,8 +97,8 @@ impl<D: Device, R> Engine<D, R> {
         self.empty_outbox(now, deliver);
     }
 
-    /// Processes all finished operations, and the deadline if it has passed. Returns whether there
-    /// was any work.
+    /// Processes all finished disk operations, and the scheme's deadline if it has passed. Returns
+    /// whether there was any work.
     pub fn turn(&mut self, now: Instant, deliver: &mut impl FnMut(R, Answer)) -> bool {
         let mut done = std::mem::take(&mut self.done);
         self.device.reap(now, &mut done);
@@ -116,7 +116,8 @@ impl<D: Device, R> Engine<D, R> {
         anything
     }
 
-    /// Returns the next time at which the scheme or a simulated device has work.
+    /// Returns the time of the next event: the scheme's deadline, or the next result of a simulated
+    /// device.
     pub fn next_event(&self) -> Option<Instant> {
         self.scheme.deadline().into_iter().chain(self.device.next_completion()).min()
     }
@@ -202,8 +203,8 @@ fn extent(op: &IoOp) -> Option<((FileId, u64), (FileId, u64))> {
     }
 }
 
-/// The waiting callers by ticket. A freed place is reused with a new number, so an old ticket never
-/// matches a new caller.
+/// The callers that wait for an answer, by ticket. A place in the list is used again with a new
+/// number, so the ticket of an old request never matches a new caller.
 struct Waiters<R> {
     places: Vec<(u32, Option<(RequestKind, R)>)>,
     free: Vec<u32>,

@@ -1,5 +1,6 @@
-//! The queue of requests for a shard's thread. The mailbox decides whether the thread must be
-//! woken. [`crate::shard`] contains the lock and wakes the thread.
+//! The mailbox: the queue of requests for a shard's thread. The mailbox decides whether a new
+//! request must wake the thread. [`crate::shard`] contains the lock around the mailbox, and wakes
+//! the thread.
 
 use crate::contract::{Key, RefusedReason};
 use crate::key_map::KeySet;
@@ -9,20 +10,20 @@ use crate::shard::engine::{Ask, Wake};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Small puts may wait this long for further puts. To wake the thread for each put would cost more
-/// than the put itself.
+/// Longest time for which a small put waits, so that the thread can process several puts together.
+/// Waking the thread for each put would cost more than the put itself.
 pub const MAX_DOZE: Duration = Duration::from_millis(1);
 
-/// A put of at least this many bytes is part of a larger object. Its caller waits for the answer
-/// before it sends the next part, so the thread is woken at once.
+/// Puts of fewer bytes than this are small. A larger put is part of a larger object. Its caller
+/// waits for the answer before it sends the next part, so the put wakes the thread at once.
 const SMALL_PUT_BYTES: usize = 64 << 10;
 
-/// The next time at which the thread reads its mailbox without being woken.
+/// When the thread next reads its mailbox if no request wakes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attention {
     /// The thread reads the mailbox before it sleeps.
     Awake,
-    /// The thread reads the mailbox after [`MAX_DOZE`] at the latest.
+    /// The thread sleeps, and reads the mailbox after [`MAX_DOZE`] at the latest.
     Dozing,
     /// The thread reads the mailbox only after it is woken.
     Asleep,
@@ -30,16 +31,17 @@ pub enum Attention {
 
 pub struct Mailbox {
     waiting: VecDeque<Wake<Reply>>,
-    /// Bytes of all waiting puts.
+    /// Number of bytes in all waiting puts.
     bytes: usize,
     open: bool,
     thread: Attention,
-    /// Whether a small put arrived since the thread last slept, so that more small puts may follow.
+    /// Whether a small put arrived after the thread last slept. If so, more small puts may follow
+    /// soon.
     gathering: bool,
     /// Keys of the puts in `waiting`.
     put: KeySet,
-    /// Keys of the puts in the last batch that the thread took. The scheme may not have received
-    /// all of them.
+    /// Keys of the puts that the thread took from the mailbox last. The scheme may not have
+    /// received all of these puts yet.
     taken: KeySet,
 }
 
@@ -60,13 +62,13 @@ impl Mailbox {
         self.open
     }
 
-    /// Returns whether a put of this key may not have reached the scheme yet.
+    /// Returns whether a put of this key may still be on its way from the caller to the scheme.
     pub fn awaits(&self, key: Key) -> bool {
         self.put.contains(&key) || self.taken.contains(&key)
     }
 
     /// Returns the reason to refuse a request, or `None`. At most `requests` requests and `bytes`
-    /// bytes of puts may wait. An empty mailbox accepts a put of any size.
+    /// bytes of puts may wait in the mailbox. An empty mailbox accepts a put of any size.
     pub fn refuses(&self, ask: &Ask, requests: usize, bytes: usize) -> Option<RefusedReason> {
         if !self.open {
             return Some(RefusedReason::Closed);
@@ -103,8 +105,8 @@ impl Mailbox {
         late
     }
 
-    /// Swaps the waiting events with the empty list `batch`. The thread calls this method after it
-    /// has processed its last batch.
+    /// Takes all waiting events: swaps them with the empty list `batch`. The thread calls this
+    /// method after it has processed the events that it took before.
     pub fn take(&mut self, batch: &mut VecDeque<Wake<Reply>>) {
         self.thread = Attention::Awake;
         self.bytes = 0;
@@ -124,14 +126,15 @@ impl Mailbox {
         Some(self.thread)
     }
 
-    /// Closes the mailbox and returns all waiting events.
+    /// Closes the mailbox and returns all events that still wait in it.
     pub fn shut(&mut self) -> VecDeque<Wake<Reply>> {
         self.open = false;
         std::mem::take(&mut self.waiting)
     }
 }
 
-/// Returns whether the event is a put that need not wake the thread.
+/// Returns whether the event is a small put, which may wait for further puts before the thread
+/// wakes.
 fn is_small_put(wake: &Wake<Reply>) -> bool {
     matches!(wake, Wake::Request(Ask::Put(_, record, _), _) if record.len() < SMALL_PUT_BYTES)
 }

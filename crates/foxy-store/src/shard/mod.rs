@@ -1,5 +1,6 @@
-//! Runs a store on its own thread, behind a mailbox of limited size. If the mailbox is full,
-//! requests are refused at once. Even if the thread panics, all requests are answered.
+//! Runs a store on its own thread, which is called a shard. Requests reach the thread through a
+//! mailbox of limited size. If the mailbox is full, requests are refused at once. Even if the
+//! thread panics, all requests are answered.
 
 #[doc(hidden)]
 pub mod engine;
@@ -31,14 +32,15 @@ pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 /// Settings of a shard: limits of its mailbox, and its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct ShardSettings {
-    /// Number of requests that may wait. The shard refuses further requests as busy.
+    /// Number of requests that may wait in the mailbox. The shard refuses further requests as busy.
     pub mailbox_requests: usize,
-    /// Bytes of puts that may wait. The shard refuses further puts as busy.
+    /// Number of bytes of puts that may wait in the mailbox. The shard refuses further puts as
+    /// busy.
     pub mailbox_bytes: usize,
     /// The clock. The proxy uses `foxy_base::clock::monotonic`.
     pub clock: fn() -> Instant,
-    /// A function that returns freed memory to the operating system. Returns the time until its
-    /// next call.
+    /// A function that the shard calls to return freed memory to the operating system. It returns
+    /// the time to wait until the next call.
     pub give_back: Option<fn() -> Duration>,
 }
 
@@ -56,7 +58,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Starts the thread, which then starts the recovery of the store.
+    /// Starts the shard's thread. The thread opens the store and recovers its records.
     ///
     /// # Errors
     /// If the operating system refuses to create a thread.
@@ -189,8 +191,8 @@ impl Shared {
         self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks up a key without the shard's thread. Returns `Unsure` as long as a put of the key is
-    /// in the mailbox, because this get must find the put record.
+    /// Looks up a key on the caller's thread. As long as a put of the key is in the mailbox,
+    /// returns `Unsure`: the scheme must process the put before the get.
     fn look(&self, key: Key) -> Look {
         let Some(lookup) = &self.lookup else { return Look::Unsure };
         let mailbox = self.lock();
@@ -234,7 +236,7 @@ fn refuse(wakes: VecDeque<Wake<Reply>>) {
     }
 }
 
-/// The main function of the shard's thread. Before the function ends, even after a panic, it
+/// The main function of the shard's thread. Before this function ends, even after a panic, it
 /// answers all requests.
 fn live<D: BlockingDevice>(mut engine: Engine<D, Reply>, shared: &Shared) {
     let mut batch = VecDeque::new();
@@ -275,14 +277,15 @@ fn serve<D: BlockingDevice>(
     }
 }
 
-/// Returns freed memory to the operating system at regular times.
+/// Returns the thread's freed memory to the operating system from time to time.
 struct GivenBack {
     give_back: Option<fn() -> Duration>,
     due: Option<Instant>,
 }
 
 impl GivenBack {
-    /// Returns freed memory if the time has come. Returns the time until the next call.
+    /// Returns freed memory to the operating system if it is time. Returns the time until the next
+    /// call.
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let give_back = self.give_back?;
         let due = match self.due {

@@ -1,4 +1,5 @@
-//! Closes a store in steps: write the buffered records, sync, mark the journal, close the file.
+//! Closes a store in steps: write the buffered records, sync the file, state in the journal that
+//! all records are durable, close the file.
 
 use crate::contract::{AbsentReason, Answer, RefusedReason, Ticket};
 use crate::one_file::io_sequence::IoStep;
@@ -15,11 +16,12 @@ pub struct Closing {
 
 #[derive(Clone, Copy)]
 enum CloseStep {
-    /// The writer writes all buffered records.
+    /// The writer still writes the buffered records.
     Writing,
-    /// The sync of the records has ended. It may have failed.
+    /// The sync that makes the records durable has ended. It may have failed.
     Synced,
-    /// The journal states that all records are durable, unless its write failed.
+    /// The journal states on disk that all records are durable, unless the write of this statement
+    /// failed.
     Marked,
 }
 
@@ -30,8 +32,8 @@ impl Closing {
 }
 
 impl Webcosm {
-    /// Starts to close the store. A store in another phase than `Serving` or `Rebuilding` has no
-    /// records to write, so it closes at once.
+    /// Starts to close the store. In other phases than `Serving` and `Rebuilding` the store has no
+    /// buffered records, so it closes at once.
     pub(super) fn close(&mut self, ticket: Ticket) {
         match self.cx.phase() {
             Phase::Serving | Phase::Rebuilding => {
@@ -46,7 +48,7 @@ impl Webcosm {
         }
     }
 
-    /// Takes the next step of a close, if no earlier write or read is in flight.
+    /// Takes the next step of a close, unless an earlier write or read is still in flight.
     pub(super) fn progress_close(&mut self) {
         let Self { cx, writer, tombstones, uses, closing, .. } = self;
         let Some(closing) = closing else { return };

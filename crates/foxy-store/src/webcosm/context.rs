@@ -1,5 +1,5 @@
-//! The state that all modules of the webcosm engine share: settings, the file and its layout, the
-//! index and the phase.
+//! The state that all modules of the webcosm scheme share: the settings, the file and its layout,
+//! the index, and the phase of the store.
 
 use crate::contract::{AbsentReason, Answer, Key, Outbox, RefusedReason, Ticket};
 use crate::layout::Region;
@@ -33,7 +33,7 @@ pub struct Context {
     pub reads_in_flight: usize,
     /// The time of the current event.
     pub now: Instant,
-    /// Operations to start and answers to send, collected during the current event.
+    /// Disk operations to start and answers to send, collected during the current event.
     pub out: Outbox,
     life: Lifecycle<Phase>,
 }
@@ -64,7 +64,8 @@ impl Context {
         self.life.phase()
     }
 
-    /// Changes to the phase `next`. Other threads may read the index only in the phase `Serving`.
+    /// Changes to the phase `next`. Only in the phase `Serving` do lookups on other threads use the
+    /// index.
     pub fn enter(&mut self, next: Phase) {
         let (secret, file) = (*self.secret(), self.file.id());
         let readable = Readable { salt: self.file.superblock().salt, secret, file };
@@ -78,7 +79,7 @@ impl Context {
         self.life.unable()
     }
 
-    /// Marks the store as unusable, because it could not be opened.
+    /// Marks the store as unusable. Later requests are refused with this error as the reason.
     pub fn give_up(&mut self, error: OpenStoreError) {
         self.life.fail(error);
     }
@@ -91,7 +92,7 @@ impl Context {
     }
 
     /// Answers all `get` requests in flight with `reason`. The results of their disk reads are
-    /// ignored later.
+    /// ignored when they arrive.
     pub fn abandon_reads(&mut self, reason: AbsentReason) {
         for pending in self.file.take(|pending| matches!(pending, Pending::Read(_))) {
             if let Pending::Read(read) = pending {
@@ -129,8 +130,8 @@ impl Context {
         self.file.secret()
     }
 
-    /// Returns the incarnation: the number of this opening of the store. All pages written now
-    /// contain this number.
+    /// Returns the incarnation: the number of this opening of the store. All pages that the store
+    /// writes now contain this number.
     pub const fn incarnation(&self) -> u64 {
         self.file.superblock().opens
     }
@@ -139,13 +140,13 @@ impl Context {
         self.index.tag(key.hash(self.file.superblock().salt))
     }
 
-    /// Returns the half of the journal that the superblock marks as active.
+    /// Returns the half of the journal that the superblock names as the active half.
     pub const fn journal_half(&self, superblock: &Superblock) -> Region {
         self.geometry.journal[superblock.journal_half as usize]
     }
 
-    /// Notes in the index that the slot of `segment` now contains this segment, which the given
-    /// incarnation started.
+    /// Notes in the index that the slot of `segment` now contains this segment. `incarnation` is
+    /// the number of the opening of the store that started the segment.
     pub fn occupy_slot(&self, segment: Segment, incarnation: u64) {
         let content = SlotContent { sequence: segment.sequence, incarnation };
         self.index.set_slot(self.geometry.slot(segment), content);

@@ -1,15 +1,16 @@
-//! webcosm, the default storage scheme: two logs of segments in one preallocated file. The scheme
-//! writes records in large batches and discards the oldest segments first. This module passes each
-//! event to the module that handles the event.
+//! webcosm, the default storage scheme. It stores records in two logs, whose segments lie in one
+//! preallocated file. The scheme writes records in large batches and discards the oldest segments
+//! first. This file passes each event to the module that handles it.
 //!
 //! A get never returns a wrong record, for these reasons:
 //!
-//! - Each record read from disk must have the expected stamp, key and checksum. The stamp names the
-//!   record's place in its log.
-//! - A new record may replace a record on disk. The journal first stores a durable tombstone, which
-//!   covers all older records of the same tag.
-//! - The index lists the records of a segment until the journal durably discards the segment. So
-//!   the index shows whether a put needs a tombstone. The put of a new key needs no sync.
+//! - Each record read from disk must have the expected stamp, key and checksum. The stamp of a page
+//!   names its place in the log and the opening of the store that wrote it.
+//! - Before a new record replaces a record on disk, the journal stores a tombstone durably. The
+//!   tombstone marks all older records with the same tag (shortened key) as removed.
+//! - The index lists the records of a segment until the journal durably states that the segment is
+//!   discarded. So the index shows whether an older record of a key may exist, and a put needs a
+//!   tombstone. The put of a new key needs no tombstone and no sync.
 
 pub mod check;
 mod close;
@@ -56,7 +57,8 @@ pub fn largest_object(size: u64) -> u64 {
     Geometry::of(size).largest_object()
 }
 
-/// The engine of the default scheme: a state machine that processes requests and finished IO.
+/// The default storage scheme: a state machine that processes requests and finished disk
+/// operations.
 pub struct Webcosm {
     cx: Context,
     writer: Writer,
@@ -68,7 +70,7 @@ pub struct Webcosm {
 }
 
 impl Webcosm {
-    /// Creates an engine. The engine opens its file only in [`Scheme::start`].
+    /// Creates the scheme. It opens its file only in [`Scheme::start`].
     pub fn boxed(settings: &StoreSettings, observer: Observer) -> Box<dyn Scheme + Send> {
         observer.statistics.size_bytes.set(settings.size);
         let cx = Context::new(settings, observer);
@@ -88,7 +90,7 @@ impl Webcosm {
         (recovery, Parts { cx, writer, tombstones })
     }
 
-    /// Passes the result of a finished IO operation to the module that started the operation.
+    /// Passes the result of a finished disk operation to the module that started the operation.
     fn dispatch(&mut self, pending: Pending, done: IoDone) {
         let Self { cx, writer, tombstones, reclaimer, uses, .. } = self;
         match pending {
@@ -189,7 +191,8 @@ impl Webcosm {
         }
     }
 
-    /// Starts the background work that the event has made possible, such as writes and reclaims.
+    /// Starts the background work that the event has made possible, such as writing records or
+    /// freeing segments.
     fn after_event(&mut self) {
         self.pump_rebuild(0);
         let Self { cx, writer, tombstones, recovery, reclaimer, uses, .. } = self;
@@ -211,7 +214,8 @@ impl Webcosm {
         self.writer.show(&self.cx);
     }
 
-    /// Sets the time and the outbox of the context, then processes an event.
+    /// Processes an event. Before that, gives the shared context the current time and the outbox
+    /// for operations and answers.
     fn event(&mut self, now: Instant, out: &mut Outbox, handle: impl FnOnce(&mut Self)) {
         self.cx.now = now;
         std::mem::swap(&mut self.cx.out, out);

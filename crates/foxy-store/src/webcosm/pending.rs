@@ -1,4 +1,4 @@
-//! The purpose of each IO operation in flight. The engine uses the purpose to process the result.
+//! The purpose of each disk operation in flight. The scheme uses the purpose to process the result.
 
 use crate::contract::{Key, Ticket};
 use crate::one_file::io_sequence::FailuresBefore;
@@ -8,9 +8,9 @@ use crate::webcosm::format::summary::Trailer;
 use crate::webcosm::index::{IndexEntry, Tag};
 
 pub enum Pending {
-    /// Reads the active half of the journal of tombstones.
+    /// Reads the active half of the journal, which contains tombstones (marks of removed records).
     Journal,
-    /// Reads the end of a segment. Recovery looks there for the newest segments.
+    /// Reads the last pages of a segment. An opening searches there for the newest segments.
     LookAtEnd(Segment),
     /// Reads the first page of a segment that has no summary.
     LookAtStart(Segment),
@@ -28,20 +28,20 @@ pub enum Pending {
     Batch(Batch),
     /// Writes the summary of a segment.
     Summary(Segment),
-    /// Performs a step of the IO sequence, a list of writes and syncs in a fixed order.
+    /// Performs a step of the running list of writes and syncs in a fixed order.
     Step(PendingStep),
-    /// Reads stored use counters, starting at this page of the counters' region.
+    /// Reads use counters of records, starting at this page of the area that contains them.
     ReadUses(u32),
     WriteUses,
-    /// Returns the disk space after the end of the store's file, once the store has become smaller.
+    /// Frees the disk space after the end of the store, once the store has become smaller.
     Trim,
 }
 
-/// The kind of a step of the IO sequence that is in flight.
+/// What the current step of the running list of writes and syncs does.
 pub enum PendingStep {
     Write,
     Summary(Segment),
-    /// Syncs the file. For each log, the segments before this number then become durable.
+    /// Syncs the file. If it succeeds, the segments before this number are durable in each log.
     Sync([Sequence; 2], FailuresBefore),
 }
 
@@ -69,6 +69,6 @@ pub struct LongSummary {
 pub struct Batch {
     pub segment: Segment,
     pub keys: Vec<Key>,
-    /// Total bytes of the batch's records, without padding.
+    /// Number of bytes in the records of the batch, without padding.
     pub bytes: usize,
 }

@@ -9,17 +9,18 @@ pub enum Phase {
     /// The store opens its file and reads the superblocks, or creates the file.
     Opening,
     ReadingJournal,
-    /// The store searches for the newest segment of each log.
+    /// The store searches the end of each log for its newest segments.
     FindingHead,
-    /// The store writes a superblock that counts this opening and sets a new size.
+    /// The store makes this opening and a new size durable, and at last writes a superblock with
+    /// both.
     Switching,
-    /// The store writes a superblock that counts this opening. A get already finds the records that
-    /// are in the index.
+    /// The store makes this opening durable, and at last writes a superblock that counts it. A get
+    /// already finds the records that are in the index.
     Reading,
     /// The store writes the first superblock of an empty store.
     Formatting,
-    /// The store serves all requests and reads the remaining summaries. It does not yet find the
-    /// records of unread summaries.
+    /// The store serves all requests while it still reads summaries (lists of records) of segments.
+    /// A get does not find the records of unread summaries.
     Rebuilding,
     Serving,
     /// The store writes its buffered records before it closes the file.
@@ -45,7 +46,7 @@ impl Phase {
         matches!(self, Reading | Rebuilding | Serving)
     }
 
-    /// Returns whether the store is rebuilding its index from summaries.
+    /// Returns whether the store is rebuilding its index from the summaries of segments.
     pub const fn rebuilds(self) -> bool {
         matches!(self, Reading | Rebuilding)
     }

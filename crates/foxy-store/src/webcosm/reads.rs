@@ -43,9 +43,9 @@ impl Webcosm {
 
     /// Answers a get after its disk read.
     ///
-    /// If the record was replaced, removed or discarded during the read, the get finds nothing. An
-    /// unreadable record stays in the index. The record may still be on disk, so its replacement
-    /// needs a tombstone.
+    /// If the record was replaced, removed or discarded during the read, the get finds nothing. If
+    /// the record is unreadable, its index entry stays. The record may still be on disk, and the
+    /// entry ensures that a replacement first writes a tombstone.
     pub(super) fn read_done(&mut self, read: PendingRead, result: Result<IoBuffer, IoError>) {
         let PendingRead { ticket, key, tag, entry, location } = read;
         self.cx.reads_in_flight -= 1;

@@ -1,14 +1,15 @@
-//! The findings of a check, with the consequence of each finding for the cache.
+//! The findings of a check: damaged or unexpected bytes in a store, and what each finding means for
+//! the cache.
 
 use foxy_device::IoError;
 use std::fmt;
 
-/// The severity of a finding.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Normal after a killed process or a power failure. The next opening repairs the store.
+    /// Normal after a killed process or a power failure. The next opening of the store repairs it.
     Normal,
-    /// Bytes changed after they were durably written.
+    /// Bytes changed after they had been durably written.
     Damage,
     /// The device could not read the bytes, so they were not checked.
     Unread,
@@ -18,7 +19,7 @@ pub enum Level {
 pub enum Reason {
     /// One copy of the superblock is damaged.
     SuperblockDamaged,
-    /// One copy of the superblock is older, because a crash prevented the write of that copy.
+    /// One copy of the superblock is older than the other, because a crash prevented its write.
     SuperblockOlder,
     /// One copy of a journal block is damaged.
     JournalCopyDamaged,
@@ -26,23 +27,25 @@ pub enum Reason {
     JournalTorn,
     /// A journal block is damaged, although its write was finished.
     JournalDamaged,
-    /// The journal names segments that a store of this size cannot have.
+    /// The journal names segments with numbers that a store of this size cannot have.
     MarksImpossible,
-    /// The summary of a complete segment is missing or damaged.
+    /// The summary (the list of records) of a complete segment is missing or damaged.
     SummaryLost,
-    /// A segment has no summary, because it was still being written. This is no damage.
+    /// A segment has no summary (list of its records), because it was still being written. This is
+    /// no damage.
     Unsealed,
-    /// A summary lists a record at a place where no record can be.
+    /// A summary lists a record at a place in the segment where no record can be.
     EntryImpossible,
-    /// The listed place contains no record of this place and incarnation.
+    /// The place that a summary lists contains no record of this place and this opening of the
+    /// store (incarnation).
     RecordNotThere,
     /// The header of a record is damaged.
     HeaderDamaged,
     /// The head and body of a record do not match their checksum.
     ContentDamaged,
-    /// A page of small records is damaged.
+    /// A page that several small records share is damaged.
     PageDamaged,
-    /// The listed place contains another record than the summary says.
+    /// The place that a summary lists contains another record than the summary says.
     OtherRecord,
     Unreadable(IoError),
 }
@@ -135,15 +138,18 @@ pub struct Finding {
     pub at: u64,
     /// Number of affected bytes.
     pub length: u64,
-    /// The slot of the affected segment. `None` if the bytes are in no segment.
+    /// The slot (place of a segment in the file) that contains the bytes. `None` if the bytes are
+    /// in no segment.
     pub slot: Option<u32>,
     pub reason: Reason,
     pub level: Level,
-    /// Number of live records that a get will not find because of the finding.
+    /// Number of records that a get would find without this damage, but will not find because of
+    /// it.
     pub misses: u64,
 }
 
-/// The findings of a check. Only the first 10,000 findings are stored, the others are counted.
+/// The findings of a check. Only the first 10,000 findings are kept; further findings are only
+/// counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     pub kept: Vec<Finding>,

@@ -1,4 +1,5 @@
-//! Checks both copies of the superblock and the active half of the journal.
+//! Checks both copies of the superblock and the active half of the journal of tombstones. A
+//! tombstone marks records as removed.
 
 use super::finding::{Level, Reason};
 use super::report::JournalReport;
@@ -12,7 +13,7 @@ use crate::webcosm::format::summary::Tombstone;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JournalCopy {
     Sound,
-    /// The copy is blank, or belongs to an earlier use of this journal half.
+    /// The page is blank, or contains a block from an earlier use of this journal half.
     Stale,
     Damaged,
 }
@@ -37,7 +38,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Checks the active half of the journal and collects its tombstones.
+    /// Checks the active half of the journal and collects its tombstones (marks of removed
+    /// records).
     pub(super) fn journal(&mut self) -> JournalReport {
         let half = self.geometry.journal[self.superblock.journal_half as usize];
         let mut report =
@@ -81,9 +83,9 @@ impl Walk<'_> {
         if whole || blank { JournalCopy::Stale } else { JournalCopy::Damaged }
     }
 
-    /// Judges both copies of a block. A crash can tear the last block or the block after it. All
-    /// earlier blocks must be whole. The first block must always be whole, because a store writes
-    /// it before any record.
+    /// Judges both copies of a journal block. A crash can tear the last block or the block after
+    /// it. All earlier blocks must be intact. The first block must always be intact, because a
+    /// store writes it before any record.
     fn judge_block(&mut self, at: u64, pair: [JournalCopy; 2], number: usize, written: usize) {
         let may_be_torn = number > 0 && number + 1 >= written;
         if pair.contains(&JournalCopy::Sound) {
@@ -124,8 +126,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns whether the journal is reliable. If not, an opening empties the store, so the check
-    /// reads no segment.
+    /// Returns whether the journal is readable, and whether the segment numbers in it are possible.
+    /// If not, an opening empties the store, so the check reads no segment.
     pub(super) fn known_tails(&mut self, journal: &JournalReport) -> bool {
         let lost = |reason| matches!(reason, Reason::JournalDamaged | Reason::Unreadable(_));
         if self.findings.kept.iter().any(|finding| lost(finding.reason)) {

@@ -1,10 +1,10 @@
 //! Checks a store without opening it: verifies every checksum and reports the content. The check
-//! reads through a function, writes nothing and trusts no byte.
+//! reads through a function of the caller, writes nothing, and trusts no byte that it reads.
 //!
-//! The check shares only the decoding of pages, stamps and summaries with an opening. It implements
-//! docs/store-format.md a second time: to find the ends of the logs, the content of unsealed
-//! segments, and the live records. An opening must serve exactly the records that the check calls
-//! live.
+//! The check shares only the decoding of pages, stamps and summaries with the code that opens a
+//! store. It implements the rest of docs/store-format.md a second time: it finds the ends of the
+//! logs, the records of unfinished segments, and the live records. An opening must serve exactly
+//! the records that the check calls live.
 
 mod finding;
 mod journal;
@@ -40,7 +40,7 @@ use walk::Walk;
 pub struct CheckScope {
     /// Whether to read every record. If not, the check reads only the data that an opening reads.
     pub records: bool,
-    /// The slot whose records the report lists.
+    /// The slot (place of a segment in the file) whose records the report lists one by one.
     pub listed: Option<u32>,
 }
 
@@ -51,7 +51,7 @@ pub enum Refused {
     Unusable(OpenStoreError),
     Blank,
     /// The file is blank, but other files in its directory show that a store was created there.
-    /// Only the caller can detect this.
+    /// Only the caller can know this, because the check sees one file.
     ContentLost,
     /// Both copies of the superblock are damaged. An opening would empty the store.
     BothDamaged,
@@ -87,7 +87,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// Reads both copies of the superblock and returns the valid copy. Works for the file or device of
-/// any scheme.
+/// every storage scheme that has a superblock.
 pub fn superblocks(
     medium: Medium,
     size: u64,
@@ -109,8 +109,8 @@ pub fn superblocks(
     Ok(([first, second].map(CopyState::of), superblock))
 }
 
-/// Returns [`Refused::Blank`] if the rest of the file or device is blank, and another error if not.
-/// Only the two ends of a device are read.
+/// Returns [`Refused::Blank`] if the rest of the file or device contains only zeros, and another
+/// error if not. Of a device, only the two ends are read.
 fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     let mut from = 2 * PAGE as u64;
     while let Some(part) = medium.next_blank(from, size) {
@@ -124,7 +124,7 @@ fn blank(medium: Medium, size: u64, read: &mut ReadBytes<'_>) -> Refused {
     Refused::Blank
 }
 
-/// Checks a store of `size` bytes, and returns a report.
+/// Checks a store of `size` bytes, and returns a report of its content and its damage.
 pub fn check(
     medium: Medium,
     size: u64,

@@ -1,5 +1,5 @@
-//! Checks the records of a segment: whether a get would find each record, how much disk space it
-//! uses, and whether its bytes are valid.
+//! Checks the records of a segment. For each record it finds out whether a get would find the
+//! record, how much disk space it uses, and whether its bytes are valid.
 
 use super::finding::{Finding, Level, Reason};
 use super::report::{RecordReport, SegmentReport, Standing};
@@ -11,7 +11,7 @@ use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, IndexEntry};
 use std::collections::BTreeMap;
 
-/// A record listed in a summary, and whether a get would find it.
+/// A record that a summary lists, and whether a get would find it.
 #[derive(Clone, Copy, Debug)]
 pub struct JudgedRecord {
     listed: Listed,
@@ -25,8 +25,8 @@ impl JudgedRecord {
 }
 
 impl Walk<'_> {
-    /// Adds the records of a segment to the check's index, from the newest to the oldest. Returns
-    /// all records in writing order.
+    /// Adds the records of a segment to the check's own index, from the newest to the oldest.
+    /// Returns all records of the segment in writing order.
     pub(super) fn learn(
         &mut self,
         visited: &VisitedSegment,
@@ -109,9 +109,9 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the disk space of each record in bytes, by the start of the record. The space ends at
-/// the next record, or with the record's last page. Records in a shared page divide its space
-/// equally.
+/// Returns the disk space of each record in bytes, by the start of the record. The space of a
+/// record ends at the next record, or with the record's last page. Records that share a page divide
+/// its space equally.
 fn space(records: &[Listed], content_pages: u32) -> BTreeMap<u32, u64> {
     let mut starts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for listed in records {

@@ -12,9 +12,10 @@ pub struct Report {
     pub superblock: Superblock,
     pub geometry: Geometry,
     pub journal: JournalReport,
-    /// The segments in all slots, in the order of the file.
+    /// The segment in each slot (place in the file), in the order of the file.
     pub segments: Vec<SegmentReport>,
-    /// Number and bytes of live records in each class, a code for the record's number of pages.
+    /// Number and bytes of live records, by class. A class is a code for the number of pages of a
+    /// record.
     pub classes: [ClassCount; 64],
     /// The records of the segment that the caller asked for, in writing order.
     pub listed: Vec<RecordReport>,
@@ -39,15 +40,15 @@ pub struct ClassCount {
     pub bytes: u64,
 }
 
-/// The content of the active half of the journal.
+/// What the check read in the active half of the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalReport {
     pub blocks: u64,
     pub room: u64,
     pub tombstones: u64,
-    /// For each log, the first segment that is not discarded.
+    /// For each log, the number of its oldest segment that is not discarded.
     pub tails: [u32; 2],
-    /// For each log, the first segment whose summary may not be durable.
+    /// For each log, the number of the first segment whose summary may not be durable.
     pub durable_ends: [u32; 2],
 }
 
@@ -59,11 +60,13 @@ pub enum SegmentState {
     Sealed,
     /// The segment has no summary, because a crash interrupted its writing.
     Unsealed,
-    /// The segment has no summary, because its write failed or no record was written.
+    /// The segment has no summary, because writing the summary failed or because no record was
+    /// written to the segment.
     Void,
     /// The summary of the segment is unreadable.
     Lost,
-    /// The segment is discarded, because the summary of a newer segment of its log is lost.
+    /// The segment is discarded, because the summary of a newer segment of the same log is lost.
+    /// The lost summary may have contained removals.
     GivenUp,
 }
 
@@ -86,16 +89,16 @@ pub struct SegmentReport {
     /// Byte offset of the segment in the file.
     pub at: u64,
     pub log: LogName,
-    /// The number of the valid segment in the slot. `None` if there is no valid segment.
+    /// The number of the segment in the slot. `None` if the slot contains no valid segment.
     pub sequence: Option<u32>,
     pub state: SegmentState,
-    /// The incarnation that wrote the segment.
+    /// The number of the opening of the store (incarnation) that wrote the segment.
     pub incarnation: u64,
     pub summary_pages: u32,
     pub records: u64,
     /// Disk space of all records in the segment, in bytes.
     pub bytes: u64,
-    /// Number of records that a get would find.
+    /// Number of records in the segment that a get would find.
     pub live_records: u64,
     pub live_bytes: u64,
     pub tombstones: u64,
@@ -105,9 +108,10 @@ pub struct SegmentReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Live,
-    /// A newer record has the same tag.
+    /// A newer record has the same tag (shortened key), so the index no longer contains this
+    /// record.
     Replaced,
-    /// A tombstone covers the record.
+    /// A tombstone marks the record as removed.
     Forgotten,
 }
 
@@ -124,7 +128,8 @@ impl Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordReport {
     pub tag: u64,
-    /// Byte offset of the record in the file. For a packed record, the offset of its page.
+    /// Byte offset of the record in the file. For a small record in a shared page, the offset of
+    /// the page.
     pub at: u64,
     pub class: u8,
     pub standing: Standing,

@@ -1,5 +1,5 @@
-//! Finds records in the bytes of a segment: one record at a listed place, or all records of a
-//! segment without a summary. Bytes without a correct checksum are ignored.
+//! Finds records in the bytes of a segment: either one record at a place that a summary lists, or
+//! all records of a segment without a summary. Bytes without a correct checksum are ignored.
 
 use super::finding::Reason;
 use crate::contract::Key;
@@ -11,7 +11,7 @@ use crate::webcosm::format::packed;
 use crate::webcosm::format::summary::Listed;
 use crate::webcosm::index::{Extent, Index, Tag};
 
-/// A valid record: its key, the length of its head, the length of its body.
+/// A valid record: its key, the length of its head, and the length of its body, in bytes.
 pub type Whole = (Key, u64, u64);
 
 pub struct Scan<'a> {
@@ -27,8 +27,8 @@ impl Scan<'_> {
             .stamp(self.incarnation)
     }
 
-    /// Verifies a record that a summary lists, in the content of its segment. Returns the record,
-    /// or the reason why it is invalid.
+    /// Verifies a record that a summary lists. `content` is the part of the segment that contains
+    /// records. Returns the record, or the reason why it is invalid.
     pub fn listed(
         &self,
         content: &[u8],
@@ -86,8 +86,8 @@ impl Scan<'_> {
         Ok(((header.key, head as u64, body as u64), extent))
     }
 
-    /// Returns all valid records of a segment without a summary, in writing order. The next opening
-    /// must find the same records.
+    /// Returns all valid records of a segment without a summary, in writing order. An opening of
+    /// the store must find the same records.
     pub fn all(&self, bytes: &[u8], index: &Index, salt: u64) -> Vec<Listed> {
         let tag_of = |key: Key| index.tag(key.hash(salt));
         let granule = usize::try_from(self.geometry.granule).unwrap_or(PAGE);

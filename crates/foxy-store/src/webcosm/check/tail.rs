@@ -1,5 +1,5 @@
-//! Finds the newest segments of a log for the check. The search starts at the first segment whose
-//! summary may not be durable.
+//! Finds the newest segments of a log for the check. The journal names the first segment whose
+//! summary may not be durable. The search starts there.
 
 use super::report::JournalReport;
 use super::walk::Walk;
@@ -10,16 +10,18 @@ use crate::webcosm::format::summary::{self, Summary, Trailer};
 use foxy_device::IoError;
 use std::collections::BTreeSet;
 
-/// The end of a log: its newest segments.
+/// The end of a log: the segments that are newer than the durable segments.
 pub struct Tail {
     pub next: u32,
-    /// Segments before `next` without content.
+    /// Numbers of the segments before `next` that have no content.
     pub gaps: BTreeSet<u32>,
-    /// Segments without a summary, each with the incarnation that wrote it.
+    /// Segments without a summary (list of records), each with the opening of the store
+    /// (incarnation) that wrote it.
     pub unsealed: Vec<(u32, u64)>,
 }
 
-/// The incarnation that wrote a summary, its trailer, and the summary.
+/// A summary of a segment: the opening of the store (incarnation) that wrote it, the trailer (last
+/// page), and the content.
 pub type Sealed = (u64, Trailer, Summary);
 
 impl Walk<'_> {
@@ -55,9 +57,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Searches for the newest segments of a log, starting at the first segment whose summary may
-    /// not be durable. One sync covers at most one group of segments. So the search ends after a
-    /// longer series of empty segments.
+    /// Searches for the newest segments of a log. The search starts at the first segment whose
+    /// summary may not be durable. After a crash, empty segments can lie between written segments,
+    /// but at most as many as the store syncs together. The search ends after a longer series of
+    /// empty segments.
     pub(super) fn tail(&mut self, log: LogName, journal: &JournalReport) -> Tail {
         let (oldest, first) = (journal.tails[log as usize], journal.durable_ends[log as usize]);
         let segments = self.geometry.segments_from(Segment { log, sequence: oldest });

@@ -1,5 +1,6 @@
-//! Tests the check of a store. An opening serves exactly the records that the check calls live. A
-//! crash leaves no damage, real damage is found, and no input makes the check fail.
+//! Tests the check of a store. An opening serves exactly the records that the check calls live. The
+//! check reports no damage after a crash, reports all real damage, and never panics, whatever the
+//! file contains.
 
 mod journal;
 
@@ -85,7 +86,8 @@ impl Store {
     }
 }
 
-/// Returns a store after `steps` random changes and a clean close, so that everything is durable.
+/// Returns a store after `steps` random puts, replacements and removals and a clean close, so that
+/// everything is durable.
 fn settled(seed: u64, steps: u64) -> Memory {
     let mut store = Store::open(Memory::default());
     store.work(steps, &mut Random::new(seed));
@@ -147,7 +149,8 @@ fn what_a_crash_leaves_is_no_damage() {
 
 #[test]
 fn a_flipped_bit_under_a_checksum_is_found_and_where_none_is_found_nothing_is_lost() {
-    // The logs have not wrapped around, so every non-zero byte belongs to the store.
+    // The logs have not filled their slots yet, so every byte that is not zero belongs to the
+    // current content.
     let device = settled(3, 150);
     let sound = bytes_of(&device);
     let report = look(&sound, ALL).expect("a store");
@@ -247,7 +250,7 @@ fn a_store_that_is_cut_or_blank_or_a_strangers_is_refused_and_never_a_panic() {
     assert!(matches!(no_such, Some(Refused::NoSuchSegment { slot: 1_000_000, .. })));
 }
 
-/// Makes the checksum of a changed page correct again. Works for any kind of page.
+/// Makes the checksum of a page that the test changed correct again. Works for any kind of page.
 fn reseal(bytes: &mut [u8], page: usize, secret: &Secret) {
     let page = &mut bytes[page * PAGE..][..PAGE];
     let checksum = if page.starts_with(b"FOXYSTOR") {

@@ -1,6 +1,6 @@
 //! Reads a whole store for the check: superblocks, journal, then each log from the newest segment
-//! to the oldest. The first record found for a tag is valid, because older records of the tag were
-//! replaced.
+//! to the oldest. If several records have the same tag (shortened key), only the first record found
+//! is live, because it replaced the older records.
 
 use super::CheckScope;
 use super::finding::{Finding, Findings, Level, Reason};
@@ -36,11 +36,13 @@ pub struct Walk<'a> {
 pub struct VisitedSegment {
     pub segment: Segment,
     pub incarnation: u64,
-    /// Number of pages before the summary. They contain the records.
+    /// Number of pages in the segment before its summary. These pages contain the records.
     pub content_pages: u32,
-    /// The summary of the segment. If there is none, the summary that an opening would write.
+    /// The summary (list of records) of the segment. If there is none, the summary that an opening
+    /// would write.
     pub summary: Summary,
-    /// Whether the segment may not be durable, so that damage in it is normal after a crash.
+    /// Whether the segment is so new that it may not be durable. Damage in such a segment is normal
+    /// after a crash.
     pub in_tail: bool,
 }
 
@@ -65,7 +67,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Adds a finding that affects no live record.
+    /// Adds a finding (damaged or unexpected bytes) that affects no live record.
     pub(super) fn find(&mut self, at: u64, length: usize, reason: Reason, level: Level) {
         let slot =
             at.checked_sub(self.geometry.start).map(|byte| byte / self.geometry.segment_bytes());
@@ -73,7 +75,8 @@ impl<'a> Walk<'a> {
         self.findings.add(Finding { at, length: length as u64, slot, reason, level, misses: 0 });
     }
 
-    /// Applies a tombstone to all records that the check finds from now on.
+    /// Applies a tombstone: records of its tag that the check finds from now on in older positions
+    /// count as removed.
     pub(super) fn forget(&mut self, tombstone: Tombstone) {
         match tombstone.void_segment() {
             Some(segment) => drop(self.void.insert(segment)),
@@ -84,7 +87,7 @@ impl<'a> Walk<'a> {
     pub(super) fn log(&mut self, log: LogName, journal: &JournalReport) {
         let tail = self.tail(log, journal);
         let mut doubted = false;
-        // The journal may be wrong, but a log never has more segments than slots.
+        // The journal may contain wrong numbers, but a log never has more segments than slots.
         let oldest =
             tail.next.saturating_sub(self.geometry.segments(log)).max(journal.tails[log as usize]);
         for sequence in (oldest..tail.next).rev() {
@@ -159,7 +162,8 @@ impl<'a> Walk<'a> {
         (self.geometry.offset(self.geometry.slot(segment), 0), length)
     }
 
-    /// Processes the records of a segment. Also verifies each record if the caller asked for it.
+    /// Processes the records of a segment: counts them, and verifies each record if the caller
+    /// asked for it.
     fn visit(&mut self, visited: &VisitedSegment, bytes: Option<Vec<u8>>) {
         visited.summary.tombstones.iter().for_each(|tombstone| self.forget(*tombstone));
         let slot = self.geometry.slot(visited.segment);

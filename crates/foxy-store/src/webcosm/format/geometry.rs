@@ -1,29 +1,32 @@
-//! The layout of a webcosm file: superblocks, two halves of a journal, and two rings of segments.
-//! The layout depends on the file's current size and its size at creation.
+//! The layout of a webcosm file: superblocks, two halves of a journal, and two logs, each a ring of
+//! segments. The layout depends on the file's current size and its size at creation.
 
 use crate::layout::{PAGE, Region};
 use crate::one_file::superblock::Superblock;
 use crate::record::HEADER;
 use crate::settings::{MINIMUM_SIZE, RECORD_BODY_LIMIT};
 
-/// Bytes of the smallest granule, the unit for the starts of records in the file.
+/// Size in bytes of the smallest granule. Every record starts at a multiple of the store's granule;
+/// larger stores have larger granules.
 const MIN_GRANULE: u64 = 64;
 
-/// Number of bits in an index entry for the start of a record, counted in granules.
+/// Number of bits that an index entry has for the start of a record. The start is counted in
+/// granules.
 pub const PLACE_BITS: u32 = 34;
 
-/// 1/`PROBATION_SHARE` of the segments belong to the probation log, the log for large new records.
+/// The probation log (for large new records) has 1/`PROBATION_SHARE` of all segments. The main log
+/// has the others.
 const PROBATION_SHARE: u32 = 8;
 
-/// A store can grow or shrink by at most this factor since its creation. The limit exists because
-/// the index is sized for a number of records.
+/// A store can become at most this many times larger or smaller than it was at its creation. The
+/// number of partitions of the index is fixed at creation, so the limit keeps the index efficient.
 const MAX_RESIZE_FACTOR: u64 = 8;
 
-/// Most pages in a segment. The value makes the largest segment 16 MiB.
+/// Largest number of pages in a segment. With pages of 4096 bytes, the largest segment has 16 MiB.
 pub const MAX_SEGMENT_PAGES: u32 = 4096;
 
-/// Bytes of the largest store: 8 TiB. An index entry cannot address a larger store, even with the
-/// largest granules of 512 bytes.
+/// Size in bytes of the largest store: 8 TiB. An index entry could not address the records of a
+/// larger store, even with granules of 512 bytes.
 pub const MAX_STORE_BYTES: u64 = 512 << PLACE_BITS;
 
 /// The number of a segment in its log, in writing order. A log never uses a number again.
@@ -49,12 +52,14 @@ pub struct Segment {
     pub sequence: Sequence,
 }
 
-/// The position of a page in a log: the sequence number of the segment, then the page within the
-/// segment. Only positions of the same log can be compared.
+/// The position of a page in a log: the sequence number of the segment, then the number of the page
+/// in the segment. The order of positions in one log is the order of writing. Positions of
+/// different logs cannot be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
-/// Position of the incarnation's lowest bit in a stamp. The bits below contain a [`Position`].
+/// A stamp contains the number of an opening of the store (incarnation) from this bit on. The bits
+/// below contain a [`Position`].
 pub const INCARNATION_SHIFT: u32 = 45;
 
 impl Position {
@@ -67,32 +72,35 @@ impl Position {
         Segment { log, sequence: (self.0 >> 12) as Sequence }
     }
 
-    /// Returns the stamp of a page at this position, if the given incarnation writes the page.
+    /// Returns the stamp that a page at this position contains if the given incarnation (opening of
+    /// the store) writes it. Stamps expose old or misdirected pages.
     pub const fn stamp(self, incarnation: u64) -> u64 {
         incarnation << INCARNATION_SHIFT | self.0
     }
 }
 
-/// The slots of one log. A slot is a place in the file for one segment.
+/// The slots of one log. A slot is a place in the file for one segment. A log reuses its slots in
+/// turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
     pub first: u32,
     pub segments: u32,
 }
 
-/// Maps the segments of the main log to slots. A resize changes the map in such a way that existing
-/// segments keep their places in the file.
+/// Maps the segments of the main log to slots (places in the file). When a store is resized, the
+/// map changes in such a way that existing segments keep their places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotMap {
-    /// The first segment that uses the map from the first slot on.
+    /// The segment that was in the first slot when the store was last resized. This segment and all
+    /// later segments are placed with the current number of slots.
     pub base: Sequence,
-    /// Number of slots before the segment `base` was written. Segments before `base` are counted
-    /// backwards from the end of these slots.
+    /// Number of slots for the segments before `base`. They are in the last of these slots: `base -
+    /// 1` is in the last slot, `base - 2` in the slot before, and so on.
     pub before: u32,
 }
 
 impl SlotMap {
-    /// Packs the map into one number for the superblock.
+    /// Packs the map into one number, which the superblock contains.
     pub const fn pack(self) -> u64 {
         (self.base as u64) << 32 | self.before as u64
     }
@@ -101,7 +109,8 @@ impl SlotMap {
         Self { base: (packed >> 32) as Sequence, before: packed as u32 }
     }
 
-    /// Returns the slot of a segment. The caller must reduce the number modulo the number of slots.
+    /// Returns the slot of a segment before wrap-around. The caller must take the result modulo the
+    /// number of slots.
     pub const fn place(self, sequence: Sequence) -> u32 {
         match sequence.checked_sub(self.base) {
             Some(number) => number,
@@ -109,9 +118,9 @@ impl SlotMap {
         }
     }
 
-    /// Returns how many segments a log of `slots` slots can have if `oldest` is its oldest segment.
-    /// As long as a segment from before `base` exists, the old number of slots is the limit. The
-    /// next segment then uses the slot of the oldest segment.
+    /// Returns how many segments a log can have now. `slots` is its number of slots, `oldest` its
+    /// oldest segment. As long as the log has a segment from before `base`, the limit is the old
+    /// number of slots.
     pub const fn segments(self, slots: u32, oldest: Sequence) -> u32 {
         if oldest < self.base { self.before } else { slots }
     }
@@ -130,7 +139,7 @@ pub struct Geometry {
     pub segment_pages: u32,
     /// The slots of each log.
     pub rings: [Ring; 2],
-    /// The map from segments of the main log to slots.
+    /// The map from segments of the main log to slots. A resize changes it.
     pub slot_map: SlotMap,
     /// Bytes of a granule. Every record starts at a multiple of the granule.
     pub granule: u64,
@@ -139,8 +148,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Computes the layout of a new file of `size` bytes. A size above [`MAX_STORE_BYTES`] is
-    /// reduced to that limit.
+    /// Computes the layout of a new file of `size` bytes. A larger size than [`MAX_STORE_BYTES`]
+    /// counts as that limit.
     pub fn of(size: u64) -> Self {
         let pages = size.min(MAX_STORE_BYTES) / PAGE as u64;
         let half = u32::try_from((pages / 256).clamp(8, 512)).expect("clamped") & !1;
@@ -165,8 +174,8 @@ impl Geometry {
     }
 
     /// Computes the layout of an existing file from its superblock. A resize changes only the
-    /// number of segments, so the other values follow from the size at creation. Impossible sizes
-    /// are clamped.
+    /// number of segments; all other values follow from the size at creation. Impossible sizes in
+    /// the superblock are clamped to possible ones.
     pub fn in_file(superblock: &Superblock) -> Self {
         let size = superblock.size.clamp(MINIMUM_SIZE, MAX_STORE_BYTES);
         if superblock.origin == 0 {
@@ -178,8 +187,8 @@ impl Geometry {
         Self { pages, rings: begun.rings_in(pages), slot_map, ..begun }
     }
 
-    /// Returns the layout for a new size of `size` bytes. Returns `None` if the size is too far
-    /// from `origin`, the size at creation.
+    /// Returns the layout of this store with a new size of `size` bytes. Returns `None` if the size
+    /// differs too much from `origin`, the size at creation in bytes.
     pub fn resized(&self, origin: u64, size: u64) -> Option<Self> {
         let pages = size / PAGE as u64;
         let is_near =
@@ -190,13 +199,13 @@ impl Geometry {
         is_possible.then(|| Self { pages, rings: self.rings_in(pages), ..*self })
     }
 
-    /// Returns the slots of both logs in a file with `pages` pages.
+    /// Returns the slots of both logs if the file has `pages` pages.
     fn rings_in(&self, pages: u64) -> [Ring; 2] {
         let first = u32::try_from(self.start / PAGE as u64).expect("journals are small");
         rings(pages, first, self.segment_pages)
     }
 
-    /// Returns the number of pages in the smallest file with segments of this size.
+    /// Returns the number of pages in the smallest file that can contain segments of this size.
     fn least_pages(&self) -> u64 {
         self.start / PAGE as u64 + 5 * u64::from(self.segment_pages)
     }
@@ -215,15 +224,16 @@ impl Geometry {
         self.rings[log as usize].segments
     }
 
-    /// Returns the bytes of the largest object that fits the store, as one record or in parts.
+    /// Returns the size in bytes of the largest object that fits the store, as one record or in
+    /// parts.
     pub fn largest_object(&self) -> u64 {
         let record = u64::from(self.segment_pages - 1) * PAGE as u64;
         self.object_room(LogName::Main).max(record)
     }
 
-    /// Returns how many bytes of one object fit in a log if the object is stored in parts. Does not
-    /// count segments that must stay free. Also does not count space at the end of a segment that
-    /// is too small for a part.
+    /// Returns how many bytes of one object fit in a log if the object is stored in parts. Each
+    /// part is a record. Does not count segments that must stay free, and the space at the end of a
+    /// segment that is too small for a part.
     pub fn object_room(&self, log: LogName) -> u64 {
         let part = ((HEADER + RECORD_BODY_LIMIT).div_ceil(PAGE) as u32).min(self.segment_pages - 1);
         let parts = (self.segment_pages - 1) / part;
@@ -261,20 +271,21 @@ impl Geometry {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }
 
-    /// Returns the number of the granule that contains byte `byte` of a slot.
+    /// Returns the number of the granule that contains byte `byte` of a slot. Granules are counted
+    /// from the first slot.
     pub const fn place(&self, slot: u32, byte: u64) -> u64 {
         (slot as u64 * self.segment_bytes() + byte) / self.granule
     }
 
-    /// Returns the slot that contains granule `place`, and the byte offset of the granule in the
-    /// slot.
+    /// Returns the slot that contains granule `place`, and the byte offset of the granule within
+    /// the slot.
     pub const fn find(&self, place: u64) -> (u32, u64) {
         let byte = place * self.granule;
         ((byte / self.segment_bytes()) as u32, byte % self.segment_bytes())
     }
 
-    /// Returns the pages of the file after the last segment. They store the use counters of
-    /// records.
+    /// Returns the pages of the file after the last segment. They contain the use counters (number
+    /// of requests) of records.
     pub fn uses(&self) -> Region {
         let first = self.offset(self.slots(), 0) / PAGE as u64;
         let pages = u32::try_from(self.pages - first).expect("less than a segment");
@@ -282,13 +293,14 @@ impl Geometry {
     }
 }
 
-/// Returns how many segments a log always keeps clean. A clean segment is free for new records.
+/// Returns how many segments a log of `segments` segments always keeps clean. A clean segment is
+/// free for new records.
 pub fn kept_clean(segments: u32) -> u32 {
     if segments < 16 { 1 } else { 1 + group_size(segments) }
 }
 
-/// Returns how many segments a log syncs together. The log also discards segments in groups of this
-/// size.
+/// Returns how many segments a log of `segments` segments syncs together. The log also discards
+/// segments in groups of this number.
 pub fn group_size(segments: u32) -> u32 {
     (segments / 64).clamp(1, 8)
 }

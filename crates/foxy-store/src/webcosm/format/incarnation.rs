@@ -1,5 +1,5 @@
 //! Finds out which incarnation wrote a page. Each opening of a store is a new incarnation with its
-//! own number, and every page contains the number of the incarnation that wrote it.
+//! own number. Every page contains the number of the incarnation that wrote it.
 
 use crate::one_file::superblock::Superblock;
 use crate::record::{Header, Secret};
@@ -7,20 +7,22 @@ use crate::webcosm::format::geometry::{INCARNATION_SHIFT, LogName, Position, Seg
 use crate::webcosm::format::packed;
 
 impl Position {
-    /// Returns the incarnation in a stamp, or `None` if the stamp is for another position.
+    /// Returns the incarnation that the stamp of a page states. Returns `None` if the stamp is for
+    /// another position than this.
     pub const fn incarnation_in(self, stamp: u64) -> Option<u64> {
         let incarnation = stamp >> INCARNATION_SHIFT;
         if self.stamp(incarnation) == stamp { Some(incarnation) } else { None }
     }
 }
 
-/// Packs the numbers of the first segments that an incarnation writes in the two logs. The
-/// superblock stores the result.
+/// Packs two segment numbers into one number for the superblock. They are the first segments that
+/// an incarnation (opening of the store) writes in the two logs.
 pub const fn begins_at([main, probation]: [Sequence; 2]) -> u64 {
     (main as u64) << 32 | probation as u64
 }
 
-/// Returns the first segment of a log that the superblock's incarnation may have written.
+/// Returns the number of the first segment of a log that the current incarnation may have written.
+/// The superblock contains this number.
 pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequence {
     match log {
         LogName::Main => (superblock.durable >> 32) as Sequence,
@@ -28,8 +30,8 @@ pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequ
     }
 }
 
-/// Returns whether `incarnation` can have written the segment. The superblock's incarnation wrote
-/// all segments from its first segment on, and older incarnations wrote all segments before.
+/// Returns whether `incarnation` can have written the segment. The current incarnation wrote all
+/// segments from its first segment on. Older incarnations wrote all segments before.
 pub fn fits(superblock: &Superblock, segment: Segment, incarnation: u64) -> bool {
     if segment.sequence >= first_of_incarnation(superblock, segment.log) {
         incarnation == superblock.opens
@@ -43,8 +45,8 @@ pub fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// Returns the incarnation that started a segment. Returns `None` if the segment's first page is
-/// damaged. The page may contain one record or many packed records.
+/// Returns the incarnation that started a segment, as its first page states. Returns `None` if this
+/// page is damaged. The page may contain one record or many small records.
 pub fn begun_in(page: &[u8], segment: Segment, secret: &Secret) -> Option<u64> {
     let first = Position::new(segment, 0);
     let packed = number(page, 8)

@@ -10,7 +10,8 @@ use crate::webcosm::index::{Extent, IndexEntry};
 use bytes::Bytes;
 use foxy_device::IoBuffer;
 
-/// The number and the incarnation of the segment that a slot contains.
+/// What a slot contains: the number of a segment, and the incarnation (opening of the store) that
+/// started it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotContent {
     pub sequence: Sequence,
@@ -18,7 +19,7 @@ pub struct SlotContent {
     pub incarnation: u64,
 }
 
-/// The slots of a file and the segment in each slot.
+/// The slots of a file (places for segments), and the segment in each slot.
 #[derive(Debug)]
 pub struct Slots {
     geometry: Geometry,
@@ -55,7 +56,7 @@ impl Slots {
     }
 }
 
-/// The pages of the file that contain a record. They belong to one segment.
+/// The pages of the file that contain a record. They are consecutive and belong to one segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
     /// Byte offset of the first page in the file.
@@ -70,7 +71,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// Verifies the bytes that were read, and returns the record of `key`.
+    /// Verifies the bytes that were read from the pages, and returns the record of `key`.
     pub fn record(
         &self,
         key: Key,
@@ -83,7 +84,8 @@ impl Location {
         record::decode(buffer, self.skip, key, self.stamp, secret).map_err(AbsentReason::from)
     }
 
-    /// Returns all valid records in the bytes that were read.
+    /// Returns all valid records in the bytes that were read from the pages. There are several if
+    /// small records share a page.
     pub fn records(&self, buffer: IoBuffer, secret: &Secret) -> Vec<(Key, Record)> {
         if self.is_packed {
             let page = buffer.freeze();

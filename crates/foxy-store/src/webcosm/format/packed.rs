@@ -1,5 +1,6 @@
-//! Encodes and decodes a page of small records. The page contains a checksum, a directory of keys
-//! and lengths, and the records. One read of one page therefore finds a small record.
+//! Encodes and decodes a page that several small records share. The page contains a checksum, a
+//! directory of keys and lengths, and the records. So a get reads only one page to find a small
+//! record.
 //!
 //! ```text
 //! 0        8        16     20      22      24
@@ -16,7 +17,7 @@ const MARK: [u8; 4] = *b"pack";
 const HEADER: usize = 24;
 const ENTRY: usize = 20;
 
-/// Number of bytes in a page for records and their directory entries.
+/// Number of bytes in a shared page for records and their directory entries.
 pub const ROOM: usize = PAGE - HEADER;
 
 /// Returns how many of the [`ROOM`] bytes a record needs, including its directory entry.
@@ -66,8 +67,9 @@ fn number(bytes: &[u8], at: usize) -> usize {
     usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-/// Returns the records of a page as tuples of byte offsets: key, start of the head, start of the
-/// body, end. Returns `None` if the page is damaged or is no page of packed records.
+/// Returns the records of a shared page. Each record is a tuple: its key, then three byte offsets
+/// in the page: start of the head, start of the body, end. Returns `None` if the page is damaged or
+/// is not a shared page.
 pub fn entries<'a>(
     page: &'a [u8],
     stamp: u64,
@@ -90,7 +92,7 @@ pub fn entries<'a>(
     })
 }
 
-/// Copies the record of `key` out of a page, so that the page's memory can be freed.
+/// Copies the record of `key` out of a shared page, so that the page's memory can be freed.
 pub fn decode(page: &[u8], key: Key, stamp: u64, secret: &Secret) -> Result<Record, AbsentReason> {
     let Some(mut entries) = entries(page, stamp, secret) else {
         let whole = page.len() == PAGE && page[..8] == secret.checksum(&page[8..]).to_le_bytes();

@@ -1,11 +1,12 @@
 //! Encodes and decodes the summary in the last pages of a segment. The summary lists the segment's
-//! records in writing order, and also contains tombstones. Recovery rebuilds the index from
-//! summaries, without reading records.
+//! records in writing order. It also contains tombstones, which mark old records as removed. An
+//! opening rebuilds the index from summaries, without reading records.
 //!
-//! Each page is valid alone: checksum, stamp, kind, count, then the entries. The entry of a record
-//! has 8 bytes: 40 bits of tag, start in the segment, class of its size. The entry of a tombstone
-//! has 24 bytes: the tag and a position in each log. The last page of the segment is the trailer.
-//! It contains the numbers of the other pages of the summary.
+//! Each page of a summary is valid alone: checksum, stamp, kind, count, then the entries. The entry
+//! of a record has 8 bytes: the tag (shortened key, 40 bits), the start in the segment, and the
+//! class (a code for the number of pages). The entry of a tombstone has 24 bytes: the tag and a
+//! position in each log. The last page of the segment is the trailer. It contains the numbers of
+//! the other pages of the summary.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -17,7 +18,7 @@ const RECORDS_PER_PAGE: usize = (PAGE - HEADER) / 8;
 const TOMBSTONES_PER_PAGE: usize = (PAGE - HEADER) / TOMBSTONE_BYTES;
 const TOMBSTONE_BYTES: usize = 24;
 
-/// The entry of a record in a summary.
+/// The entry of a record in a segment's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     pub tag: Tag,
@@ -34,16 +35,17 @@ impl Listed {
     }
 }
 
-/// A tombstone marks old records of a tag as deleted: all records before the given positions.
+/// A tombstone marks old records of a tag as removed: all records before the given position in each
+/// log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tombstone {
     pub tag: Tag,
-    /// For each log, the end of the deleted records: the first position that is not deleted.
+    /// For each log, the first position whose records are not removed.
     pub up_to: [Position; 2],
 }
 
 impl Tombstone {
-    /// Returns whether the tombstone deletes a record at `position`.
+    /// Returns whether the tombstone removes a record at `position`.
     pub fn reaches(&self, position: Position) -> bool {
         position < self.up_to[position.segment().log as usize]
     }
@@ -57,7 +59,7 @@ impl Tombstone {
     }
 }
 
-/// The content of the last page of a segment: the number of pages in the summary.
+/// The last page of a segment. It states the numbers of the other pages in the segment's summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trailer {
     pub record_pages: u32,
@@ -99,7 +101,7 @@ pub const fn tombstones_in(pages: u32) -> usize {
     pages as usize * TOMBSTONES_PER_PAGE
 }
 
-/// Returns whether a page has the given stamp and a correct checksum.
+/// Returns whether a page has the given stamp (position and incarnation) and a correct checksum.
 pub fn sealed(page: &[u8], stamp: u64, secret: &Secret) -> bool {
     page.len() == PAGE
         && page[8..16] == stamp.to_le_bytes()
@@ -119,7 +121,7 @@ fn count(page: &[u8]) -> usize {
     u32::from_le_bytes([page[20], page[21], page[22], page[23]]) as usize
 }
 
-/// Encodes a summary into `out`. The position of its last page is `last`.
+/// Encodes a summary into `out`. `last` is the position of the segment's last page, the trailer.
 ///
 /// # Panics
 /// If the length of `out` differs from the length of the summary.
@@ -169,7 +171,7 @@ fn word(page: &[u8], at: usize) -> u64 {
 }
 
 /// Decodes the trailer, the last page of a segment of `most` pages. Returns `None` if the page is
-/// damaged or has another kind. Also returns `None` if the summary would have more pages than the
+/// damaged or no trailer. Also returns `None` if the summary would have more pages than the
 /// segment.
 pub fn trailer(
     page: &[u8],

@@ -1,7 +1,8 @@
-//! Encodes and decodes pages of use counters, which count the `get` requests for each record. Each
-//! page is valid alone: checksum, kind, count, first tag, then the entries. An entry is a varint
-//! that contains the distance from the previous tag and two bits of uses. A page without entries
-//! marks the end of a round, which is one pass over the index.
+//! Encodes and decodes pages of use counters. A use counter says how often a record was requested.
+//! Each page is valid alone: checksum, kind, count, first tag (shortened key), then the entries. An
+//! entry is a varint that contains the distance from the previous tag and two bits of uses. The
+//! store writes the counters again and again in rounds. A page without entries marks the end of a
+//! round.
 
 use crate::layout::PAGE;
 use crate::record::Secret;
@@ -10,7 +11,7 @@ use crate::webcosm::index::Tag;
 const HEADER: usize = 24;
 const KIND: [u8; 4] = *b"uses";
 
-/// Most bytes of an entry.
+/// Largest size of an entry in bytes.
 const ENTRY: usize = 9;
 
 /// Encodes use counters as pages.
@@ -24,7 +25,7 @@ pub struct UsePages {
 }
 
 impl UsePages {
-    /// Creates an encoder that makes at most `most` pages.
+    /// Creates an encoder that fills at most `most` pages.
     pub const fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most: most * PAGE, count: 0, last: 0, full: false }
     }
@@ -33,8 +34,8 @@ impl UsePages {
         self.full
     }
 
-    /// Adds an entry. The tag must be larger than the previous tag. Returns `false` if the pages
-    /// are full.
+    /// Adds the use counter of a record. The tag must be larger than the previous tag. Returns
+    /// `false` if the pages are full.
     pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
         if self.count == 0
             || self.bytes.len() % PAGE > PAGE - ENTRY
@@ -84,7 +85,7 @@ impl UsePages {
         self.bytes
     }
 
-    /// Returns the page that marks the end of a round, one pass over the index.
+    /// Returns the page without entries that marks the end of a round (one pass over the index).
     pub fn end(mut self, secret: &Secret) -> Vec<u8> {
         self.begin(0);
         self.bytes.resize(PAGE, 0);
@@ -94,8 +95,8 @@ impl UsePages {
     }
 }
 
-/// Returns the entries of a page. The page at the end of a round has no entries. Returns `None` if
-/// the page is damaged or has another kind.
+/// Returns the entries of a page of use counters. The page at the end of a round has no entries.
+/// Returns `None` if the page is damaged or no page of use counters.
 pub fn decode(page: &[u8], secret: &Secret) -> Option<Vec<(Tag, u8)>> {
     let number = |at: usize| page.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let sound = number(0)? == secret.checksum(page.get(8..PAGE)?) && page[8..12] == KIND;

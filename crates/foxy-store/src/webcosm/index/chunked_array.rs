@@ -1,10 +1,10 @@
-//! Arrays of words, built from chunks of equal size from a shared pool. Ordinary arrays would
-//! fragment the memory, because many of them grow at the same time.
+//! Arrays of 64-bit words, built from chunks of equal size that come from a shared pool. Ordinary
+//! arrays would fragment the memory, because many of them grow at the same time.
 
-/// Number of words in a chunk: two cache lines of 64 bytes.
+/// Number of 64-bit words in a chunk. A chunk fills two cache lines of 64 bytes.
 const CHUNK: usize = 16;
 
-/// Number of chunks that the pool allocates at once: 64 KiB of memory.
+/// Number of chunks that the pool allocates at once. Together they have 64 KiB.
 const SLAB: usize = 512;
 
 type Chunk = [u64; CHUNK];
@@ -13,7 +13,7 @@ type Chunk = [u64; CHUNK];
 pub struct Pool {
     slabs: Vec<Box<[Chunk]>>,
     free: Vec<u32>,
-    /// Bytes used by the lists of chunks of all arrays.
+    /// Memory in bytes of the lists of chunks in all arrays of the pool.
     lists: usize,
 }
 
@@ -36,19 +36,20 @@ impl Pool {
         &mut self.slabs[name as usize / SLAB][name as usize % SLAB]
     }
 
-    /// Notes that a list of chunks changed its size from `was` to `is` bytes.
+    /// Notes that an array's list of chunks changed its size from `was` to `is` bytes of memory.
     pub const fn count_list(&mut self, was: usize, is: usize) {
         self.lists = self.lists + is - was;
     }
 
-    /// Returns the memory used in bytes, including the lists of chunks.
+    /// Returns the memory in bytes of the pool's chunks and of all lists of chunks.
     pub const fn memory(&self) -> u64 {
         let chunks = self.slabs.len() * SLAB * size_of::<Chunk>();
         (chunks + self.free.capacity() * size_of::<u32>() + self.lists) as u64
     }
 }
 
-/// An array of words. Its chunks belong to a pool, so all calls must pass the same pool.
+/// An array of 64-bit words. Its chunks belong to a pool, and the caller must pass the same pool to
+/// all methods.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkedArray {
     chunks: Vec<u32>,
@@ -72,9 +73,9 @@ impl ChunkedArray {
         pool.chunk_mut(self.chunks[at / CHUNK])[at % CHUNK] = word;
     }
 
-    /// Returns the first index of a sorted array whose word is not `below`. The search walks from
-    /// chunk to chunk, starting at the index `guess`. A binary search would visit more chunks, and
-    /// each visit costs a cache miss.
+    /// Returns the first index of a sorted array for whose word `below` returns false. The search
+    /// walks from chunk to chunk, starting at the index `guess`. A binary search would visit more
+    /// chunks, and each visit costs a cache miss of the processor.
     pub fn seek(&self, pool: &Pool, guess: usize, below: impl Fn(u64) -> bool) -> usize {
         let Some(last) = self.chunks.len().checked_sub(1) else { return 0 };
         let mut at = last.min(guess / CHUNK);

@@ -1,6 +1,7 @@
 //! The index in memory: the place of each record on disk, in eight bytes per record. The index
-//! stores no keys, only tags: 22 bits of the key's hash and the partition number. So every read
-//! must verify the key. If two records have the same tag, the index knows only the newer record.
+//! stores no keys, only tags. A tag is a shortened key: the partition number and 22 more bits of
+//! the key's hash. Different keys can have the same tag, so a get must verify the key after each
+//! read from disk. If two records have the same tag, the index contains only the newer record.
 
 pub(crate) mod chunked_array;
 pub(crate) mod partition;
@@ -11,10 +12,11 @@ use crate::webcosm::index::chunked_array::Pool;
 use crate::webcosm::index::partition::Place;
 use crate::worth::MAX_USES;
 
-/// Number of bits in a tag, in addition to the bits of the partition number.
+/// Number of hash bits in a tag, in addition to the bits of the partition number.
 pub const FINGERPRINT_BITS: u32 = 22;
 
-/// A shortened key: the partition number, then a fingerprint of 22 bits.
+/// A shortened key: the number of the index partition, then 22 more bits of the key's hash
+/// (fingerprint).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub u64);
 
@@ -28,17 +30,19 @@ impl Tag {
 const CLASS_BITS: u32 = 6;
 const USE_BITS: u32 = 2;
 
-/// Page counts up to this number are stored exactly. Larger counts are rounded up in steps of
-/// [`CLASS_STEP`].
+/// Numbers of pages up to this limit are stored exactly. Larger numbers are rounded up in steps of
+/// [`CLASS_STEP`] pages.
 const EXACT_CLASSES: u32 = 32;
 const CLASS_STEP: u32 = 8;
 
-/// How a record is stored: in a shared page, or in pages of its own.
+/// How a record is stored: in a page shared with other small records, or in pages of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The record is in a page shared with other records. A read searches the page for the key.
+    /// The record is small and shares a page with other records. A get searches the page for the
+    /// key.
     Packed,
-    /// The record has this many pages, or up to seven pages less because the number was rounded up.
+    /// A get reads this many pages for the record. For a large record, up to seven of these pages
+    /// are not needed, because the number was rounded up.
     Pages(u32),
 }
 
@@ -51,7 +55,7 @@ impl Extent {
         }
     }
 
-    /// Returns the extent as a class, a code of six bits.
+    /// Returns the extent as a class: a code of six bits for the number of pages.
     pub const fn class(self) -> u8 {
         match self {
             Self::Packed => 0,
@@ -77,10 +81,11 @@ pub const MAX_RECORD_PAGES: u32 =
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// The granule where the record starts. For a packed record, the granule where its page starts.
+    /// The number of the granule (unit of disk space) where the record starts. For a small record
+    /// in a shared page, the granule where the page starts.
     pub place: u64,
     pub extent: Extent,
-    /// Number of `get` requests since the record was written, but at most [`MAX_USES`].
+    /// Number of `get` requests for the record since it was written, but at most [`MAX_USES`].
     pub uses: u8,
 }
 
@@ -116,7 +121,8 @@ const fn fingerprint(word: u64) -> u64 {
 }
 
 impl Index {
-    /// Creates an empty index with 2^`bits` partitions.
+    /// Creates an empty index with 2^`bits` partitions. A partition contains the records with the
+    /// same first `bits` bits of the key's hash.
     pub fn new(bits: u32) -> Self {
         Self {
             partitions: vec![Partition::default(); 1 << bits],
@@ -131,7 +137,7 @@ impl Index {
         Tag::of(hash, self.bits)
     }
 
-    /// Returns whether a key of this index can have the tag. A tag read from disk may be wrong.
+    /// Returns whether any key can have this tag in this index. A tag read from disk may be wrong.
     pub const fn can_have(&self, tag: Tag) -> bool {
         tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
     }
@@ -146,8 +152,8 @@ impl Index {
         self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
     }
 
-    /// Returns the partition of a tag, the tag's place in the partition, and its entry if there is
-    /// one.
+    /// Returns the number of a tag's partition, the place of the tag in the partition, and its
+    /// entry if there is one.
     fn seek(&self, tag: Tag) -> (usize, Place, Option<IndexEntry>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
@@ -159,7 +165,7 @@ impl Index {
         self.seek(tag).2
     }
 
-    /// Counts one use of the record.
+    /// Counts one use (a `get` request) of the record with this tag.
     pub fn touch(&mut self, tag: Tag) {
         self.add_uses(tag, 1);
     }
@@ -175,8 +181,9 @@ impl Index {
         }
     }
 
-    /// Visits all tags with at least `least` uses, starting at `tag`. Stops when `take` returns
-    /// false, or after about `most` entries. Returns the tag at which the next call must continue.
+    /// Visits all tags whose records have at least `least` uses, from `tag` on. Stops when `take`
+    /// returns false, or after about `most` entries. Returns the tag at which the next call must
+    /// continue.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -213,7 +220,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes the entry of a tag if the entry names the record at place `at`. Returns whether the
+    /// Removes the entry of a tag if it leads to the record at granule `at`. Returns whether the
     /// entry was removed.
     pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
         let (partition, place, found) = self.seek(tag);
@@ -225,8 +232,9 @@ impl Index {
         is_that
     }
 
-    /// Removes all records in a range of places, starting at partition `from`. Checks about `most`
-    /// entries and counts them down. Returns the partition at which the next call must continue.
+    /// Removes all records that start in a range of granules. Starts at partition number `from`.
+    /// Checks about `most` entries and subtracts their number from `most`. Returns the partition at
+    /// which the next call must continue.
     pub fn remove_range(
         &mut self,
         places: &std::ops::Range<u64>,

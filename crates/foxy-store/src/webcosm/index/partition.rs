@@ -1,26 +1,30 @@
-//! A partition of the index: a sorted list of words. A large partition is split into several arrays
-//! by the first bits of the words, so that an insert moves few words.
+//! A partition of the index: a sorted list of 64-bit words, one per record. A large partition is
+//! split into several arrays by the first bits of the words, so that an insert moves few words.
 
 use crate::webcosm::index::chunked_array::{ChunkedArray, Pool};
 
-/// If the arrays have more words on average, the partition doubles the number of arrays.
+/// If the arrays of a partition have more words on average, the partition doubles the number of its
+/// arrays.
 const MAX_MEAN_WORDS: usize = 512;
-/// If the arrays have fewer words on average, the partition halves the number of arrays.
+/// If the arrays of a partition have fewer words on average, the partition halves the number of its
+/// arrays.
 const MIN_MEAN_WORDS: usize = 64;
 
-/// The position of a word: the array and the index in the array.
+/// The position of a word in a partition: the array, and the index within the array.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     array: usize,
     at: usize,
 }
 
-/// A partition of the index. The highest `KEY_BITS` bits of a word are its key.
+/// A partition of the index, a sorted list of words. The highest `KEY_BITS` bits of a word are its
+/// key, by which the words are sorted.
 #[derive(Clone, Debug)]
 pub enum Partition<const KEY_BITS: u32> {
     /// All words are in one array.
     Whole(ChunkedArray),
-    /// The words are split into arrays by their first bits. The number of arrays is a power of two.
+    /// The words are split into several arrays by their first bits. The number of arrays is a power
+    /// of two.
     Split(Box<[ChunkedArray]>),
 }
 
@@ -53,13 +57,14 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         self.arrays().iter().flat_map(|words| (0..words.len()).map(|at| words.get(pool, at)))
     }
 
-    /// Returns the place of a key, and its word if there is one.
+    /// Returns the place of a key in the partition, and the word with this key if there is one.
     pub fn seek(&self, pool: &Pool, key: u64) -> (Place, Option<u64>) {
         let arrays = self.arrays();
         let bits = KEY_BITS - arrays.len().ilog2();
         let (array, rest) = ((key >> bits) as usize, key & ((1 << bits) - 1));
         let words = &arrays[array];
-        // Keys are hashes and thus spread evenly, so the value of a key predicts its place.
+        // Keys are parts of hashes and thus spread evenly, so the value of a key predicts its index
+        // in the sorted array.
         let guess = (rest * words.len() as u64) >> bits;
         let at = words.seek(pool, guess as usize, |word| Self::key(word) < key);
         let word = (at < words.len()).then(|| words.get(pool, at));
@@ -105,7 +110,7 @@ impl<const KEY_BITS: u32> Partition<KEY_BITS> {
         }
     }
 
-    /// Distributes the words over `count` arrays, where `count` is a power of two.
+    /// Splits the words into `count` arrays. `count` is a power of two.
     fn rearrange(&mut self, pool: &mut Pool, count: usize) {
         let mut arrays = vec![ChunkedArray::default(); count];
         for words in self.arrays_mut() {

@@ -1,10 +1,11 @@
-//! Shares the index between the store's thread and lookups on other threads. Each call locks the
-//! index briefly. A lookup can answer that a key has no record, or read a small record from the
-//! page cache. The store's thread handles all other cases.
+//! Shares the index between the store's thread and lookups, which answer `get` requests on other
+//! threads. Each call locks the index briefly. A lookup can answer that a key has no record, or
+//! read a small record from the page cache. All other gets go to the store's thread.
 //!
-//! A lookup never returns a wrong record. It verifies the bytes like the store's thread. After the
-//! read, the index must still name the same record. The store's thread changes the index before it
-//! answers a replacement or removal.
+//! A lookup never returns a wrong record. It verifies the bytes that it reads. After the read, it
+//! checks that the index still leads to the same record. The store's thread changes the index
+//! before it answers a replacement or removal, so a lookup after that answer does not find the old
+//! record.
 
 use crate::contract::{Key, Look, Lookup, ReadNow, Record};
 use crate::record::Secret;
@@ -16,11 +17,11 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Largest read of a lookup, in bytes. A longer copy would delay the other work of the caller's
-/// thread.
+/// Largest record in bytes that a lookup reads. A longer copy from the page cache would delay the
+/// other work of the caller's thread.
 const MAX_LOOKUP_BYTES: usize = 64 << 10;
 
-/// The values that a lookup needs to read a record.
+/// What a lookup needs to know to read a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable {
     pub salt: u64,
@@ -37,17 +38,19 @@ struct SharedState(Mutex<Content>);
 
 struct Content {
     index: Index,
-    /// Tags of records that wait in memory and have no index entry yet.
+    /// Tags (shortened keys) of records that wait in memory to be written, and have no index entry
+    /// yet.
     buffered: HashSet<Tag>,
     slots: Slots,
-    /// Set if every record has an index entry or a tag in `buffered`. Otherwise lookups cannot know
-    /// that a record is absent.
+    /// Set if every record of the store has an index entry or a tag in `buffered`. Otherwise
+    /// lookups cannot know whether a record is absent.
     complete: Option<Readable>,
     /// The last value of `complete` that was not `None`.
     lent: Option<Readable>,
-    /// Whether lookups may count uses. If true, the store's thread will write the counters to disk.
+    /// Whether lookups may count uses of records. If true, the store's thread will later write the
+    /// use counters to disk.
     lookups_count: bool,
-    /// Total bytes of records that lookups found since the last call of
+    /// Number of bytes in the records that lookups found since the last call of
     /// [`SharedIndex::take_found`].
     found: u64,
 }
@@ -72,14 +75,15 @@ impl SharedIndex {
         Self { bits: geometry.partition_bits, state: Arc::new(SharedState(content)) }
     }
 
-    /// Replaces the index by an empty index of the given geometry. Existing lookups stay usable.
+    /// Replaces the index by an empty index for a file with this layout. Existing lookups use the
+    /// new index.
     pub fn begin_anew(&mut self, geometry: Geometry) {
         self.bits = geometry.partition_bits;
         *self.lock() = Content::new(geometry);
     }
 
-    /// Changes to the geometry of another store size. The caller must then set the contents of the
-    /// slots.
+    /// Changes to the file layout of another store size. The caller must then set again which
+    /// segment each slot contains.
     pub fn divide(&self, geometry: Geometry) {
         self.lock().slots = Slots::new(geometry);
     }
@@ -100,31 +104,33 @@ impl SharedIndex {
         Arc::clone(&self.state) as Arc<dyn Lookup>
     }
 
-    /// Allows lookups to answer `get` requests, because every record now has an entry or is
-    /// buffered. With `None`, lookups leave every get to the store's thread.
+    /// Allows lookups to answer `get` requests, because every record now has an index entry or
+    /// waits in memory. With `None`, lookups leave every get to the store's thread.
     pub fn set_complete(&self, readable: Option<Readable>) {
         let mut content = self.lock();
         content.complete = readable;
         content.lent = readable.or(content.lent);
     }
 
-    /// Sets whether lookups may count uses. If not, lookups return no records, so that the next get
-    /// reaches the store's thread.
+    /// Sets whether lookups may count uses of records. If not, lookups return no records. The next
+    /// get then reaches the store's thread, which starts to write the counters to disk.
     pub fn let_lookups_count(&self, count: bool) {
         self.lock().lookups_count = count;
     }
 
-    /// Returns the total bytes of records that lookups found since the last call.
+    /// Returns the number of bytes in the records that lookups found since the last call of this
+    /// method.
     pub fn take_found(&self) -> u64 {
         std::mem::take(&mut self.lock().found)
     }
 
-    /// Notes that a record of this tag waits in memory.
+    /// Notes that a record with this tag waits in memory to be written.
     pub fn buffer(&self, tag: Tag) {
         self.lock().buffered.insert(tag);
     }
 
-    /// Notes that the waiting record of this tag will not be written.
+    /// Notes that no record with this tag waits in memory any more, because the waiting record was
+    /// dropped.
     pub fn unbuffer(&self, tag: Tag) {
         self.lock().buffered.remove(&tag);
     }
@@ -171,7 +177,8 @@ impl SharedIndex {
         self.lock().index.used_from(tag, least, most, take)
     }
 
-    /// Adds an entry for a record. The record then counts as written and no longer as buffered.
+    /// Adds the index entry of a record. The record counts as written, and no longer as waiting in
+    /// memory.
     pub fn insert(&self, tag: Tag, entry: IndexEntry) {
         let mut content = self.lock();
         content.index.insert(tag, entry);
@@ -199,14 +206,13 @@ impl SharedIndex {
 }
 
 impl SharedState {
-    /// Locks the content. Returns `None` if another thread has the lock, because lookups do not
-    /// wait.
+    /// Locks the index. Returns `None` if another thread has the lock, because lookups never wait.
     fn try_lock(&self) -> Option<MutexGuard<'_, Content>> {
         self.0.try_lock().ok()
     }
 
-    /// Returns where to read the record of a key. Returns `Err` with the answer if no read is
-    /// needed.
+    /// Returns where to read the record of a key from the file. If no read is needed or allowed,
+    /// returns the result of the lookup as `Err`.
     fn find(&self, key: Key) -> Result<(Readable, Tag, IndexEntry, Location), Look> {
         let content = self.try_lock().ok_or(Look::Unsure)?;
         let readable = content.complete.ok_or(Look::Unsure)?;
@@ -224,7 +230,8 @@ impl SharedState {
         }
     }
 
-    /// Returns whether the index still names the record that was read. If so, counts a use.
+    /// Returns whether the index still leads to the record that was read. If so, counts a use of
+    /// the record.
     fn is_current(&self, tag: Tag, place: u64, length: usize) -> bool {
         let Some(mut content) = self.try_lock() else { return false };
         let is_same = content.index.get(tag).is_some_and(|entry| entry.place == place);
@@ -243,8 +250,8 @@ impl Lookup for SharedState {
             Ok(found) => found,
             Err(look) => return look,
         };
-        // If the read or a check fails, the store's thread must decide: the write of the record may
-        // still be in flight.
+        // If the read or a check fails, the store's thread must answer the get. The write of the
+        // record may still be in flight.
         let record = read(file, location.offset, location.length)
             .and_then(|buffer| location.record(key, buffer, &secret).ok())
             .filter(|record| self.is_current(tag, entry.place, record.len()));

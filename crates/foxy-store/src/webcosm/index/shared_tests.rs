@@ -9,7 +9,8 @@ use foxy_device::IoBuffer;
 const KEY: Key = Key([3; 16]);
 const LIFE: u64 = 4;
 
-/// Returns an index in use, the tag of the test key, and the index entry of its record.
+/// Returns an index that lookups can use, the tag of the test's key, and the index entry of its
+/// record.
 fn index() -> (SharedIndex, Tag, IndexEntry) {
     let geometry = Geometry::of(32 << 20);
     let mut index = SharedIndex::new(geometry);
@@ -34,7 +35,7 @@ fn record() -> Record {
     Record { head: vec![1; 20].into(), body: vec![2; 300].into() }
 }
 
-/// Returns the page that contains the record, as stored on disk.
+/// Returns the page that contains the test's record, as it is stored on disk.
 fn page(index: &SharedIndex, known: IndexEntry) -> IoBuffer {
     let mut buffer = IoBuffer::zeroed(PAGE);
     let stamp = index.location(known).position.stamp(LIFE);

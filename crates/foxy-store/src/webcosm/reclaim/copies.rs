@@ -1,5 +1,5 @@
-//! Copies records that are in use: reads them from a segment that will be discarded, and writes
-//! them again with the next batch.
+//! Copies records that are in use out of a segment that will be discarded. The records are read
+//! from the segment, and written again with the next batch.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -12,13 +12,14 @@ use foxy_device::{IoBuffer, IoError};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// For each discarded segment, 1/`BASE_SHARE` of its bytes may be copied without further condition.
+/// Of each segment that is discarded, 1/`BASE_SHARE` of its bytes may be copied in any case.
 const BASE_SHARE: i64 = 32;
 
-/// After `get` requests have found this many bytes on disk, one more byte may be copied.
+/// Each time `get` requests have found this many bytes on disk, one more byte may be copied.
 const FOUND_BYTES_PER_COPIED: u64 = 4;
 
-/// Estimated bytes of a packed record, because its index entry does not contain the length.
+/// Estimated size in bytes of a record in a shared page. The index entry of such a record does not
+/// contain its length.
 const PACKED_BYTES: u64 = 512;
 
 const MAX_READS: usize = 4;
@@ -28,11 +29,11 @@ const MAX_READS: usize = 4;
 pub struct RecordCopy {
     pub record: BufferedRecord,
     pub tag: Tag,
-    /// The place of the record before the copy.
+    /// The granule where the record started before the copy.
     pub place: u64,
 }
 
-/// A record that is worth copying, and its rank among the candidates.
+/// A record that is worth copying. The candidates with the most uses per byte are copied first.
 #[derive(Debug)]
 pub struct Candidate {
     uses_per_mebibyte: u64,
@@ -40,7 +41,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Creates a candidate. Returns `None` if the record is not worth copying.
+    /// Creates a candidate for a copy. Returns `None` if the record is not worth copying.
     pub fn new(entry: IndexEntry, mean_bytes: u64) -> Option<Self> {
         uses_left(entry, mean_bytes)?;
         let uses_per_mebibyte = (u64::from(entry.uses) << 20) / bytes_of(entry.extent);
@@ -48,13 +49,14 @@ impl Candidate {
     }
 }
 
-/// Returns the use count of a record after a copy. Returns `None` if the record is not worth
-/// copying.
+/// Returns the use count that a record has after a copy. Returns `None` if the record is not worth
+/// copying. `mean_bytes` is the mean size of a record.
 fn uses_left(entry: IndexEntry, mean_bytes: u64) -> Option<u8> {
     Distance::between(bytes_of(entry.extent), mean_bytes).uses_after_copy(entry.uses)
 }
 
-/// Returns the estimated bytes of a record with this extent.
+/// Returns the estimated size in bytes of a record with this extent (shared page, or number of
+/// pages).
 const fn bytes_of(extent: Extent) -> u64 {
     match extent {
         Extent::Packed => PACKED_BYTES,
@@ -68,19 +70,20 @@ pub struct Copies {
     reading: usize,
     queue: VecDeque<RecordCopy>,
     bytes: usize,
-    /// Number of bytes that `get` requests found since the last segment was discarded.
+    /// Number of bytes that `get` requests found on disk since copies of the last segment began.
     found: u64,
-    /// Number of bytes that may be copied. A large record can make the number negative.
+    /// Number of bytes that may still be copied. A large record can make the number negative.
     budget: i64,
 }
 
 impl Copies {
-    /// Notes that a get found `found` bytes on disk, which allow more copies.
+    /// Notes that gets found `found` bytes on disk. The store may copy more bytes in return.
     pub const fn earn(&mut self, found: u64) {
         self.found = self.found.saturating_add(found);
     }
 
-    /// Raises the budget because a segment of `segment` bytes will be discarded.
+    /// Raises the number of bytes that may be copied, because a segment of `segment` bytes will be
+    /// discarded.
     fn grant(&mut self, segment: i64) {
         let earned = i64::try_from(self.found / FOUND_BYTES_PER_COPIED).unwrap_or(i64::MAX);
         self.found %= FOUND_BYTES_PER_COPIED;
@@ -92,7 +95,7 @@ impl Copies {
         self.bytes
     }
 
-    /// Returns whether all copies of a segment were read and some wait to be written.
+    /// Returns whether all copies of a segment have been read, and some wait to be written.
     pub fn are_ready(&self) -> bool {
         !self.queue.is_empty() && self.reading == 0 && self.to_read.is_empty()
     }
@@ -121,7 +124,7 @@ impl Copies {
     }
 
     /// Starts to copy records of a segment. Copies the records with the most uses per byte first,
-    /// until the budget is spent.
+    /// until no more bytes may be copied.
     pub fn begin(&mut self, cx: &Context, mut candidates: Vec<Candidate>) {
         let segment = i64::try_from(cx.geometry.segment_bytes()).expect("segments are small");
         self.earn(cx.index.take_found());
@@ -150,7 +153,8 @@ impl Copies {
         }
     }
 
-    /// Queues the records that were read from a place. Unreadable records are not copied.
+    /// Queues the records that were read from one place of the segment. Unreadable records are not
+    /// copied.
     pub fn read_done(
         &mut self,
         cx: &Context,

@@ -1,9 +1,9 @@
-//! Discards the oldest segments to free space, in this order:
+//! Discards the oldest segments of a log to free disk space, in this order:
 //!
 //! - Records in use are copied to a new segment.
 //! - The journal durably states that the segments are discarded.
-//! - Their records leave the index.
-//! - Their slots can be used again.
+//! - The records of the segments leave the index.
+//! - New segments can use the slots (places in the file).
 
 pub(crate) mod copies;
 pub(crate) mod uses;
@@ -20,11 +20,12 @@ use crate::webcosm::write::Writer;
 use crate::webcosm::write::log::LeavingRecords;
 use copies::{Candidate, Copies};
 
-/// Most records that one step examines or removes. The limit keeps a step below a few milliseconds,
-/// so that requests do not wait long.
+/// Largest number of records that one step examines or removes. The limit keeps a step below a few
+/// milliseconds, so that requests do not wait longer.
 const RECORDS_AT_ONCE: usize = 512;
 
-/// A segment whose records are being examined. The records worth copying become candidates.
+/// A segment that will be discarded, and whose records are being examined. Records worth copying
+/// become candidates.
 #[derive(Debug)]
 struct Weighing {
     segment: Segment,
@@ -43,7 +44,8 @@ pub struct Reclaimer {
 }
 
 impl Reclaimer {
-    /// Starts to discard a segment if too few segments are clean. Also continues earlier work.
+    /// Starts to discard a segment if its log has too few clean (free) segments. Also continues
+    /// earlier work.
     pub fn pump(
         &mut self,
         cx: &mut Context,
@@ -98,8 +100,8 @@ impl Reclaimer {
         }
     }
 
-    /// Processes the summary of a segment that will be discarded. `None` means that the summary is
-    /// unreadable.
+    /// Processes the summary (list of records) of a segment that will be discarded. `None` means
+    /// that the summary is unreadable.
     pub fn summary_read(
         &mut self,
         cx: &Context,
@@ -117,8 +119,8 @@ impl Reclaimer {
         self.weigh(cx, writer, tombstones, 0);
     }
 
-    /// Examines up to `most` records of the segment. After the last record, starts to copy the
-    /// candidates.
+    /// Examines up to `most` records of the segment that will be discarded. After the last record,
+    /// starts to copy the candidates.
     fn weigh(&mut self, cx: &Context, writer: &Writer, tombstones: &Tombstones, most: usize) {
         let Some(mut weighing) = self.weighing.take() else { return };
         let slot = cx.geometry.slot(weighing.segment);
@@ -141,20 +143,20 @@ impl Reclaimer {
         self.copying = Some((weighing.segment.log, LeavingRecords::Listed(records)));
     }
 
-    /// Returns whether there is work that needs no IO.
+    /// Returns whether there is work that needs no disk operation.
     pub fn has_more(&self, writer: &Writer) -> bool {
         self.weighing.is_some() || writer.logs().iter().any(|log| log.given_up_segments() > 0)
     }
 
-    /// Does one step of the work that needs no IO.
+    /// Does one step of the work that needs no disk operation.
     pub fn work(&mut self, cx: &Context, writer: &mut Writer, tombstones: &Tombstones) {
         self.weigh(cx, writer, tombstones, RECORDS_AT_ONCE);
         drop_given_up(cx, writer, RECORDS_AT_ONCE);
     }
 }
 
-/// Returns whether a log must discard a segment: too few segments are clean, or the index is full
-/// and this log is the longest.
+/// Returns whether a log must discard a segment. This is the case if it has too few clean (free)
+/// segments, or if the index is full and this log is the longest.
 fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
     let log = writer.log(name);
     let segments = log.segments();
@@ -165,7 +167,7 @@ fn wants_clean(cx: &Context, writer: &Writer, name: LogName) -> bool {
 }
 
 /// Removes up to `budget` records of discarded segments from the index. Once all records of a
-/// segment are removed, its slot is free.
+/// segment have left the index, its slot is free for a new segment.
 pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
     let before = cx.index.len();
     for name in LogName::ALL {
@@ -182,7 +184,8 @@ pub fn drop_given_up(cx: &Context, writer: &mut Writer, mut budget: usize) {
     cx.statistics().evicted.add(before - cx.index.len());
 }
 
-/// Removes records of a segment from the index. Returns the records that remain.
+/// Removes records of a discarded segment from the index, at most `budget`. Returns the records
+/// that are still in the index.
 fn leave(
     cx: &Context,
     writer: &mut Writer,

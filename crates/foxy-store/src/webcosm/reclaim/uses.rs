@@ -1,6 +1,7 @@
-//! Stores the use counters of records on disk, after the segments. A serving store writes the
-//! counters in rounds of small steps, and an opening reads them. The counters are only a hint. A
-//! torn, old or lost page is ignored, so the writes need no order.
+//! Stores the use counters of records (how often each was requested) on disk, after the segments. A
+//! serving store writes the counters again and again in rounds of small steps. An opening reads
+//! them. The counters are only a hint: a torn, old or lost page of counters is ignored. So the
+//! writes need no sync and no order.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -12,14 +13,14 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 use std::time::Duration;
 
-/// Most pages that one step reads or writes.
+/// Largest number of pages that one step reads or writes.
 const PAGES_AT_ONCE: u32 = 64;
 
-/// Most index entries that one step visits. Visiting this many entries takes a fraction of a
-/// millisecond.
+/// Largest number of index entries that one step visits. Visiting this many entries takes a
+/// fraction of a millisecond.
 const ENTRIES_AT_ONCE: usize = 64 << 10;
 
-/// Pause between two steps of a round.
+/// Pause between two steps of a round, which writes all use counters once.
 const PAUSE: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,8 @@ enum UsesStage {
     /// The counters on disk are not read yet, so they must not be overwritten.
     Unread,
     Idle,
-    /// A round is in progress. It continues at this tag and this page.
+    /// A round is in progress. It continues at this tag (shortened key) in the index and at this
+    /// page on disk.
     Round(Tag, u32),
 }
 
@@ -35,9 +37,10 @@ enum UsesStage {
 pub struct Uses {
     stage: UsesStage,
     is_moving: bool,
-    /// Whether `get` requests counted uses since the last round started.
+    /// Whether `get` requests have changed use counters since the last round started.
     has_changed: bool,
-    /// Counters below this number are not written, so that the larger counters fit.
+    /// Use counters below this number are not written, so that the larger counters fit in the space
+    /// on disk.
     least: u8,
     next: Instant,
 }
@@ -67,32 +70,32 @@ impl Uses {
         (self.wants_round() && !self.is_moving).then_some(self.next)
     }
 
-    /// Returns whether a closing store still has counters to write.
+    /// Returns whether a closing store still has use counters to write.
     pub const fn is_busy(&self) -> bool {
         self.is_moving || self.wants_round()
     }
 
-    /// Notes that a get counted a use in the index.
+    /// Notes that a get changed a use counter in the index.
     pub fn touched(&mut self, cx: &Context) {
         self.has_changed = true;
         cx.index.let_lookups_count(true);
     }
 
-    /// Stops reading. The counters that were not read stay on disk.
+    /// Stops reading use counters from disk. The counters that were not read stay on disk.
     pub const fn stop_reading(&mut self) {
         if matches!(self.stage, UsesStage::Unread) {
             self.is_moving = false;
         }
     }
 
-    /// Starts the regular rounds, after all counters were read. The first round starts after the
-    /// checkpoint interval.
+    /// Starts the regular writing of use counters, after all counters were read from disk. The
+    /// first round starts after the checkpoint interval.
     pub fn begin(&mut self, cx: &Context) {
         self.stage = UsesStage::Idle;
         self.next = cx.now + cx.settings.checkpoint_interval;
     }
 
-    /// Continues to read the counters at page `page` of their region.
+    /// Continues to read use counters from disk, at page `page` of the area that contains them.
     pub fn read(&mut self, cx: &mut Context, page: u32) {
         let region = cx.geometry.uses();
         let count = region.pages.saturating_sub(page).min(PAGES_AT_ONCE);
@@ -121,7 +124,8 @@ impl Uses {
         self.read(cx, page + PAGES_AT_ONCE);
     }
 
-    /// Takes the next step of a round if it is due. A closing store does not pause between steps.
+    /// Takes the next step of writing use counters if it is due. A closing store does not pause
+    /// between steps.
     pub fn pump(&mut self, cx: &mut Context) {
         let is_early = self.next > cx.now && cx.phase() != Phase::Closing;
         if self.is_moving || !self.wants_round() || is_early {
@@ -167,8 +171,8 @@ impl Uses {
         }
     }
 
-    /// Processes the result of a write. After a failed write, a new round writes all counters
-    /// again, except in a closing store.
+    /// Processes the result of writing use counters. After a failed write, a new round writes all
+    /// counters again, except in a closing store.
     pub fn written(&mut self, cx: &Context, result: Result<(), IoError>) {
         self.is_moving = false;
         if result.is_err() {
@@ -178,8 +182,8 @@ impl Uses {
     }
 }
 
-/// Returns the smallest counter that the next round writes. The number rises if some counters did
-/// not fit, and falls if much space was left.
+/// Returns the smallest use counter that the next round writes. The number rises if some counters
+/// did not fit, and falls if much space was left.
 fn least_after(least: u8, is_full: bool, written: u32, pages: u32) -> u8 {
     if is_full {
         (least + 1).min(crate::worth::MAX_USES)

@@ -1,6 +1,6 @@
-//! Finds the newest segments of each log when a store is opened. The search starts after the
-//! segments that the journal states as durable. A segment without a summary is read completely. A
-//! slot without valid content is a gap.
+//! Finds the newest segments of each log when a store is opened. The journal states which segments
+//! are durable, and the search starts after them. A segment without a summary (list of its records)
+//! is read completely. A slot without a valid segment is a gap.
 
 use crate::layout::PAGE;
 use crate::record::{HEADER, Header};
@@ -16,15 +16,17 @@ use crate::webcosm::recovery::{Parts, StoreRecovery, summaries};
 use foxy_device::{IoBuffer, IoError};
 
 impl StoreRecovery {
-    /// Starts the search in a log, at the first segment after the durable segments.
+    /// Starts to search for the newest segments of a log, at the first segment that the journal
+    /// does not state as durable.
     pub fn find_head(&mut self, on: &mut Parts<'_>, log: LogName) {
         self.gaps_in_a_row.clear();
         let log = on.writer.log(log);
         self.look_at(on, log.segment(log.next));
     }
 
-    /// Reads the end of a segment, or ends the search after too many gaps. One sync covers at most
-    /// one group of segments, so no valid segment follows a longer series of gaps.
+    /// Reads the end of a segment, or ends the search after too many gaps (slots without a valid
+    /// segment). After a crash, gaps can lie between written segments, but at most as many as the
+    /// store syncs together. So no written segment follows a longer series of gaps.
     fn look_at(&mut self, on: &mut Parts<'_>, segment: Segment) {
         let log = on.writer.log(segment.log);
         let is_far = self.gaps_in_a_row.len() > log.group_size() as usize + 1;
@@ -113,7 +115,8 @@ fn incarnation_at_start(cx: &Context, bytes: &[u8], segment: Segment) -> Option<
     begun_in(bytes.get(..PAGE)?, segment, cx.secret())
 }
 
-/// Finds the records of a segment by reading all of its pages. Skips bytes with a wrong checksum.
+/// Finds the records of a segment without a summary by reading all of its pages. Skips bytes with a
+/// wrong checksum.
 struct SegmentScan<'a> {
     cx: &'a Context,
     segment: Segment,
@@ -141,11 +144,11 @@ impl SegmentScan<'_> {
         records
     }
 
-    /// Adds records that follow each other, starting at byte `start`. Returns the last byte of the
-    /// last record, or `start` if there is no record.
+    /// Adds records that follow each other, starting at byte `start` of the segment. Returns the
+    /// end of the last record in bytes, or `start` if there is no record.
     ///
-    /// A record with truncated content is skipped. This is safe, because a durable tombstone covers
-    /// the record that it would have replaced.
+    /// Skips a record whose content was not written completely. This is safe: if this record was to
+    /// replace another, a durable tombstone already marks the other as removed.
     fn run(&self, start: usize, bytes: &[u8], records: &mut Vec<Listed>) -> usize {
         let secret = self.cx.secret();
         let granule = usize::try_from(self.cx.geometry.granule).expect("granules are small");

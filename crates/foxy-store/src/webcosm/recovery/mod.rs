@@ -1,4 +1,4 @@
-//! Opens a store and finds its records again, also after a crash.
+//! Opens a store and rebuilds its index, also after a crash.
 
 mod head;
 mod open;
@@ -20,7 +20,8 @@ pub struct StoreRecovery {
     /// The new size of the store in bytes, if the opening changes the size.
     resizing: Option<u64>,
     journal_reads: u32,
-    /// Void segments: segments without content that are followed by segments with content.
+    /// Segments without content that are followed by segments with content. They are marked as
+    /// void.
     gaps: BTreeSet<Segment>,
     gaps_in_a_row: BTreeSet<Segment>,
     pub rebuild: Rebuild,

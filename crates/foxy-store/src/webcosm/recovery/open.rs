@@ -65,7 +65,7 @@ impl StoreRecovery {
     }
 
     /// Adopts the content of the journal. If the journal is unreadable, any record may have been
-    /// removed, so the store is emptied.
+    /// removed, so the opening empties the store.
     pub fn journal_read(&mut self, on: &mut Parts<'_>, result: Result<IoBuffer, IoError>) {
         let superblock = on.cx.file.superblock();
         let length = on.cx.journal_half(superblock).bytes();
@@ -92,9 +92,10 @@ impl StoreRecovery {
     }
 }
 
-/// Creates an empty store in the file. A new secret makes all earlier content unreadable. A sync
-/// comes before the superblock, so a foxy file is always empty, blank, or has a superblock. The
-/// first journal block is written at once, because a journal without a block counts as lost.
+/// Creates an empty store in the file. A new secret makes all earlier content unreadable. The file
+/// is synced before the superblock is written. So after a crash, the file is empty, blank, or has a
+/// superblock. The first journal block is written at once, because a journal without a block counts
+/// as lost.
 fn format(on: &mut Parts<'_>, size: u64) {
     on.cx.enter(Phase::Formatting);
     let settings = &on.cx.settings;
@@ -108,8 +109,8 @@ fn format(on: &mut Parts<'_>, size: u64) {
 }
 
 /// Returns the steps that write the first block of the journal. If the file contained a store
-/// before, all other pages of both halves are zeroed. Otherwise old bytes could look like a torn
-/// block.
+/// before, the steps also fill all other pages of both journal halves with zeros. Otherwise old
+/// bytes could look like a torn block.
 fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     let stamp = BlockStamp { generation: superblock.journal_generation, durable: 0 };
     let mark = Tombstone::mark([(0, 0); 2]).to_forget();
@@ -126,7 +127,7 @@ fn first_journal(cx: &Context, superblock: &Superblock) -> Steps {
     vec![IoStep::Write(other.offset(), blank), IoStep::Write(half.offset(), first)]
 }
 
-/// Starts to serve requests, because the empty store is durable.
+/// Starts to serve requests, because the new empty store is durable.
 pub fn formatted(on: &mut Parts<'_>, superblock: Superblock) {
     adopt(on, superblock);
     *on.tombstones = Tombstones::default();

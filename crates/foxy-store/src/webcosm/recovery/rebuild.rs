@@ -1,7 +1,8 @@
-//! Rebuilds the index from summaries while requests are served. Each log is read from its newest
-//! segment to its oldest. The first record found for a tag is valid, because older records of the
-//! tag were replaced. If a summary is lost, all older segments of its log are discarded, because
-//! the summary may have contained tombstones for them.
+//! Rebuilds the index from the summaries of segments (lists of their records) while requests are
+//! served. Each log is read from its newest segment to its oldest. If several records have the same
+//! tag (shortened key), the first record found is valid, because it replaced the older records. If
+//! a summary is lost, its segment and all older segments of the log are discarded. The lost summary
+//! may have contained tombstones (marks of removal) for their records.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -15,19 +16,20 @@ use crate::webcosm::tombstones::Tombstones;
 use crate::webcosm::write::Writer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Most summaries of a log that are read at the same time.
+/// Largest number of summaries of a log that are read at the same time.
 const MAX_READS: usize = 16;
 
-/// Attempts to read a summary before the summary counts as lost.
+/// Number of attempts to read a summary. After that, the summary counts as lost.
 const MAX_TRIES: u32 = 3;
 
-/// Most records added to the index between two requests. Adding them takes about a millisecond.
+/// Largest number of records that are added to the index between two requests. Adding them takes
+/// about a millisecond.
 pub const RECORDS_AT_ONCE: usize = 4096;
 
-/// The progress of the rebuild in one log.
+/// The progress of rebuilding the index in one log.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Summaries were requested for all segments from this number on.
+    /// The summaries of all segments from this number on have been requested from the disk.
     asked: Sequence,
     /// The index contains the records of all segments from this number on.
     known: Sequence,
@@ -64,13 +66,13 @@ impl Rebuild {
         tombstones.needed().into_iter().for_each(|tombstone| self.forget(tombstone));
     }
 
-    /// Returns the end of the doubtful segments of a log. They are discarded, because a lost
-    /// tombstone may cover their records.
+    /// Returns the number after the newest segment of a log whose summary is lost. This segment and
+    /// all older ones are discarded, because a lost tombstone may mark their records as removed.
     pub const fn doubted_end(&self, log: LogName) -> Sequence {
         self.logs[log as usize].doubted_end
     }
 
-    /// Applies a tombstone to all records that the rebuild finds from now on.
+    /// Applies a tombstone: the rebuild adds no records to the index that it marks as removed.
     pub fn forget(&mut self, tombstone: Tombstone) {
         if let Some(segment) = tombstone.void_segment() {
             self.void.insert(segment);
@@ -99,12 +101,12 @@ impl Rebuild {
         is_complete
     }
 
-    /// Returns the oldest segment of a log whose records belong in the index.
+    /// Returns the number of the oldest segment of a log whose records belong in the index.
     fn wanted_from(&self, writer: &Writer, log: LogName) -> Sequence {
         writer.log(log).kept_from().max(self.doubted_end(log))
     }
 
-    /// Returns whether a summary was read whose records can be added to the index.
+    /// Returns whether a summary was read whose records can now be added to the index.
     pub fn is_due(&self, cx: &Context, writer: &Writer) -> bool {
         cx.phase().rebuilds()
             && LogName::ALL.iter().any(|&log| {
@@ -113,8 +115,8 @@ impl Rebuild {
             })
     }
 
-    /// Adds records of a log to the index, at most `budget`. Returns whether all records are known
-    /// and the doubtful segments are durably discarded.
+    /// Adds records of a log to the index, at most `budget` records. Returns whether all records of
+    /// the log are in the index, and all segments with a doubtful content are durably discarded.
     fn pump_log(
         &mut self,
         cx: &mut Context,
@@ -205,8 +207,8 @@ impl Rebuild {
         self.summary_known(segment, found.map(|(_, summary)| summary));
     }
 
-    /// Applies all tombstones of a segment. Then adds its newest records to the index, at most
-    /// `budget`.
+    /// Applies all tombstones in the summary of a segment. Then adds the newest records of the
+    /// segment to the index, at most `budget` records.
     fn learn(&mut self, cx: &Context, segment: Segment, summary: &mut Summary, budget: &mut usize) {
         for tombstone in summary.tombstones.drain(..) {
             self.forget(tombstone);

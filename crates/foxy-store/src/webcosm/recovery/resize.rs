@@ -1,14 +1,16 @@
-//! Changes the size of a store while it is opened. Segments that still fit stay in place.
+//! Changes the size of a store while it is opened. Segments that still fit stay in their places in
+//! the file.
 //!
-//! A larger store receives more slots after the current slots. Each new segment replaces the oldest
-//! segment until the log reaches the new slots.
+//! A store that grows receives more slots (places for segments) after the current slots of the main
+//! log. The log continues in its old slots up to their end. Then it uses the new slots.
 //!
-//! A smaller store keeps the segments written since the log last used its first slot, if they fit.
-//! All older segments are discarded, because a discarded newer segment could contain tombstones for
-//! their records.
+//! A store that shrinks keeps the segments that the main log has written since it last used its
+//! first slot, if they fit. All older segments are discarded. Some of the discarded segments may be
+//! newer than others that would fit, and contain tombstones (marks of removal) for the records of
+//! those.
 //!
-//! The probation log follows the main log in the file, so it moves and is emptied. The superblock
-//! of this opening makes all changes valid at once.
+//! The probation log follows the main log in the file. A resize moves its start, so this log is
+//! emptied. All changes become valid at once when the superblock of this opening is durable.
 
 use crate::layout::PAGE;
 use crate::one_file::io_sequence::IoStep;
@@ -21,7 +23,7 @@ use crate::webcosm::pending::Pending;
 use crate::webcosm::recovery::{Parts, StoreRecovery};
 use foxy_device::{IoBuffer, IoOp};
 
-/// The new size for the superblock. Contains `None` if the size stays.
+/// The new size for the superblock. Contains `None` if the size does not change.
 #[derive(Clone, Copy, Default)]
 pub struct Resized(Option<NewSize>);
 
@@ -44,20 +46,20 @@ impl Resized {
     }
 }
 
-/// Returns the size in bytes of a store for which `wanted` bytes were requested. Returns `None` if
-/// the content cannot stay.
+/// Returns the size in bytes that a store has if the settings request `wanted` bytes. Returns
+/// `None` if the store cannot keep its content at this size.
 pub fn wanted(superblock: &Superblock, wanted: u64) -> Option<u64> {
     let size = wanted / PAGE as u64 * PAGE as u64;
     Geometry::in_file(superblock).resized(origin(superblock), size).map(|_| size)
 }
 
-/// Returns the size of the store at its creation.
+/// Returns the size of the store at its creation, in bytes.
 const fn origin(superblock: &Superblock) -> u64 {
     if superblock.origin == 0 { superblock.size } else { superblock.origin }
 }
 
-/// Returns the slot map of the main log with `slots` slots, and the oldest segment that stays.
-/// Returns `None` if the newest segments do not fit.
+/// Returns how the main log maps segments to places if it has `slots` slots, and the oldest segment
+/// that stays. Returns `None` if the newest segments do not fit.
 fn remapped(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(SlotMap, u32)> {
     let before = geometry.segments(LogName::Main);
     let sequence = next.saturating_sub(1).max(geometry.slot_map.base);
@@ -71,7 +73,8 @@ fn remapped(geometry: &Geometry, tail: u32, next: u32, slots: u32) -> Option<(Sl
 }
 
 impl StoreRecovery {
-    /// Shortens the logs to the segments that stay. Returns `None` if no content can stay.
+    /// Shortens both logs to the segments that stay at the new size. Returns `None` if no content
+    /// can stay.
     pub fn resized(&self, on: &mut Parts<'_>) -> Option<Resized> {
         let Some(size) = self.resizing else { return Some(Resized::default()) };
         let origin = origin(on.cx.file.superblock());
@@ -85,7 +88,7 @@ impl StoreRecovery {
         Some(Resized(Some(NewSize { slot_map, size, requested, origin })))
     }
 
-    /// Returns a step that makes the file longer, by a write at its new end.
+    /// Returns a step that makes the file longer, by a write of one page at its new end.
     pub fn extension(&self, file: &StoreFile<Pending>) -> Option<IoStep<Segment>> {
         let size = self.resizing.filter(|&size| size > file.opening().size())?;
         Some(IoStep::Write(size - PAGE as u64, IoBuffer::zeroed(PAGE)))

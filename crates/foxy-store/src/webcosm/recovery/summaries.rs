@@ -1,5 +1,5 @@
-//! Reads summaries. The first read covers the end of a segment, which usually contains the whole
-//! summary. A longer summary needs a second read.
+//! Reads the summaries of segments, which list their records. The first read covers the last pages
+//! of a segment, which usually contain the whole summary. A longer summary needs a second read.
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -12,10 +12,12 @@ use foxy_device::{IoBuffer, IoError};
 /// Number of pages at the end of a segment that the first read covers.
 const END_PAGES: u32 = 8;
 
-/// A summary and the incarnation that wrote it. `None` if there is no valid summary.
+/// A summary, and the number of the opening of the store (incarnation) that wrote it. `None` if
+/// there is no valid summary.
 pub type FoundSummary = Option<(u64, Summary)>;
 
-/// Returns the byte offset and the length of the end of a segment.
+/// Returns the byte offset and the length in bytes of the last pages of a segment, which are read
+/// first.
 pub fn end_of(geometry: &Geometry, segment: Segment) -> (u64, usize) {
     last_pages(geometry, segment, END_PAGES.min(geometry.segment_pages))
 }
@@ -29,16 +31,16 @@ fn last_position(cx: &Context, segment: Segment) -> Position {
     Position::new(segment, cx.geometry.segment_pages - 1)
 }
 
-/// Returns the incarnation in the last page of a segment. Returns `None` if this incarnation cannot
-/// have written the segment.
+/// Returns the number of the opening of the store (incarnation) in the last page of a segment.
+/// Returns `None` if this incarnation cannot have written the segment.
 pub fn incarnation_at_end(cx: &Context, bytes: &[u8], segment: Segment) -> Option<u64> {
     let stamp = number(&bytes[bytes.len().checked_sub(PAGE)?..], 8)?;
     let incarnation = last_position(cx, segment).incarnation_in(stamp)?;
     fits(cx.file.superblock(), segment, incarnation).then_some(incarnation)
 }
 
-/// Returns the trailer in the last pages of a segment. Also returns the summary if these pages
-/// contain all of it.
+/// Returns the trailer (last page) of a segment's summary. Also returns the whole summary if the
+/// given pages contain all of it.
 pub fn judge_end(
     cx: &Context,
     bytes: &[u8],
@@ -61,7 +63,8 @@ pub fn read(cx: &mut Context, purpose: SummaryPurpose, segment: Segment) {
     cx.read(offset, length, Pending::SummaryEnd(purpose, segment));
 }
 
-/// Processes the end of a segment. Returns `None` if more pages of the summary must still be read.
+/// Processes the last pages of a segment. Returns `None` if more pages of the summary must still be
+/// read.
 pub fn end_read(
     cx: &mut Context,
     purpose: SummaryPurpose,
@@ -97,8 +100,8 @@ pub fn long_read(
     possible(cx, summary.map(|summary| (incarnation, summary)))
 }
 
-/// Drops a summary that contains impossible tags. A correct checksum is no protection, because the
-/// secret is in the same file.
+/// Drops a summary that contains impossible tags. A correct checksum proves nothing against
+/// forgery, because the secret of the checksums is in the same file.
 fn possible(cx: &Context, found: FoundSummary) -> FoundSummary {
     found.filter(|(_, summary)| summary.records.iter().all(|listed| cx.index.can_have(listed.tag)))
 }

@@ -1,6 +1,6 @@
-//! Makes an opening durable before the store writes new records. The steps are a sync, missing
-//! summaries, the other half of the journal, and a superblock with the new incarnation. The store
-//! answers `get` requests during these steps.
+//! Makes an opening durable before the store writes new records. The steps are: sync the file,
+//! write missing summaries, fill the other half of the journal, and write a superblock that counts
+//! this opening. The store answers `get` requests during these steps.
 
 use crate::one_file::io_sequence::{IoStep, superblock_steps};
 use crate::one_file::superblock::Superblock;
@@ -15,11 +15,11 @@ use crate::webcosm::write::summary_of;
 use foxy_device::IoError;
 
 impl StoreRecovery {
-    /// Continues after the newest segments were found. Segments without a summary receive a
-    /// summary, and gaps become void.
+    /// Continues after the newest segments of both logs were found. Segments without a summary
+    /// (list of records) receive one. Gaps (segments without content) are marked as void.
     ///
     /// The sync comes first. Data from a killed process may be readable now, but a power failure
-    /// could still lose the data.
+    /// could still lose it.
     pub fn heads_found(&mut self, on: &mut Parts<'_>) {
         let resizes = self.resizing.is_some();
         on.cx.enter(if resizes { Phase::Switching } else { Phase::Reading });
@@ -27,8 +27,8 @@ impl StoreRecovery {
         for name in LogName::ALL {
             let first = first_of_incarnation(on.cx.file.superblock(), name);
             let log = on.writer.log_mut(name);
-            // The first segment of the incarnation was read from disk and may be wrong. A log has
-            // no more segments than slots.
+            // The number of the incarnation's first segment was read from disk and may be wrong. A
+            // log has no more segments than slots.
             let first = first.min(log.tail + log.segments());
             void.extend((log.next..first).map(|sequence| log.segment(sequence)));
             log.next = log.next.max(first);
@@ -50,9 +50,9 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Resealed);
     }
 
-    /// Prepares the journal and the superblock of this opening. The old superblock is written again
-    /// first, because it may not be durable. The next step overwrites the journal half that the old
-    /// superblock does not name.
+    /// Prepares the journal half and the superblock of this opening. First writes the current
+    /// superblock again, because it may not be durable. Otherwise a crash could bring back an older
+    /// superblock, which names the journal half that the next step overwrites.
     pub fn resealed(&mut self, on: &mut Parts<'_>, result: Result<(), IoError>) {
         if let Err(error) = result {
             return on.cx.fail(OpenStoreError::Device(error));

@@ -12,9 +12,11 @@ use crate::webcosm::check::{CheckScope, Refused, check, superblocks};
 use foxy_base::Instant;
 use foxy_device::{Device, FileId, IoBuffer, IoId, IoOp, Memory, StorePath};
 
-/// End of the range at the start of a device that an opening checks for foreign data.
+/// End of the range at the start of a device that an opening checks for data of other programs, in
+/// bytes.
 const LOOKED_AT: u64 = 16 << 20;
-/// Start of the range at the end of a 32 MiB device that an opening checks for foreign data.
+/// Start of the range at the end of a 32 MiB device that an opening checks for data of other
+/// programs, in bytes.
 const LOOKED_AT_AGAIN: u64 = 31 << 20;
 
 fn path() -> StorePath {
@@ -121,7 +123,8 @@ fn a_device_that_was_a_stores_and_is_somebody_elses_since_is_left_as_it_is() {
     let array_member: (u64, &[u8]) = (4096, &[0xfc, 0x4e, 0x2b, 0xa9]);
     let partitions: (u64, &[u8]) = (1024, &[0xaf; 7000]);
     let cleared: (u64, &[u8]) = (0, &[0; 1024]);
-    // Programs that format a device either keep the bytes before their own mark or clear them.
+    // Each case is the content of a device that another program formatted. Such programs keep the
+    // bytes before their own mark or clear them.
     let cases: [&[(u64, &[u8])]; 6] = [
         &[swap],
         &[cleared, swap],
@@ -211,8 +214,9 @@ fn the_check_judges_a_device_as_an_opening_does() {
 #[test]
 fn a_closed_store_of_any_earlier_size_is_not_taken_for_killed() {
     let (mut on, mut anew) = (device(16 * SIZE, &[]), 0);
-    // Some sizes are too small for the store's content, or too far from its size at creation. The
-    // opening then empties the store and writes the empty store to the same device.
+    // Some of these sizes are too small for the store's content, or too far from its size at
+    // creation. The opening then discards the content and creates an empty store on the same
+    // device.
     let sizes = [SIZE, 2 * SIZE, SIZE / 2, 4 * SIZE, 16 * SIZE, 16 * SIZE, 8 * SIZE, 16 * SIZE];
     for (turn, size) in sizes.into_iter().enumerate() {
         let (mut store, status) = open(&StoreSettings { size, ..settings() }, on);

@@ -1,5 +1,6 @@
-//! Tests records that are deferred because the store is over its write budget. A get finds such a
-//! record and causes its write to disk. The record that it replaced never returns.
+//! Tests deferred records, which the store keeps only in memory because it is over its write
+//! budget. A get finds such a record and causes its write to disk. The record that it replaced
+//! never returns.
 
 use super::{SIZE, open, settings};
 use crate::contract::Answer;
@@ -10,9 +11,9 @@ use foxy_device::Memory;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Body bytes of a record that is much larger than the other records.
+/// Bytes in the body of a record that is much larger than the other records.
 const HEAVY: usize = 20_000;
-/// Body bytes of an ordinary record.
+/// Bytes in the body of an ordinary record.
 const LIGHT: usize = 1_000;
 /// Number of ordinary records that fill a store twice.
 const FULL: u64 = 2 * SIZE / LIGHT as u64;
@@ -24,7 +25,7 @@ fn spent(newcomers: Newcomers) -> StoreSettings {
     StoreSettings { write_budget: Some(budget), ..settings() }
 }
 
-/// Creates a store that was full of light records, and whose write budget is spent.
+/// Creates a store that was filled with light records, and that has used up its write budget.
 fn full() -> Store {
     let mut store = open(&spent(Newcomers::Heavy), Memory::default());
     for key in 0..FULL {

@@ -1,4 +1,5 @@
-//! Stores an object in parts in a store that is full of small records. A get must find all parts.
+//! Stores a large object in parts (one record each) in a store that is full of small records. A get
+//! must find all parts.
 
 use super::{open, settings};
 use crate::contract::{Answer, PlacementHint, RefusedReason};

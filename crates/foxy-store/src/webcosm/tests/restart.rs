@@ -1,4 +1,4 @@
-//! Tests which records a reopened store finds, and how soon a get finds these records.
+//! Tests which records a store finds after it was opened again, and how soon a get finds them.
 
 use super::{length, new, open, settings};
 use crate::contract::{Answer, RefusedReason};

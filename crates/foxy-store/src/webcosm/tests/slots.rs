@@ -1,4 +1,5 @@
-//! Tests that a store skips a slot after two failed writes, also after a restart.
+//! Tests that a store no longer uses a slot (place in the file for a segment) after two failed
+//! writes, also after a restart.
 
 use super::{length, settings};
 use crate::contract::Answer;
@@ -10,7 +11,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Creates a device whose writes to the bytes in `bad` fail. Counts the failed writes in `failed`.
+/// Creates a device on which writes to the bytes in `bad` fail. Counts the failed writes in
+/// `failed`.
 fn scratched(
     bad: Range<u64>,
     failed: Arc<AtomicU32>,

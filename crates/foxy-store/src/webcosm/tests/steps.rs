@@ -1,4 +1,5 @@
-//! Tests that each call of the scheme does little work, because other requests wait during a call.
+//! Tests that each call of the scheme evicts only a few records, because all requests wait during a
+//! call.
 
 use super::settings;
 use crate::contract::{Outbox, PlacementHint, Scheme, StoreRequest};

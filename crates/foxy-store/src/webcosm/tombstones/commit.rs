@@ -1,5 +1,6 @@
-//! Commits waiting changes together: one journal block and one sync make all their tombstones
-//! durable. The same block states which segments are discarded.
+//! Commits waiting removals and replacements together. One journal block and one sync make all
+//! their tombstones (marks of removed records) durable. The same block states which segments are
+//! discarded.
 
 use crate::contract::{Answer, RefusedReason};
 use crate::layout::Region;
@@ -17,14 +18,14 @@ use foxy_base::Instant;
 use foxy_device::{IoBuffer, IoError};
 
 impl Tombstones {
-    /// Returns when the next commit is due that no request waits for. Such a commit discards
-    /// segments or makes summaries durable.
+    /// Returns when to write the next journal block that no request waits for. Such a block
+    /// discards segments or makes summaries durable.
     pub fn deadline(&self, cx: &Context, writer: &Writer) -> Option<Instant> {
         (self.wants_commit(cx, writer) && self.sequence.is_idle()).then_some(self.retry_at)
     }
 
-    /// Returns whether a commit is needed although no request waits for it: to discard segments or
-    /// to make summaries durable.
+    /// Returns whether a journal block is needed although no request waits for it: to discard
+    /// segments, or to make written summaries durable.
     fn wants_commit(&self, cx: &Context, writer: &Writer) -> bool {
         if self.broken.is_some() {
             return false;
@@ -43,7 +44,8 @@ impl Tombstones {
         })
     }
 
-    /// Starts to commit the waiting changes, unless another IO sequence is running.
+    /// Starts to commit the waiting removals and replacements, unless another list of writes and
+    /// syncs is running.
     pub fn pump(&mut self, cx: &mut Context, writer: &mut Writer) {
         let is_due = self.wants_commit(cx, writer) && self.retry_at <= cx.now;
         if !self.sequence.is_idle() || self.queue.is_empty() && !is_due {
@@ -69,10 +71,10 @@ impl Tombstones {
         self.run(cx, writer, steps, After::Committed(commit));
     }
 
-    /// Returns the last steps of a close: a journal entry which states that everything is durable.
-    /// The entry is written to the next block, or to the other half of the journal. It saves the
-    /// next opening a search for newer segments, and lets a check tell damage from a crash. Returns
-    /// no steps if the journal is unreliable.
+    /// Returns the last writes of a close: a journal entry which states that everything is durable.
+    /// The entry is written to the next block, or to the other half of the journal. Because of this
+    /// entry, the next opening need not search for newer segments. A check of the store can tell
+    /// damage from the effects of a crash. Returns no steps if the journal is unreliable.
     pub fn final_steps(&self, cx: &Context, writer: &Writer) -> Steps {
         if self.broken.is_some() || !self.sync_failures.is_intact() {
             return Vec::new();
@@ -93,7 +95,7 @@ impl Tombstones {
         steps
     }
 
-    /// Returns the steps that write the next block of the journal.
+    /// Returns the steps that write the next block of the journal and sync it.
     fn block_steps(&self, cx: &Context, writer: &Writer, commit: &Commit) -> Steps {
         let half = cx.journal_half(cx.file.superblock());
         let new =
@@ -107,8 +109,8 @@ impl Tombstones {
         vec![IoStep::Write(offset, buffer), IoStep::Sync]
     }
 
-    /// Finishes a successful commit and answers its changes. After a failed commit, the next commit
-    /// writes the same block again.
+    /// Finishes a successful commit: answers its removals and replacements. After a failed commit,
+    /// the next commit writes its block to the same place.
     pub fn committed(
         &mut self,
         cx: &mut Context,
@@ -144,9 +146,10 @@ impl Tombstones {
         self.refuse(cx, commit.changes, RefusedReason::DeviceFailed(error));
     }
 
-    /// Moves the journal to its other half and writes all needed tombstones there. If they would
-    /// fill more than half of it, changes wait until the tombstones are durable in summaries. If no
-    /// summary can be written, the changes are refused.
+    /// Moves the journal to its other half, and writes all tombstones there that the journal still
+    /// needs. If they would fill more than half of it, removals and replacements wait. They
+    /// continue when enough tombstones are durable in summaries of segments. If no summary can be
+    /// written, they are refused.
     fn rotate(&mut self, cx: &mut Context, writer: &mut Writer) {
         if let Some(error) = self.broken {
             return self.refuse_all(cx, RefusedReason::DeviceFailed(error));
@@ -171,9 +174,9 @@ impl Tombstones {
         }
         self.is_crowded &= is_crowded;
         let superblock = cx.file.next_superblock();
-        // The new half of the journal also records that the `leaving` segments are discarded. This
-        // frees their space. Otherwise a full log could not write summaries with tombstones, and
-        // the journal would stay full.
+        // The new half of the journal also states that the `leaving` segments are discarded, which
+        // frees their space. Otherwise a full log could not write the summaries that take
+        // tombstones out of the journal. The journal would stay full.
         let tails = writer.next_tails();
         let (mut steps, blocks) = self.compaction_steps(cx, writer, &superblock, &needed, tails);
         steps.extend(superblock_steps(&superblock));
@@ -181,8 +184,8 @@ impl Tombstones {
         self.run(cx, writer, steps, After::Rotated(rotation));
     }
 
-    /// Returns the steps that write tombstones to the journal half that `superblock` names. Also
-    /// returns the number of blocks written.
+    /// Returns the steps that write tombstones to the journal half that `superblock` names as
+    /// active. Also returns the number of blocks that they write.
     pub fn compaction_steps(
         &self,
         cx: &Context,
@@ -198,8 +201,9 @@ impl Tombstones {
         (vec![IoStep::Write(half.offset(), buffer), IoStep::Sync], journal::blocks_for(all.len()))
     }
 
-    /// Finishes a move to the other journal half. After a failed move, the superblock on disk may
-    /// name either half, so no more blocks are written.
+    /// Finishes a move of the journal to its other half. After a failed move, the superblock on
+    /// disk may name either half. Then no more journal blocks are written, and all removals and
+    /// replacements are refused.
     pub fn rotated(
         &mut self,
         cx: &mut Context,
@@ -222,8 +226,8 @@ impl Tombstones {
         }
     }
 
-    /// Notes that the opening is durable, and that `blocks` blocks of the journal half contain all
-    /// tombstones.
+    /// Notes that the opening of the store is durable. The journal half `half` now contains all
+    /// tombstones, in its first `blocks` blocks.
     pub fn switched(&mut self, half: Region, blocks: u32) {
         self.unwritten.clear();
         self.begin_half(half, blocks);
@@ -242,8 +246,8 @@ impl Tombstones {
     }
 }
 
-/// Encodes tombstones as journal blocks for the half that `superblock` names. Numbers the blocks
-/// from `first_block` on.
+/// Encodes tombstones as journal blocks for the half that `superblock` names as active. The first
+/// block has the number `first_block`.
 fn encode(
     cx: &Context,
     superblock: &Superblock,

@@ -1,9 +1,11 @@
-//! Tracks tombstones, and the removals and replacements that wait for them. A tombstone marks all
-//! older records of a tag as deleted.
+//! Keeps the tombstones, and the removals and replacements that wait for them. A tombstone marks
+//! all older records of a tag (shortened key) as removed. A removal or replacement is answered when
+//! its tombstone is durable.
 //!
-//! A tombstone is written to the journal, then to a summary in each log. Once both summaries are
-//! durable, the journal no longer needs the tombstone. A log discards its segments in writing
-//! order, so a summary stays longer than the records that its tombstones cover.
+//! A tombstone is first written to the journal. Later it is written to a segment summary in each
+//! log. Once both summaries are durable, the journal no longer needs the tombstone. A log discards
+//! its oldest segments first, so the summary with a tombstone stays longer than the older records
+//! that the tombstone covers.
 
 mod commit;
 mod sequence;
@@ -21,14 +23,14 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The tag of a tombstone that marks a segment as void, which means without a summary. No key has
-/// this tag.
+/// The tag of a tombstone that marks a segment as void: the segment has no summary. No key has this
+/// tag.
 const VOID: Tag = Tag(u64::MAX);
 
-/// The tag of the entry in a journal block that states the ends of both logs. No key has this tag.
+/// The tag of the journal entry that states where both logs start and end. No key has this tag.
 const MARK: Tag = Tag(u64::MAX - 1);
 
-/// Most puts that may wait for the journal. Removals have a higher limit.
+/// Largest number of replacing puts that may wait for the journal. Removals have a higher limit.
 const QUEUE_LIMIT: usize = 4096;
 
 impl Tombstone {
@@ -38,7 +40,7 @@ impl Tombstone {
     }
 
     /// Creates a tombstone which states that the segment has no summary because its slot is
-    /// retired.
+    /// retired: the disk cannot write there.
     pub fn retired(segment: Segment) -> Self {
         Self::void_at(segment, 1)
     }
@@ -59,8 +61,8 @@ impl Tombstone {
         (self.tag == VOID).then(|| self.up_to[log as usize].segment())
     }
 
-    /// Creates a journal entry which states two segments of each log: the first valid segment, and
-    /// the first segment whose summary may not be durable.
+    /// Creates a journal entry which states two segment numbers of each log: the oldest segment,
+    /// and the first segment whose summary may not be durable.
     pub fn mark(marks: [(Sequence, Sequence); 2]) -> Self {
         let pack = |(tail, durable_end)| Position(u64::from(tail) << 32 | u64::from(durable_end));
         Self { tag: MARK, up_to: marks.map(pack) }
@@ -71,7 +73,7 @@ impl Tombstone {
             .then(|| self.up_to.map(|packed| ((packed.0 >> 32) as Sequence, packed.0 as Sequence)))
     }
 
-    /// Converts the tombstone to a journal entry.
+    /// Converts the tombstone to an entry of the journal.
     pub fn to_forget(self) -> Forget {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.tag.0.to_le_bytes());
@@ -92,11 +94,11 @@ impl Tombstone {
 #[derive(Debug)]
 pub struct Put {
     pub record: Record,
-    /// Bytes of the whole object. The record may be only a part of the object.
+    /// Number of bytes in the whole object. The record may be only a part of the object.
     pub object_bytes: u64,
 }
 
-/// A removal or replacement that waits for its tombstone to be durable.
+/// A removal or replacement. It is answered when its tombstone is durable in the journal.
 #[derive(Debug)]
 pub struct Change {
     pub ticket: Ticket,
@@ -112,85 +114,87 @@ impl Change {
     }
 }
 
-/// A commit in progress: the content of the journal block that is being written.
+/// A commit in progress: the removals and replacements in the journal block that is being written.
 pub struct Commit {
     changes: Vec<Change>,
-    /// Tombstones of earlier changes that are not in the journal yet.
+    /// Tombstones of earlier removals and replacements that no journal block contains yet.
     unwritten: Vec<Tombstone>,
     up_to: [Position; 2],
     tails: [Sequence; 2],
 }
 
-/// A move of the journal to its other half that is in progress.
+/// A move of the journal to its other half that is in progress. The journal moves when its active
+/// half is full.
 pub struct Rotation {
     superblock: Superblock,
     blocks: u32,
-    /// Number of tombstones in the new half that were in no journal block before.
+    /// Number of tombstones in the new half that no journal block contained before.
     unwritten: usize,
     tails: [Sequence; 2],
 }
 
-/// Steps of an IO sequence. If a step cannot write a summary, its segment becomes void and the
-/// sequence continues.
+/// A list of writes and syncs in a fixed order. If a step cannot write a segment's summary, the
+/// segment becomes void (without summary) and the list continues.
 pub type Steps = Vec<IoStep<Segment>>;
 
-/// The state that an IO sequence has reached at its end.
+/// What to do when a list of writes and syncs has ended.
 pub enum After {
-    /// The empty store is on disk.
+    /// The superblock and the journal of an empty store are on disk.
     Formatted(Superblock),
-    /// Segments without a summary have received their summaries.
+    /// All segments that lacked a summary have received one.
     Resealed,
-    /// The first blocks of the new journal half are on disk. This half contains this many blocks,
-    /// and the superblock can now name it.
+    /// This opening of the store is on disk. The journal half that the superblock names contains
+    /// this many blocks.
     Switched(Superblock, u32),
     Committed(Commit),
     Rotated(Rotation),
-    /// Written summaries are durable.
+    /// A sync has made written summaries durable.
     Synced,
-    /// All records are durable, and the store is closing.
+    /// A sync has made all records durable, and the store is closing.
     CloseSynced,
-    /// The journal states that everything is durable, and the store is closing.
+    /// The journal states on disk that everything is durable, and the store is closing.
     CloseMarked,
 }
 
 #[derive(Default)]
 pub struct Tombstones {
     queue: VecDeque<Change>,
-    /// Number of waiting changes per tag.
+    /// Number of waiting removals and replacements for each tag.
     waiting: HashMap<Tag, u32>,
     waiting_bytes: usize,
-    /// For each log, tombstones that are in no summary yet.
+    /// For each log, tombstones that no summary of a segment contains yet.
     unsealed: [Vec<Tombstone>; 2],
-    /// Tombstones that are in no journal block yet.
+    /// Tombstones that no journal block contains yet.
     unwritten: Vec<Tombstone>,
-    /// For each log, tombstones in summaries that may not be durable yet, by the segment of the
-    /// summary.
+    /// For each log, tombstones in summaries that may not be durable yet. The number is that of the
+    /// segment with the summary.
     sealed: [VecDeque<(Sequence, Vec<Tombstone>)>; 2],
     half: Option<Region>,
     next_block: u32,
-    /// The error that made further journal writes impossible.
+    /// The error after which the store writes no more journal blocks.
     broken: Option<IoError>,
-    /// Whether the journal has no space until more summaries are durable.
+    /// Whether the journal has no space for new tombstones until more summaries of segments are
+    /// durable.
     is_crowded: bool,
     sequence: IoSequence<After, Segment>,
     sync_failures: SyncFailures,
-    /// The earliest time to retry failed work that no request waits for.
+    /// The earliest time to try failed work again for which no request waits.
     retry_at: Instant,
 }
 
 impl Tombstones {
-    /// Selects the journal half for new blocks. The first new block has the number `next_block`.
+    /// Selects the journal half for new blocks. The next block in it has the number `next_block`.
     pub const fn begin_half(&mut self, half: Region, next_block: u32) {
         self.half = Some(half);
         self.next_block = next_block;
     }
 
-    /// Returns the number of blocks in a journal half.
+    /// Returns the number of blocks for which a journal half has space.
     fn blocks(&self) -> u32 {
         self.half.map_or(0, |half| half.pages * PAGE as u32 / BLOCK_BYTES as u32)
     }
 
-    /// Queues a change for the next commit.
+    /// Queues a removal or replacement for the next commit.
     pub fn enqueue(&mut self, change: Change) -> Result<(), RefusedReason> {
         if let Some(error) = self.broken {
             return Err(RefusedReason::DeviceFailed(error));
@@ -205,7 +209,7 @@ impl Tombstones {
         Ok(())
     }
 
-    /// Notes that a change no longer waits, because it was committed or refused.
+    /// Notes that a removal or replacement no longer waits, because it was committed or refused.
     fn finish(&mut self, change: &Change) {
         self.waiting_bytes -= change.len();
         if let Some(count) = self.waiting.get_mut(&change.tag) {
@@ -216,22 +220,24 @@ impl Tombstones {
         }
     }
 
-    /// Returns whether a change of this tag is waiting.
+    /// Returns whether a removal or replacement of a record with this tag is waiting.
     pub fn awaits(&self, tag: Tag) -> bool {
         self.waiting.contains_key(&tag)
     }
 
-    /// Returns the bytes of all records that wait for a tombstone.
+    /// Returns the number of bytes in all records that wait for a tombstone.
     pub const fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// Returns whether no change is waiting and no IO sequence is running.
+    /// Returns whether no removal or replacement is waiting, and no list of writes and syncs is
+    /// running.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.sequence.is_idle()
     }
 
-    /// Drops all waiting changes and returns their tickets, because the store closes.
+    /// Drops all waiting removals and replacements, because the store closes. Returns the tickets
+    /// of their requests.
     pub fn abandon(&mut self) -> Vec<Ticket> {
         let committing = match self.sequence.abandon() {
             Some(After::Committed(commit)) => commit.changes,
@@ -246,28 +252,29 @@ impl Tombstones {
         self.is_crowded
     }
 
-    /// Returns whether some tombstones are in no journal block yet. They may mark void segments.
+    /// Returns whether some tombstones are in no journal block yet. These tombstones may mark
+    /// segments as void.
     pub fn has_unwritten(&self) -> bool {
         !self.unwritten.is_empty()
     }
 
-    /// Keeps a tombstone until durable summaries in both logs contain it.
+    /// Keeps a tombstone until durable summaries of segments in both logs contain it.
     pub fn add(&mut self, tombstone: Tombstone) {
         self.unsealed.iter_mut().for_each(|unsealed| unsealed.push(tombstone));
     }
 
-    /// Keeps a tombstone that is in no journal block yet.
+    /// Keeps a tombstone that no journal block contains yet.
     pub fn add_unwritten(&mut self, tombstone: Tombstone) {
         self.add(tombstone);
         self.unwritten.push(tombstone);
     }
 
-    /// Returns the number of tombstones that are in no summary of this log yet.
+    /// Returns the number of tombstones that no summary of this log contains yet.
     pub const fn unsealed(&self, log: LogName) -> usize {
         self.unsealed[log as usize].len()
     }
 
-    /// Takes up to `most` tombstones for the summary of a segment.
+    /// Takes up to `most` tombstones that the summary of this segment will contain.
     pub fn seal(&mut self, Segment { log, sequence }: Segment, most: usize) -> Vec<Tombstone> {
         let unsealed = &mut self.unsealed[log as usize];
         let taken: Vec<_> = unsealed.drain(..most.min(unsealed.len())).collect();
@@ -275,8 +282,8 @@ impl Tombstones {
         taken
     }
 
-    /// Notes that the summary of a segment could not be written. Its tombstones wait for another
-    /// summary.
+    /// Notes that the summary of a segment could not be written. The tombstones in it must be
+    /// written to another summary.
     pub fn unseal(&mut self, Segment { log, sequence }: Segment) {
         let sealed = &mut self.sealed[log as usize];
         if let Some(place) = sealed.iter().position(|(other, _)| *other == sequence) {

@@ -1,5 +1,4 @@
-//! Runs IO sequences, which are lists of writes and syncs in a fixed order. Only one sequence runs
-//! at a time.
+//! Runs lists of writes and syncs, each in a fixed order. Only one list runs at a time.
 
 use crate::one_file::io_sequence::{Advance, FailuresBefore, IoStep};
 use crate::webcosm::context::Context;
@@ -11,11 +10,11 @@ use foxy_base::Instant;
 use foxy_device::IoError;
 use std::time::Duration;
 
-/// Delay before the store retries failed work for which no request waits.
+/// Time to wait before the store tries failed work again for which no request waits.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
 impl Tombstones {
-    /// Starts a sequence of at least one step. The caller makes sure that no sequence is running.
+    /// Starts a list of at least one step. The caller makes sure that no other list is running.
     pub fn run(&mut self, cx: &mut Context, writer: &Writer, steps: Steps, after: After) {
         self.sequence.start(steps, after);
         let ended = self.next_step(cx, writer, Ok(()));
@@ -47,8 +46,8 @@ impl Tombstones {
         None
     }
 
-    /// Processes the result of a step and starts the next step. At the end of the sequence, returns
-    /// the action to take next and the last result.
+    /// Processes the result of a step and starts the next step. At the end of the list, returns
+    /// what to do next and the last result.
     pub fn step_done(
         &mut self,
         cx: &mut Context,
@@ -69,7 +68,7 @@ impl Tombstones {
         self.next_step(cx, writer, result).map(|after| (after, result))
     }
 
-    /// Processes the result of a sync. After one failed sync, a later successful sync does not
+    /// Processes the result of a sync. If any sync has failed so far, a sync that succeeds does not
     /// prove that summaries are durable.
     fn sync_done(
         &mut self,

@@ -1,4 +1,5 @@
-//! Decides about puts: refuses the record, lets it wait for a tombstone, or buffers it for a log.
+//! Decides what to do with a put: refuse it, let it wait for a tombstone (mark that removes older
+//! records), or buffer the record for one of the two logs.
 
 use crate::contract::{Answer, Key, RefusedReason, Ticket};
 use crate::layout::PAGE;
@@ -15,7 +16,8 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use crate::worth::Distance;
 
 impl Writer {
-    /// Stores a record. Returns `Ok(None)` if the record must first wait for a durable tombstone.
+    /// Stores a record. Returns `Ok(None)` if a durable tombstone for the record's older versions
+    /// must come first. The answer then follows later.
     pub fn put(
         &mut self,
         cx: &Context,
@@ -43,8 +45,8 @@ impl Writer {
         Ok(Some(Answer::Stored))
     }
 
-    /// Removes a record. If an older record may be on disk, the answer waits for a durable
-    /// tombstone.
+    /// Removes a record. If an older record may be on disk, the answer waits until a tombstone is
+    /// durable.
     pub fn remove(
         &mut self,
         cx: &mut Context,
@@ -73,8 +75,8 @@ impl Writer {
         cx.phase() == Phase::Rebuilding || tombstones.awaits(tag) || is_known
     }
 
-    /// Returns whether `length` more bytes may wait in memory. If no record waits, a record of any
-    /// length may wait.
+    /// Returns whether `length` more bytes of records may wait in memory. If no record is waiting,
+    /// a record of any length may wait.
     fn has_memory_for(&self, cx: &Context, tombstones: &Tombstones, length: usize) -> bool {
         let buffered: usize = self.logs.iter().map(|log| log.buffer.bytes()).sum();
         let waiting = buffered + self.in_flight.bytes() + tombstones.waiting_bytes();
@@ -82,9 +84,9 @@ impl Writer {
         waiting == 0 || waiting + length <= limit
     }
 
-    /// Buffers a record for one of the logs, or defers it. Until the main log was full for the
-    /// first time, all records go to the main log. The caller must make sure that no older record
-    /// of the key is readable, even after a crash.
+    /// Buffers a record for one of the two logs, or defers it (keeps it only in memory). Until the
+    /// main log has been full for the first time, all records go to the main log. The caller must
+    /// make sure that a get finds no older record of the key, even after a crash.
     pub fn accept(&mut self, cx: &Context, key: Key, tag: Tag, put: Put) {
         let Put { record, object_bytes } = put;
         self.unbuffer(cx, key);
@@ -112,8 +114,8 @@ impl Writer {
         }
     }
 
-    /// Adds a record to the deferred records. If the memory for deferred records is full, drops the
-    /// oldest deferred records.
+    /// Adds a record to the deferred records, which the store keeps only in memory. If the memory
+    /// for them is full, drops the oldest deferred records.
     fn defer(&mut self, cx: &Context, record: BufferedRecord) {
         let Some(deferred) = &mut self.deferred else { return };
         for dropped in deferred.insert(record, cx.now) {
@@ -124,9 +126,9 @@ impl Writer {
         }
     }
 
-    /// Moves a deferred record to the write buffer of the main log, because a get requested the
-    /// record. The record stays deferred if the buffer is full or another record of its tag may
-    /// exist. Returns whether the record moved.
+    /// Moves a deferred record to the write buffer of the main log, because a get requested it. The
+    /// record stays deferred if the buffer is full, or if another record with its tag (shortened
+    /// key) may exist. Returns whether the record was moved.
     pub fn prove(&mut self, cx: &Context, tombstones: &Tombstones, key: Key, tag: Tag) -> bool {
         let Some(length) = self.deferred.as_ref().and_then(|deferred| deferred.length(key)) else {
             return false;
@@ -156,7 +158,7 @@ fn is_storable(put: &Put, settings: &StoreSettings, geometry: &Geometry) -> bool
 }
 
 /// Returns whether all parts of an object fit in half of the probation log. The parts of a larger
-/// object would displace each other.
+/// object would push each other out of this log.
 fn fits_probation(geometry: &Geometry, object_bytes: u64) -> bool {
     let room = geometry.object_room(LogName::Probation) / 2;
     object_bytes <= room.max(RECORD_BODY_LIMIT as u64)

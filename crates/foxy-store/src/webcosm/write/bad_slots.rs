@@ -1,6 +1,7 @@
-//! Avoids slots to which the disk cannot write. After a failed write, the log uses the slot once
-//! more when its turn comes. After a second failure the slot is retired: every segment in it is
-//! void. Tombstones record the void segments, so the next opening retires the slot again.
+//! Avoids slots (places for segments) to which the disk cannot write. After a failed write, the log
+//! uses the slot once more when its turn comes. After a second failure the slot is retired: every
+//! later segment in it stays without content (void). Tombstones record which segments are void, so
+//! the next opening of the store retires the slot again.
 
 use crate::webcosm::context::Context;
 use crate::webcosm::format::geometry::{Geometry, LogName, Segment, Sequence};
@@ -9,16 +10,16 @@ use crate::webcosm::write::Writer;
 use foxy_device::IoError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most 1/`MAX_RETIRED_SHARE` of the slots are retired. If more slots fail, the disk itself
-/// needs repair.
+/// At most 1/`MAX_RETIRED_SHARE` of the slots are retired. If even more slots fail, the whole disk
+/// is bad.
 const MAX_RETIRED_SHARE: u32 = 8;
 
 #[derive(Debug, Default)]
 pub struct BadSlots {
-    /// Slots with one failed write, each with the segment that failed.
+    /// Slots to which one write has failed, each with the number of the segment whose write failed.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Void segments in retired slots. Nothing was written to these segments.
+    /// Segments in retired slots that the logs skipped. Nothing was written to these segments.
     skipped: BTreeSet<Segment>,
 }
 
@@ -34,8 +35,8 @@ impl BadSlots {
         self.retired.contains(&slot)
     }
 
-    /// Notes the result of a write to a segment. The second failed segment in a slot retires the
-    /// slot.
+    /// Notes the result of a write to a segment. If writes to two segments in the same slot have
+    /// failed, the slot is retired.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {
             return;
@@ -47,8 +48,8 @@ impl BadSlots {
         }
     }
 
-    /// Forgets an earlier failure of the slot, because the summary of a later segment was written
-    /// there.
+    /// Forgets an earlier failure of the slot, because the disk wrote the summary of a later
+    /// segment there.
     pub fn trust(&mut self, slot: u32, sequence: Sequence) {
         if self.suspects.get(&slot).is_some_and(|&failed| failed != sequence) {
             self.suspects.remove(&slot);
@@ -67,7 +68,8 @@ impl Writer {
         self.bad_slots.skipped.remove(&segment)
     }
 
-    /// Skips the next segments of a log whose slots are retired. These segments become void.
+    /// Skips the next segments of a log as long as their slots are retired. Marks these segments as
+    /// void (without content).
     pub fn skip_retired(&mut self, cx: &Context, tombstones: &mut Tombstones, name: LogName) {
         loop {
             let log = &mut self.logs[name as usize];

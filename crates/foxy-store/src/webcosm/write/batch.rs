@@ -1,5 +1,5 @@
-//! Writes batches: selects the records that are written together, lays them out in pages and writes
-//! the pages.
+//! Writes batches of records. Selects the records that are written together, arranges them in
+//! pages, and writes the pages with one disk write.
 
 use crate::completion::written;
 use crate::contract::{Key, Record};
@@ -21,13 +21,13 @@ use crate::webcosm::write::write_buffer::BufferedRecord;
 use foxy_base::Instant;
 use foxy_device::IoDone;
 
-/// A full batch may leave records for the next batch. These records have at most 1/`PATIENCE` of
-/// the batch's bytes.
+/// If a batch is full, up to 1/`PATIENCE` of its bytes may be left for the next batch, in order to
+/// fill pages better.
 const PATIENCE: usize = 4;
 
 #[derive(Clone, Copy)]
 enum Origin {
-    /// The record is copied from this place, because its old segment will be discarded.
+    /// The record is a copy of the record at this place, whose segment will be discarded.
     Copied(u64),
     Put(Instant),
 }
@@ -39,8 +39,8 @@ struct BatchItem {
 }
 
 impl BatchItem {
-    /// Measures the record for the layout. A record that arrived recently may wait for other
-    /// records to fill its page.
+    /// Measures the record for the layout of the batch. A record that arrived recently may wait for
+    /// the next batch if this fills a page better.
     fn measure(&self, cx: &Context) -> Measured {
         let may_wait = match self.origin {
             Origin::Copied(_) => false,
@@ -52,7 +52,8 @@ impl BatchItem {
 }
 
 impl Writer {
-    /// Writes all batches that are due, until the open segments and the IO limit leave no room.
+    /// Writes all batches that are due. Stops when the open segments are full and no slot is free,
+    /// or when too many batches are in flight.
     pub fn pump(&mut self, cx: &mut Context, tombstones: &mut Tombstones, copies: &mut Copies) {
         for log in LogName::ALL {
             while self.in_flight.has_room() && self.is_due(cx, copies, log) {
@@ -86,7 +87,8 @@ impl Writer {
         is_full || is_old || is_closing || log == LogName::Main && copies.are_ready()
     }
 
-    /// Collects the records of the next batch: copies that are still needed, then buffered records.
+    /// Collects the records of the next batch: first copies from segments that will be discarded
+    /// (unless outdated), then buffered records.
     fn next_items(
         &mut self,
         cx: &Context,
@@ -121,8 +123,8 @@ impl Writer {
         }
     }
 
-    /// Returns how many pages of the open segment a batch of `records` records may use. The end of
-    /// the segment is reserved for the summary.
+    /// Returns how many pages of the open segment a batch of `records` records may use. The last
+    /// pages of the segment are reserved for its summary.
     fn free_pages(
         &self,
         cx: &Context,
@@ -135,8 +137,8 @@ impl Writer {
         cx.geometry.segment_pages.saturating_sub(open.page + summary)
     }
 
-    /// Plans as many records as fit the open segment, and returns the other records to their
-    /// queues. Returns `None` if no record fits.
+    /// Plans a batch with as many of the records as fit in the open segment. Returns the other
+    /// records to their queues. Returns `None` if no record fits.
     fn fit(
         &mut self,
         cx: &Context,
@@ -165,7 +167,7 @@ impl Writer {
     }
 
     /// Writes a batch to the open segment and adds its records to the index. Records that the plan
-    /// leaves out return to their queues.
+    /// leaves for the next batch return to their queues.
     fn write(
         &mut self,
         cx: &mut Context,
@@ -194,8 +196,8 @@ impl Writer {
         self.in_flight.begin(io, segment, records, bytes);
     }
 
-    /// Processes the result of writing a batch. If the write failed, the segment receives no
-    /// further records. The records stay in the index, because they may be on disk.
+    /// Processes the result of writing a batch. If the write failed, no further records are written
+    /// to the segment. The records of the batch stay in the index, because they may be on disk.
     pub fn batch_done(
         &mut self,
         cx: &mut Context,
@@ -214,7 +216,7 @@ impl Writer {
     }
 }
 
-/// Encodes the records of a batch into `bytes` and adds them to the index.
+/// Encodes the records of a batch into `bytes` as planned, and adds them to the index.
 fn lay_out(
     cx: &Context,
     items: &[BatchItem],

@@ -1,9 +1,10 @@
-//! Keeps new records in memory while the store is over its write budget. A deferred record is
-//! written after its next request. If the memory is full, the oldest deferred records are dropped.
-//! A restart loses all deferred records.
+//! Keeps new records only in memory while the store is over its write budget (bytes per day). These
+//! records are called deferred. A deferred record is written to disk after its next request. If the
+//! memory for deferred records is full, the oldest are dropped. A restart loses all deferred
+//! records.
 //!
 //! A deferred record may replace a record on disk. Before the record is deferred, a durable
-//! tombstone covers all older records of its key.
+//! tombstone marks all older records of its key as removed. So an old record never returns.
 
 use crate::contract::{Key, Record};
 use crate::settings::{Newcomers, WriteBudget};
@@ -23,7 +24,7 @@ const MAX_RECORD_SHARE: usize = 2;
 pub struct Deferred {
     budget: WriteBudget,
     meter: BudgetMeter,
-    /// Number of written bytes that the meter already counts.
+    /// The total of written bytes at the time when the budget meter last counted them.
     metered_bytes: u64,
     records: WriteBuffer,
 }
@@ -38,8 +39,9 @@ impl Deferred {
         }
     }
 
-    /// Returns whether to defer a new record. `written_bytes` is the total number of bytes that the
-    /// store has written so far.
+    /// Returns whether to defer a new record (keep it only in memory). `distance` is the record's
+    /// size relative to the mean. `written_bytes` is the number of bytes that the store has written
+    /// so far.
     pub fn wants(
         &mut self,
         distance: Distance,
@@ -57,8 +59,8 @@ impl Deferred {
         is_newcomer && fits && self.meter.is_spent(now)
     }
 
-    /// Adds a record. Returns the keys of the records that were dropped because the memory was
-    /// full.
+    /// Adds a deferred record. Returns the keys of the records that were dropped because the memory
+    /// was full.
     pub fn insert(&mut self, record: BufferedRecord, now: Instant) -> Vec<Key> {
         self.records.insert(BufferedRecord { record: own(&record.record), ..record }, now);
         let mut dropped = Vec::new();
@@ -92,13 +94,14 @@ impl Deferred {
         self.records.len()
     }
 
-    /// Returns the estimated memory used, in bytes.
+    /// Returns the estimated memory of all deferred records, in bytes.
     pub fn memory(&self) -> usize {
         self.records.bytes() + self.len() * OVERHEAD_BYTES
     }
 }
 
-/// Copies a record into its own memory, so that the larger buffer around the record can be freed.
+/// Copies a record into memory of its own. The record may be a part of a larger buffer, which can
+/// then be freed.
 fn own(record: &Record) -> Record {
     let mut all = BytesMut::with_capacity(record.len());
     all.extend_from_slice(&record.head);

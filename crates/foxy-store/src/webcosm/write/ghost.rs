@@ -1,13 +1,13 @@
-//! The ghost: a hash table that remembers records recently discarded from the probation log. The
-//! table stores a fingerprint of four bytes per record. If such a record is stored again, it goes
-//! to the main log at once. A new fingerprint may overwrite an older fingerprint. A false match
-//! only wastes space in the main log.
+//! The ghost: a hash table that remembers which records were recently discarded from the probation
+//! log (the log for large new records). If such a record is stored again, it goes to the main log
+//! at once. The table stores only a fingerprint of four bytes per record. A new fingerprint may
+//! overwrite an older one. A false match only wastes space in the main log.
 
 use crate::webcosm::format::geometry::Geometry;
 use crate::webcosm::index::Tag;
 use foxy_base::random::split_mix;
 
-/// Number of bytes of the store for each place of the table.
+/// The table has one place for each this many bytes of the store.
 const STORE_BYTES_PER_PLACE: u64 = 128 << 10;
 
 #[derive(Debug)]
@@ -38,7 +38,8 @@ impl Ghost {
         *place = fingerprint;
     }
 
-    /// Removes a record from the table. Returns whether the table contained the record.
+    /// Removes a record from the table. Returns whether the table contained it, so that the record
+    /// was recently discarded.
     pub fn take(&mut self, tag: Tag) -> bool {
         let (place, fingerprint) = self.find(tag);
         let is_known = *place == fingerprint;

@@ -1,5 +1,5 @@
-//! Tracks the batches that are being written, with their buffers and records. A get can find these
-//! records.
+//! Tracks the batches of records that are being written to disk, with their buffers. A get finds
+//! the records of these batches in memory.
 
 use crate::contract::{Key, Record};
 use crate::webcosm::format::geometry::{LogName, Segment, Sequence};
@@ -7,8 +7,8 @@ use crate::webcosm::pending::Batch;
 use foxy_device::{IoBuffer, IoId};
 use std::collections::HashMap;
 
-/// Most batches in flight at the same time. The limit leaves the device free for reads between
-/// writes.
+/// Largest number of batches in flight at the same time. The limit lets the device serve reads
+/// between the writes.
 const MAX_BATCHES: usize = 4;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,8 @@ impl InFlight {
         self.records.get(&key).map(|(_, record)| record)
     }
 
-    /// Hides a record whose write is in flight, so that a get no longer finds the record.
+    /// Hides a record whose write is in flight, because it was replaced or removed. A get no longer
+    /// finds it in memory.
     pub fn forget(&mut self, key: Key) {
         self.records.remove(&key);
     }
@@ -33,7 +34,7 @@ impl InFlight {
         self.batches.is_empty()
     }
 
-    /// Returns the bytes of the records in flight.
+    /// Returns the number of bytes in the records in flight.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -42,7 +43,8 @@ impl InFlight {
         self.batches.contains(&segment)
     }
 
-    /// Returns the oldest segment of a log that a batch in flight writes to.
+    /// Returns the number of the oldest segment of a log to which a batch in flight is being
+    /// written.
     pub fn first(&self, log: LogName) -> Option<Sequence> {
         let of_log = self.batches.iter().filter(|segment| segment.log == log);
         of_log.map(|segment| segment.sequence).min()
@@ -65,7 +67,8 @@ impl InFlight {
         self.records.extend(records.into_iter().map(|(key, record)| (key, (io, record))));
     }
 
-    /// Notes that the write of a batch has succeeded or failed. Keeps the buffer for reuse.
+    /// Notes that the write of a batch has ended, with success or not. Keeps its buffer for the
+    /// next batch.
     pub fn end(&mut self, io: IoId, batch: &Batch, buffer: Option<IoBuffer>) {
         if let Some(place) = self.batches.iter().position(|&segment| segment == batch.segment) {
             self.batches.swap_remove(place);

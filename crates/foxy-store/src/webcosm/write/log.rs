@@ -1,5 +1,5 @@
-//! One of the two logs: its range of segments, the open segment, and the records that wait to be
-//! written.
+//! One of the two logs of records: which segments it consists of, its open segment, and the records
+//! that wait in memory to be written.
 
 use crate::webcosm::format::geometry::{self, Geometry, LogName, Segment, Sequence, SlotMap};
 use crate::webcosm::format::summary::Listed;
@@ -7,40 +7,41 @@ use crate::webcosm::index::Tag;
 use crate::webcosm::write::write_buffer::WriteBuffer;
 use std::collections::{BTreeSet, VecDeque};
 
-/// The segment that currently receives records.
+/// The segment of a log to which records are currently written.
 #[derive(Debug)]
 pub struct OpenSegment {
     pub segment: Segment,
-    /// The first page without records.
+    /// The number of the segment's first page without records.
     pub page: u32,
-    /// The records written so far, in writing order.
+    /// Entries for the segment's summary: the records written so far, in writing order.
     pub records: Vec<Listed>,
 }
 
-/// The index entries of a segment that will be discarded.
+/// Which index entries belong to a segment that will be discarded.
 #[derive(Debug)]
 pub enum LeavingRecords {
-    /// The segment's records, each as tag and place.
+    /// The index entries of these records, each as tag (shortened key) and place on disk.
     Listed(Vec<(Tag, u64)>),
-    /// The records are unknown. The whole index must be searched, starting at this partition.
+    /// The records are unknown, because the summary is unreadable. The whole index must be
+    /// searched, from this partition on.
     Unknown(usize),
-    /// The segment has no index entries.
+    /// No index entry belongs to the segment.
     Nothing,
 }
 
-/// Tracks which segments are complete. A segment is complete if its summary is written, or if a
-/// tombstone marks it as void.
+/// Tracks which segments of a log are complete. A segment is complete if its summary was written,
+/// or if a tombstone marks it as void (without a summary).
 #[derive(Debug, Default)]
 pub struct Seals {
-    /// Every segment with a smaller number is complete.
+    /// Every segment of the log with a smaller number is complete.
     pub end: Sequence,
-    /// Every segment with a smaller number is complete on disk, even after a power failure.
+    /// Every segment with a smaller number is complete and durable: a power failure cannot undo it.
     pub durable_end: Sequence,
     early: BTreeSet<Sequence>,
 }
 
 impl Seals {
-    /// Returns the state in which all segments before `end` are durable.
+    /// Returns the state in which all segments before `end` are complete and durable.
     pub const fn all_before(end: Sequence) -> Self {
         Self { end, durable_end: end, early: BTreeSet::new() }
     }
@@ -53,26 +54,26 @@ impl Seals {
     }
 }
 
-/// A log of records: a ring of segments.
+/// A log of records. It reuses its slots (places for segments in the file) in turn, like a ring.
 #[derive(Debug)]
 pub struct Log {
     name: LogName,
-    /// Number of slots for the log's segments. A resize may limit the log further (see
-    /// [`SlotMap`]).
+    /// Number of slots for the log's segments. After a resize, fewer slots may be usable for some
+    /// time (see [`SlotMap`]).
     slots: u32,
     slot_map: SlotMap,
-    /// The oldest segment whose slot is not free.
+    /// The number of the oldest segment whose slot is not free.
     pub tail: Sequence,
     /// The number of the next segment to start.
     pub next: Sequence,
     pub open: Option<OpenSegment>,
     pub seals: Seals,
     pub buffer: WriteBuffer,
-    /// Segments before this number are discarded, as the journal durably states. From the tail up
-    /// to this number, the segments still have records in the index.
+    /// Segments before this number are discarded, as the journal durably states. Segments from
+    /// `tail` up to this number still have records in the index, so their slots are not free yet.
     pub given_up: Sequence,
-    /// The oldest segments of the log, which will be discarded. Each segment waits for the journal,
-    /// then for the removal of its records from the index.
+    /// The oldest segments of the log, which will be discarded. The journal must first state this
+    /// durably. Then the records of these segments leave the index.
     pub leaving: VecDeque<LeavingRecords>,
 }
 
@@ -94,20 +95,21 @@ impl Log {
         log
     }
 
-    /// Changes to the layout of another store size.
+    /// Adapts the log to the file layout of another store size.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.slots = geometry.segments(self.name);
         self.slot_map =
             if self.name == LogName::Main { geometry.slot_map } else { SlotMap::default() };
     }
 
-    /// Returns how many segments the log can have now.
+    /// Returns how many segments the log can have at the same time now.
     pub const fn segments(&self) -> u32 {
         self.slot_map.segments(self.slots, self.tail)
     }
 
-    /// Returns whether the ends of the log are possible: no more segments than slots, and enough
-    /// unused sequence numbers. The ends were read from disk and may be wrong.
+    /// Returns whether the first and the last segment number of the log are possible. They were
+    /// read from disk and may be wrong. A log has no more segments than slots, and always has
+    /// unused numbers left.
     pub fn is_possible(&self) -> bool {
         let used = self.next.checked_sub(self.tail);
         used.is_some_and(|used| used <= self.segments()) && self.next <= Sequence::MAX / 2
@@ -117,13 +119,14 @@ impl Log {
         Segment { log: self.name, sequence }
     }
 
-    /// Returns the oldest segment that remains after all leaving segments are discarded.
+    /// Returns the number of the oldest segment that remains after all `leaving` segments are
+    /// discarded.
     pub fn next_tail(&self) -> Sequence {
         self.tail + u32::try_from(self.leaving.len()).expect("there are fewer segments")
     }
 
-    /// Returns the oldest segment that is not discarded. The journal must state this number,
-    /// because the index may lack records of earlier segments.
+    /// Returns the number of the oldest segment that is not discarded. The journal must state this
+    /// number. The index no longer has all records of earlier segments.
     pub fn kept_from(&self) -> Sequence {
         self.tail.max(self.given_up)
     }
@@ -133,7 +136,7 @@ impl Log {
         self.given_up.saturating_sub(self.tail)
     }
 
-    /// Returns the number of leaving segments that the journal does not yet state as discarded.
+    /// Returns how many of the `leaving` segments the journal does not yet state as discarded.
     pub fn waiting(&self) -> u32 {
         self.next_tail() - self.tail - self.given_up_segments()
     }
@@ -143,18 +146,19 @@ impl Log {
         self.open.is_some() || self.next - self.tail < self.segments()
     }
 
-    /// Returns the number of free slots after all leaving segments are discarded.
+    /// Returns the number of slots that are free after all `leaving` segments are discarded.
     pub fn clean(&self) -> u32 {
         let tail = self.next_tail();
         self.slot_map.segments(self.slots, tail) - (self.next - tail)
     }
 
-    /// Returns how many segments the log syncs together, and also discards together.
+    /// Returns how many segments the log syncs together. It also discards this many segments
+    /// together.
     pub fn group_size(&self) -> u32 {
         geometry::group_size(self.segments())
     }
 
-    /// Returns the number of complete segments whose summaries may not be durable yet.
+    /// Returns the number of complete segments whose summary may not be durable yet.
     pub const fn unsynced_summaries(&self) -> u32 {
         self.seals.end - self.seals.durable_end
     }

@@ -1,4 +1,4 @@
-//! Writes records to the two logs, and keeps each record in memory until it is written.
+//! Writes records to the two logs, and keeps each record in memory until its write has ended.
 
 mod admission;
 mod bad_slots;
@@ -31,7 +31,8 @@ pub struct Writer {
     logs: [Log; 2],
     in_flight: InFlight,
     deferred: Option<Deferred>,
-    /// Remembers records that were recently discarded from the probation log.
+    /// Remembers which records were recently discarded from the probation log (the log for large
+    /// new records).
     ghost: Ghost,
     bad_slots: BadSlots,
 }
@@ -53,7 +54,7 @@ impl Writer {
         self.ghost = Ghost::new(geometry);
     }
 
-    /// Changes to the layout of another store size. The segments in the logs stay.
+    /// Adapts both logs to the file layout of another store size. The segments in the logs stay.
     pub fn divide(&mut self, geometry: &Geometry) {
         self.logs.iter_mut().for_each(|log| log.divide(geometry));
         self.ghost = Ghost::new(geometry);
@@ -71,7 +72,7 @@ impl Writer {
         &mut self.logs[name as usize]
     }
 
-    /// Returns, for each log, the earliest possible position of the next record.
+    /// Returns, for each log, the first position to which the next record can be written.
     pub fn next_positions(&self) -> [Position; 2] {
         self.logs.each_ref().map(|log| match &log.open {
             Some(open) => Position::new(open.segment, open.page),
@@ -79,25 +80,25 @@ impl Writer {
         })
     }
 
-    /// Returns, for each log, the oldest segment that remains after all leaving segments are
-    /// discarded.
+    /// Returns, for each log, the number of the oldest segment that remains after all `leaving`
+    /// segments are discarded.
     pub fn next_tails(&self) -> [Sequence; 2] {
         self.logs.each_ref().map(Log::next_tail)
     }
 
-    /// Returns, for each log, the oldest segment that is not discarded.
+    /// Returns, for each log, the number of the oldest segment that is not discarded.
     pub fn kept_from(&self) -> [Sequence; 2] {
         self.logs.each_ref().map(Log::kept_from)
     }
 
-    /// Creates the first entry of a journal block. The entry states the oldest
-    /// segment and the end of the durable segments of both logs.
+    /// Creates the first entry of a journal block. For each log, it states the number of the oldest
+    /// segment (`tails`), and the first segment whose summary may not be durable.
     pub fn mark(&self, tails: [Sequence; 2]) -> Tombstone {
         let ends = self.logs.each_ref().map(|log| log.seals.durable_end);
         Tombstone::mark([(tails[0], ends[0]), (tails[1], ends[1])])
     }
 
-    /// Notes that the journal durably states the new tails, the oldest segments of the logs. The
+    /// Notes that the journal durably states `tails` as the oldest segments of the logs. The
     /// records of all earlier segments can now leave the index.
     pub fn give_up_to(&mut self, tails: [Sequence; 2]) {
         for (log, tail) in self.logs.iter_mut().zip(tails) {
@@ -105,7 +106,7 @@ impl Writer {
         }
     }
 
-    /// Returns the mean number of bytes on disk per record.
+    /// Returns the mean disk space of a record in bytes.
     pub fn mean_record_bytes(&self, cx: &Context) -> u64 {
         self.used_bytes(&cx.geometry) / cx.index.len().max(1)
     }
@@ -120,7 +121,7 @@ impl Writer {
         cx.index.len() + self.logs.iter().map(|log| log.buffer.len() as u64).sum::<u64>()
     }
 
-    /// Returns whether the store has reached its limit of records.
+    /// Returns whether the store has reached the largest number of records that the settings allow.
     pub fn is_crowded(&self, cx: &Context) -> bool {
         self.records(cx) >= u64::from(cx.settings.record_limit)
     }
@@ -130,13 +131,14 @@ impl Writer {
         self.in_flight.is_idle() && !has_work
     }
 
-    /// Returns whether a batch is being written to a segment. The segment's slot must not be reused
-    /// until the write has ended.
+    /// Returns whether a batch of records is being written to this segment. No other segment may
+    /// use the slot until this write has ended.
     pub fn writes_to(&self, segment: Segment) -> bool {
         self.in_flight.writes_to(segment)
     }
 
-    /// Returns a record that is still in memory. Also counts one use of the record.
+    /// Returns a record that is still in memory, because its write has not started or not ended.
+    /// Counts one use of the record.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let [main, probation] = &mut self.logs;
         let buffered = main.buffer.get(key).or_else(|| probation.buffer.get(key));
@@ -146,13 +148,13 @@ impl Writer {
             .or_else(|| self.in_flight.get(key))
     }
 
-    /// Returns whether a record waits in memory and no write of it has started.
+    /// Returns whether a record waits in memory and its write to disk has not started.
     pub fn is_buffered(&self, key: Key) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| deferred.contains(key))
             || self.logs.iter().any(|log| log.buffer.contains(key))
     }
 
-    /// Drops a record that waits in memory.
+    /// Drops a record that waits in memory to be written.
     pub fn unbuffer(&mut self, cx: &Context, key: Key) {
         let mut was_buffered = false;
         for log in &mut self.logs {
@@ -166,7 +168,8 @@ impl Writer {
         }
     }
 
-    /// Drops all records of a key that a durable tombstone covers, from memory and from the index.
+    /// Drops all records of a key that the durable tombstone `tombstone` removes, from memory and
+    /// from the index.
     pub fn forget(&mut self, cx: &Context, key: Key, tombstone: Tombstone) {
         self.in_flight.forget(key);
         self.unbuffer(cx, key);
@@ -177,14 +180,15 @@ impl Writer {
         }
     }
 
-    /// Notes that a record left the index because its segment was discarded.
+    /// Notes that a record left the index because its segment was discarded. The ghost remembers it
+    /// if it was in the probation log.
     pub fn evicted(&mut self, log: LogName, tag: Tag) {
         if log == LogName::Probation {
             self.ghost.add(tag);
         }
     }
 
-    /// Returns the time at which the next write buffer must be written.
+    /// Returns the time at which the store must write the next buffered records.
     pub fn deadline(&self, cx: &Context) -> Option<Instant> {
         let writable = self.logs.iter().filter(|log| log.has_room() && self.in_flight.has_room());
         let oldest = writable.filter_map(|log| log.buffer.oldest()).min();

@@ -1,5 +1,5 @@
-//! Plans the layout of a batch: large records follow each other, and small records share pages.
-//! This module copies no bytes.
+//! Plans where the records of a batch are placed: large records follow each other, and small
+//! records share pages. This module copies no bytes.
 
 use crate::layout::PAGE;
 use crate::record::HEADER;
@@ -7,32 +7,35 @@ use crate::webcosm::format::packed::ROOM;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// A shared page with fewer used bytes may wait for later records, instead of being written now.
+/// A shared page with at least this many used bytes counts as full. Records in a page with fewer
+/// used bytes may wait for the next batch.
 const FULL_BYTES: usize = ROOM / 10 * 9;
 
-/// At most 1/`MAX_EXTRA_PAGES_SHARE` of the pages in a batch are extra pages. The plan uses extra
-/// pages to keep a record smaller than a page within one page.
+/// At most 1/`MAX_EXTRA_PAGES_SHARE` of the pages in a batch are extra pages. Extra pages are used
+/// so that a record smaller than a page has its own page, instead of crossing into a second page.
 const MAX_EXTRA_PAGES_SHARE: usize = 8;
 
-/// The sizes of a record for the layout.
+/// The sizes of one record, from which the layout of a batch is planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
-    /// Bytes of head and body.
+    /// Number of bytes in head and body of the record.
     pub length: usize,
-    /// Bytes that the record needs in a shared page.
+    /// Number of bytes that the record needs in a page that it shares with other records.
     pub cost: usize,
-    /// Whether the record may be left for the next batch.
+    /// Whether the record may be left for the next batch to fill pages better.
     pub may_wait: bool,
 }
 
 impl Measured {
-    /// Returns the bytes that the record needs outside a shared page, in whole granules.
+    /// Returns the bytes that the record needs if it shares no page as a packed record, rounded up
+    /// to whole granules.
     const fn alone(&self, granule: usize) -> usize {
         (HEADER + self.length).next_multiple_of(granule)
     }
 }
 
-/// Returns how many of the first records fit in `room` bytes if they follow each other.
+/// Returns how many of the records at the start of the list fit in `room` bytes if they follow each
+/// other.
 pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     let taken = records.iter().scan(0, |end, record| {
         *end += record.alone(granule);
@@ -41,16 +44,18 @@ pub fn fitting(records: &[Measured], granule: usize, room: usize) -> usize {
     taken.take_while(|&end| end <= room).count()
 }
 
-/// The layout of a batch. A number names a record by its index in the batch.
+/// The planned layout of a batch. A record is identified by its index in the batch.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Records outside shared pages: the number of the record and its byte offset in the batch.
+    /// The records that follow each other outside of shared pages. Each element is a record's index
+    /// and its byte offset in the batch.
     pub runs: Vec<(usize, usize)>,
-    /// Number of pages for the records in `runs`, at the start of the batch.
+    /// Number of pages at the start of the batch for the records in `runs`.
     pub run_pages: u32,
-    /// The shared pages, which follow the run pages. Each element lists the records of one page.
+    /// The shared pages, which follow the pages of `runs`. Each element lists the records of one
+    /// page.
     pub packed: Vec<Vec<usize>>,
-    /// Records left for the next batch, in their original order.
+    /// Records that are left for the next batch, in their original order.
     pub left: Vec<usize>,
 }
 
@@ -59,8 +64,8 @@ impl Plan {
         self.run_pages + u32::try_from(self.packed.len()).expect("batches are limited")
     }
 
-    /// Shortens the plan to `room` pages. Keeps all runs and the fullest shared pages. Returns
-    /// `None` if the runs do not fit or no page remains.
+    /// Shortens the plan to `room` pages. Keeps all records in `runs` and the fullest shared pages.
+    /// Returns `None` if `runs` does not fit or no page remains.
     pub fn within(mut self, room: u32, records: &[Measured]) -> Option<Self> {
         let rest = room.checked_sub(self.run_pages)? as usize;
         if self.packed.len() > rest {
@@ -72,18 +77,19 @@ impl Plan {
     }
 }
 
-/// Returns the number of used bytes in a shared page.
+/// Returns the number of used bytes in a page that the listed records share.
 fn used(records: &[Measured], page: &[usize]) -> usize {
     page.iter().map(|&number| records[number].cost).sum()
 }
 
-/// Plans the layout of a batch. Records that fit in a page share pages. The emptiest pages are left
-/// for the next batch, up to `patience` bytes in total.
+/// Plans the layout of a batch. Records that fit in a page share pages. The records of the emptiest
+/// pages are left for the next batch, up to `patience` bytes in total.
 ///
-/// A record alone in its page may leave more than a fifth of the page unused. If there are few such
-/// records, each keeps its page, so that a get reads only one page. Otherwise these records join
-/// the run of large records. The last records of the run are left for the next batch if this leaves
-/// less unused space in the last page.
+/// A small record alone in its page may leave more than a fifth of the page unused. If there are
+/// few such records, each keeps its page, so that a get reads only one page. Otherwise these
+/// records are placed after the large records, where records follow each other and cross pages. The
+/// last of these records are also left for the next batch if this leaves less unused space in the
+/// last page.
 pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     let (small, mut alone): (Vec<_>, Vec<_>) =
         (0..records.len()).partition(|&number| records[number].cost <= ROOM);
@@ -120,9 +126,9 @@ pub fn plan(records: &[Measured], granule: usize, patience: usize) -> Plan {
     }
 }
 
-/// Returns how many of the first records of a run to keep, and the offset where they end. The
-/// choice leaves the smallest unused share of the run's pages. The dropped records may all wait,
-/// and have at most `patience` bytes.
+/// Decides how many of the records in `runs` to keep, so that the smallest share of their pages is
+/// unused. Returns their number and the byte offset where they end. Only records that may wait are
+/// dropped, with at most `patience` bytes in total.
 fn cut(
     records: &[Measured],
     runs: &[(usize, usize)],
@@ -144,8 +150,8 @@ fn cut(
     best
 }
 
-/// Distributes records over pages: the largest record first, each into the fullest page with enough
-/// space.
+/// Distributes small records over shared pages. The largest record comes first, and each goes into
+/// the fullest page that has enough space.
 fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     small.sort_by_key(|&number| (Reverse(records[number].cost), number));
     let mut pages: Vec<Vec<usize>> = Vec::new();
@@ -164,8 +170,8 @@ fn share(records: &[Measured], mut small: Vec<usize>) -> Vec<Vec<usize>> {
     pages
 }
 
-/// Removes the emptiest pages, up to `patience` bytes. Removes a page only if all of its records
-/// may wait.
+/// Removes the emptiest shared pages from the plan, with at most `patience` used bytes in total.
+/// Removes a page only if all of its records may wait. Returns the removed records.
 fn leave(records: &[Measured], pages: &mut Vec<Vec<usize>>, patience: usize) -> Vec<usize> {
     if patience == 0 {
         return Vec::new();

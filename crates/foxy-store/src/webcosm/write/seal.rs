@@ -1,4 +1,5 @@
-//! Completes segments: writes the summary of a segment, or marks the segment as void.
+//! Completes segments: writes the summary of a segment (the list of its records), or marks the
+//! segment as void (without a summary).
 
 use crate::layout::PAGE;
 use crate::webcosm::context::Context;
@@ -11,8 +12,8 @@ use crate::webcosm::write::log::OpenSegment;
 use foxy_device::{IoBuffer, IoError};
 
 impl Writer {
-    /// Returns, for each log, the end of the durable segments after a sync that starts now. The
-    /// number does not rise while the journal lacks tombstones.
+    /// Returns, for each log, the segment number up to which all segments are durable if a sync
+    /// starts now. The number does not rise while some tombstones are in no journal block.
     pub fn ends_if_synced(&self, tombstones: &Tombstones) -> [Sequence; 2] {
         LogName::ALL.map(|log| {
             let seals = &self.log(log).seals;
@@ -25,7 +26,8 @@ impl Writer {
         })
     }
 
-    /// Starts a segment if no segment is open. Returns whether a segment is now open.
+    /// Starts a new segment in the log if no segment is open. Returns whether a segment is now
+    /// open.
     pub fn ensure_open(&mut self, cx: &Context, tombstones: &mut Tombstones, log: LogName) -> bool {
         self.skip_retired(cx, tombstones, log);
         let log = self.log_mut(log);
@@ -49,7 +51,8 @@ impl Writer {
         cx.write(offset, buffer, Pending::Summary(segment));
     }
 
-    /// Completes the open segments, because their summaries take tombstones out of the journal.
+    /// Completes the open segments in order to write tombstones into their summaries. Once the
+    /// summaries are durable, the journal no longer needs these tombstones.
     pub fn seal_tombstones(&mut self, cx: &mut Context, tombstones: &mut Tombstones) {
         for log in LogName::ALL {
             if tombstones.unsealed(log) > 0 && self.ensure_open(cx, tombstones, log) {
@@ -58,13 +61,14 @@ impl Writer {
         }
     }
 
-    /// Returns whether a log has tombstones for a summary, but no segment for the summary.
+    /// Returns whether a log has tombstones to write into a summary, but no open segment and no
+    /// free slot for the summary.
     pub fn cannot_seal(&self, tombstones: &Tombstones) -> bool {
         LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
     }
 
-    /// Processes the result of writing a summary. If the write failed, a get still finds the
-    /// segment's records, but the next opening does not find them.
+    /// Processes the result of writing a summary. If the write failed, the segment becomes void. A
+    /// get still finds the segment's records, but the next opening of the store does not.
     pub fn summary_done(
         &mut self,
         cx: &Context,
@@ -82,7 +86,8 @@ impl Writer {
         }
     }
 
-    /// Marks a segment as void, which means that it has no valid summary and never will.
+    /// Marks a segment as void: it has no valid summary and will never have one. The next opening
+    /// of the store ignores it.
     pub fn void(&mut self, cx: &Context, tombstones: &mut Tombstones, segment: Segment) {
         tombstones.unseal(segment);
         let is_retired = self.bad_slots.is_retired(cx.geometry.slot(segment));

@@ -1,6 +1,6 @@
 //! Counts written bytes against the write budget, a number of bytes per day. Unused bytes
-//! accumulate up to the bytes of one day. Necessary writes may overdraw the budget by at most the
-//! bytes of one day. The budget delays no write.
+//! accumulate, up to the bytes of one day. Some writes happen even if no bytes are left. They can
+//! overdraw the budget by at most the bytes of one day. The budget never delays a write.
 
 use foxy_base::Instant;
 
@@ -10,7 +10,7 @@ const NANOSECONDS_PER_DAY: u128 = 86_400_000_000_000;
 pub struct BudgetMeter {
     bytes_per_day: i64,
     left: i64,
-    /// The time up to which bytes were credited.
+    /// The time up to which the bytes of the budget were credited.
     since: Instant,
 }
 
@@ -26,13 +26,14 @@ impl BudgetMeter {
         self.left = self.left.saturating_sub(bytes).max(-self.bytes_per_day);
     }
 
-    /// Credits the bytes earned until `now`. Returns whether no bytes are left.
+    /// Credits the bytes that the budget allows for the time until `now`. Returns whether no bytes
+    /// are left.
     pub fn is_spent(&mut self, now: Instant) -> bool {
         let per_day = u128::from(self.bytes_per_day.unsigned_abs());
         let earned = now.since(self.since).as_nanos() * per_day / NANOSECONDS_PER_DAY;
         if earned > 0 {
-            // Time is advanced by whole bytes only, so that a remaining fraction of a byte counts
-            // next time.
+            // Advances `since` only by the time of whole bytes. So the remaining fraction of a byte
+            // counts next time.
             let took = u64::try_from(earned * NANOSECONDS_PER_DAY / per_day).unwrap_or(u64::MAX);
             self.since = Instant(self.since.0.saturating_add(took));
             let earned = i64::try_from(earned).unwrap_or(i64::MAX);

@@ -1,20 +1,21 @@
-//! The write buffer of a log: records that wait in memory to be written, in order of arrival. A get
-//! can find these records. A record that is replaced or removed while it waits is never written.
+//! The write buffer of a log: records that wait in memory to be written, in the order of their
+//! arrival. A get finds these records. A record that is replaced or removed while it waits is never
+//! written.
 
 use crate::contract::{Key, Record};
 use crate::worth::MAX_USES;
 use foxy_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// The order list may have two entries per record plus this number of entries. From a longer list,
-/// the buffer removes the entries whose record was replaced or removed.
+/// The list `order` may have two entries per record, plus this number. If it is longer, the buffer
+/// removes outdated entries, whose records were replaced or removed.
 const MAX_OUTDATED_TURNS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferedRecord {
     pub key: Key,
     pub record: Record,
-    /// The use count that the record starts with on disk.
+    /// The number of uses (requests) with which the record starts on disk.
     pub uses: u8,
 }
 
@@ -66,7 +67,7 @@ impl WriteBuffer {
         self.records.get(&key).map(|waiting| waiting.record.len())
     }
 
-    /// Returns a record and counts one use of it.
+    /// Returns a record and counts one use (request) of it.
     pub fn get(&mut self, key: Key) -> Option<&Record> {
         let waiting = self.records.get_mut(&key)?;
         waiting.uses = (waiting.uses + 1).min(MAX_USES);
@@ -80,7 +81,8 @@ impl WriteBuffer {
         self.order.push_back(turn);
     }
 
-    /// Puts a record that was taken back in front of all others.
+    /// Puts a record back in front of all others, because its batch had no space for it. `since` is
+    /// its arrival time.
     pub fn give_back(&mut self, record: BufferedRecord, since: Instant) {
         let turn = self.add(record, since);
         self.order.push_front(turn);
@@ -94,12 +96,12 @@ impl WriteBuffer {
         Turn { number: self.turns, key, since }
     }
 
-    /// Removes a record. Returns whether the buffer contained it.
+    /// Removes a record from the buffer. Returns whether the buffer contained it.
     pub fn remove(&mut self, key: Key) -> bool {
         self.take_one(key).is_some()
     }
 
-    /// Removes a record, although other records may have waited longer.
+    /// Removes one record from the buffer, even if other records have waited longer.
     pub fn take_one(&mut self, key: Key) -> Option<BufferedRecord> {
         let Waiting { record, uses, .. } = self.records.remove(&key)?;
         self.bytes -= record.len();
@@ -107,7 +109,7 @@ impl WriteBuffer {
         Some(BufferedRecord { key, record, uses })
     }
 
-    /// Removes the records that have waited longest, until they have at least `bytes` bytes.
+    /// Removes the records that have waited longest, until their bytes add up to at least `bytes`.
     /// Returns each record with its arrival time.
     pub fn take(&mut self, bytes: usize) -> Vec<(BufferedRecord, Instant)> {
         let (mut taken, mut sum) = (Vec::new(), 0);

@@ -1,10 +1,11 @@
-//! Tests the check with a journal that has no readable block.
+//! Tests the check of a store whose journal has no readable block.
 
 use super::*;
 
 #[test]
 fn a_journal_without_a_whole_block_is_damage_and_forgets_everything() {
-    // Tests the journal after an opening and a kill, then the journal of a new store.
+    // Tests the journal of a store that was opened again and killed, then the journal of a new
+    // store.
     for lives in [1, 0] {
         let mut device = settled(3, 150);
         for _ in 0..lives {
