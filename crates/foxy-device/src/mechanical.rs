@@ -1,5 +1,6 @@
 //! A model of mechanical disks in simulated time, with an FFS-like file system and a page cache.
 //! Each operation takes the time of its disk requests. A [`Memory`] device stores the file content.
+//! `foxy figure requirements` lists the requirements that the model meets (R3, R24, R85 to R88).
 //!
 //! - The owner passes the simulated time as `now`; the model reads no clock. A random seed and the
 //!   sequence of calls determine all times. [`Device::next_completion`] may return a time before
