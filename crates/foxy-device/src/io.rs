@@ -96,8 +96,8 @@ pub enum IoOp {
         /// The memory that receives the bytes. The result returns the buffer.
         buffer: IoBuffer,
     },
-    /// Writes all bytes of `buffer`. A crash may lose the bytes unless a `Sync` of the file was
-    /// submitted after this write and has finished.
+    /// Writes all bytes of `buffer`. A crash may lose the bytes until a `Sync` of the file finishes
+    /// that was submitted after this write had finished.
     Write {
         /// The file to write.
         file: FileId,
