@@ -1,5 +1,5 @@
 //! The layout of a store in one file that is divided into slots: superblocks, two journal halves,
-//! two checkpoint areas, and the pages of records.
+//! two areas for checkpoints (copies of the index), and the pages of records.
 
 /// Size of a page in bytes. Stores read, write and allocate whole pages, because disks write at
 /// least this much at once.
@@ -52,8 +52,9 @@ const MAX_PAGES: u64 = 1 << 29;
 pub const MAX_STORE_BYTES: u64 = MAX_PAGES * PAGE as u64;
 
 impl Layout {
-    /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints, all other pages
-    /// for records. A size above [`MAX_STORE_BYTES`] is reduced to that limit.
+    /// Divides a file of `size` bytes: 1/128 for the journal, 1/32 for checkpoints (copies of the
+    /// index), all other pages for records. A size above [`MAX_STORE_BYTES`] is reduced to that
+    /// limit.
     pub fn of(size: u64) -> Self {
         let total = u32::try_from((size / PAGE as u64).min(MAX_PAGES)).unwrap_or(u32::MAX);
         let half = (total / 256).clamp(4, 4096) & !1;

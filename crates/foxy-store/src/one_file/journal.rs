@@ -18,7 +18,7 @@ pub struct Forget {
 const HEADER: usize = 40;
 const ENTRY: usize = 24;
 
-/// Number of entries that fit in a block.
+/// Number of entries that fit in one block of the journal.
 pub const BLOCK_ENTRIES: usize = (PAGE - HEADER) / ENTRY;
 
 /// Size of a block on disk in bytes. A block consists of two copies of one page.

@@ -271,14 +271,14 @@ impl Geometry {
         self.start + slot as u64 * self.segment_bytes() + page as u64 * PAGE as u64
     }
 
-    /// Returns the number of the granule that contains byte `byte` of a slot. Granules are counted
-    /// from the first slot.
+    /// Returns the number of the granule (smallest unit of disk space) that contains byte `byte` of
+    /// a slot. Granules are counted from the first slot.
     pub const fn place(&self, slot: u32, byte: u64) -> u64 {
         (slot as u64 * self.segment_bytes() + byte) / self.granule
     }
 
-    /// Returns the slot that contains granule `place`, and the byte offset of the granule within
-    /// the slot.
+    /// Returns the slot that contains the granule (smallest unit of disk space) with number
+    /// `place`, and the byte offset of the granule within the slot.
     pub const fn find(&self, place: u64) -> (u32, u64) {
         let byte = place * self.granule;
         ((byte / self.segment_bytes()) as u32, byte % self.segment_bytes())

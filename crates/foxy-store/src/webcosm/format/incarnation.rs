@@ -7,8 +7,8 @@ use crate::webcosm::format::geometry::{INCARNATION_SHIFT, LogName, Position, Seg
 use crate::webcosm::format::packed;
 
 impl Position {
-    /// Returns the incarnation that the stamp of a page states. Returns `None` if the stamp is for
-    /// another position than this.
+    /// Returns the incarnation (number of an opening of the store) that the stamp of a page states.
+    /// Returns `None` if the stamp is for another position than this.
     pub const fn incarnation_in(self, stamp: u64) -> Option<u64> {
         let incarnation = stamp >> INCARNATION_SHIFT;
         if self.stamp(incarnation) == stamp { Some(incarnation) } else { None }
@@ -21,8 +21,8 @@ pub const fn begins_at([main, probation]: [Sequence; 2]) -> u64 {
     (main as u64) << 32 | probation as u64
 }
 
-/// Returns the number of the first segment of a log that the current incarnation may have written.
-/// The superblock contains this number.
+/// Returns the number of the first segment of a log that the current incarnation (opening of the
+/// store) may have written. The superblock contains this number.
 pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequence {
     match log {
         LogName::Main => (superblock.durable >> 32) as Sequence,
@@ -30,8 +30,9 @@ pub const fn first_of_incarnation(superblock: &Superblock, log: LogName) -> Sequ
     }
 }
 
-/// Returns whether `incarnation` can have written the segment. The current incarnation wrote all
-/// segments from its first segment on. Older incarnations wrote all segments before.
+/// Returns whether `incarnation` (the number of an opening of the store) can have written the
+/// segment. The current incarnation wrote all segments from its first segment on. Older
+/// incarnations wrote all segments before.
 pub fn fits(superblock: &Superblock, segment: Segment, incarnation: u64) -> bool {
     if segment.sequence >= first_of_incarnation(superblock, segment.log) {
         incarnation == superblock.opens
@@ -45,8 +46,9 @@ pub fn number(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// Returns the incarnation that started a segment, as its first page states. Returns `None` if this
-/// page is damaged. The page may contain one record or many small records.
+/// Returns the incarnation (number of an opening of the store) that started a segment, as its first
+/// page states. Returns `None` if this page is damaged. The page may contain one record or many
+/// small records.
 pub fn begun_in(page: &[u8], segment: Segment, secret: &Secret) -> Option<u64> {
     let first = Position::new(segment, 0);
     let packed = number(page, 8)

@@ -15,7 +15,7 @@ use foxy_device::IoBuffer;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotContent {
     pub sequence: Sequence,
-    /// The incarnation that started the segment.
+    /// The number of the opening of the store (incarnation) that started the segment.
     pub incarnation: u64,
 }
 

@@ -50,7 +50,7 @@ impl Tombstone {
         position < self.up_to[position.segment().log as usize]
     }
 
-    /// Extends this tombstone, so that it also covers all records that `other` covers.
+    /// Extends this tombstone, so that it also marks all records as removed that `other` marks.
     pub fn join(&mut self, other: Self) {
         for log in LogName::ALL {
             let up_to = &mut self.up_to[log as usize];
@@ -96,12 +96,14 @@ pub const fn pages_for(records: usize, tombstones: usize) -> u32 {
     (records.div_ceil(RECORDS_PER_PAGE) + tombstones.div_ceil(TOMBSTONES_PER_PAGE) + 1) as u32
 }
 
-/// Returns the number of tombstones that fit in `pages` pages.
+/// Returns the number of tombstones (marks of removed records) that fit in `pages` pages of a
+/// summary.
 pub const fn tombstones_in(pages: u32) -> usize {
     pages as usize * TOMBSTONES_PER_PAGE
 }
 
-/// Returns whether a page has the given stamp (position and incarnation) and a correct checksum.
+/// Returns whether a page has a correct checksum and the given stamp. The stamp contains the page's
+/// position and the opening of the store (incarnation) that wrote the page.
 pub fn sealed(page: &[u8], stamp: u64, secret: &Secret) -> bool {
     page.len() == PAGE
         && page[8..16] == stamp.to_le_bytes()

@@ -34,8 +34,8 @@ impl UsePages {
         self.full
     }
 
-    /// Adds the use counter of a record. The tag must be larger than the previous tag. Returns
-    /// `false` if the pages are full.
+    /// Adds the use counter of a record. The tag (shortened key) must be larger than the previous
+    /// tag. Returns `false` if the pages are full.
     pub fn add(&mut self, Tag(tag): Tag, uses: u8, secret: &Secret) -> bool {
         if self.count == 0
             || self.bytes.len() % PAGE > PAGE - ENTRY

@@ -137,7 +137,8 @@ impl Index {
         Tag::of(hash, self.bits)
     }
 
-    /// Returns whether any key can have this tag in this index. A tag read from disk may be wrong.
+    /// Returns whether any key can have this tag (shortened key) in this index. A tag read from
+    /// disk may be wrong.
     pub const fn can_have(&self, tag: Tag) -> bool {
         tag.0 >> (self.bits + FINGERPRINT_BITS) == 0
     }
@@ -152,8 +153,8 @@ impl Index {
         self.pool.memory() + (self.partitions.len() * size_of::<Partition>()) as u64
     }
 
-    /// Returns the number of a tag's partition, the place of the tag in the partition, and its
-    /// entry if there is one.
+    /// Returns the number of a tag's partition, the place of the tag (shortened key) in the
+    /// partition, and its entry if there is one.
     fn seek(&self, tag: Tag) -> (usize, Place, Option<IndexEntry>) {
         let partition = (tag.0 >> FINGERPRINT_BITS) as usize;
         let wanted = tag.0 & ((1 << FINGERPRINT_BITS) - 1);
@@ -165,7 +166,7 @@ impl Index {
         self.seek(tag).2
     }
 
-    /// Counts one use (a `get` request) of the record with this tag.
+    /// Counts one use (a `get` request) of the record with this tag (shortened key).
     pub fn touch(&mut self, tag: Tag) {
         self.add_uses(tag, 1);
     }
@@ -181,9 +182,9 @@ impl Index {
         }
     }
 
-    /// Visits all tags whose records have at least `least` uses, from `tag` on. Stops when `take`
-    /// returns false, or after about `most` entries. Returns the tag at which the next call must
-    /// continue.
+    /// Visits all tags (shortened keys) whose records have at least `least` uses, from `tag` on.
+    /// Stops when `take` returns false, or after about `most` entries. Returns the tag at which the
+    /// next call must continue.
     pub fn used_from(
         &self,
         tag: Tag,
@@ -209,7 +210,7 @@ impl Index {
         None
     }
 
-    /// Adds an entry. Replaces an existing entry of the tag.
+    /// Adds the entry of a record. An existing entry of the tag (shortened key) is replaced.
     pub fn insert(&mut self, tag: Tag, entry: IndexEntry) {
         let (partition, place, found) = self.seek(tag);
         let partition = &mut self.partitions[partition];
@@ -220,8 +221,8 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes the entry of a tag if it leads to the record at granule `at`. Returns whether the
-    /// entry was removed.
+    /// Removes the entry of a tag (shortened key) if it leads to the record that starts at granule
+    /// (unit of disk space) `at`. Returns whether the entry was removed.
     pub fn remove_at(&mut self, tag: Tag, at: u64) -> bool {
         let (partition, place, found) = self.seek(tag);
         let is_that = found.is_some_and(|entry| entry.place == at);

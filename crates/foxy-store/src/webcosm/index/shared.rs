@@ -42,8 +42,9 @@ struct Content {
     /// yet.
     buffered: HashSet<Tag>,
     slots: Slots,
-    /// Set if every record of the store has an index entry or a tag in `buffered`. Otherwise
-    /// lookups cannot know whether a record is absent.
+    /// Set if the index is complete: every record of the store has an index entry, or waits in
+    /// memory and has its tag in `buffered`. Otherwise lookups cannot know whether a record is
+    /// absent.
     complete: Option<Readable>,
     /// The last value of `complete` that was not `None`.
     lent: Option<Readable>,
@@ -124,13 +125,13 @@ impl SharedIndex {
         std::mem::take(&mut self.lock().found)
     }
 
-    /// Notes that a record with this tag waits in memory to be written.
+    /// Notes that a record with this tag (shortened key) waits in memory to be written.
     pub fn buffer(&self, tag: Tag) {
         self.lock().buffered.insert(tag);
     }
 
-    /// Notes that no record with this tag waits in memory any more, because the waiting record was
-    /// dropped.
+    /// Notes that no record with this tag (shortened key) waits in memory any more, because the
+    /// waiting record was dropped.
     pub fn unbuffer(&self, tag: Tag) {
         self.lock().buffered.remove(&tag);
     }

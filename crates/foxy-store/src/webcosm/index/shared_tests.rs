@@ -9,8 +9,8 @@ use foxy_device::IoBuffer;
 const KEY: Key = Key([3; 16]);
 const LIFE: u64 = 4;
 
-/// Returns an index that lookups can use, the tag of the test's key, and the index entry of its
-/// record.
+/// Returns an index that lookups can use, the tag (shortened key) of the test's record, and the
+/// record's index entry.
 fn index() -> (SharedIndex, Tag, IndexEntry) {
     let geometry = Geometry::of(32 << 20);
     let mut index = SharedIndex::new(geometry);

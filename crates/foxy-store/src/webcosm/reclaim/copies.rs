@@ -29,7 +29,7 @@ const MAX_READS: usize = 4;
 pub struct RecordCopy {
     pub record: BufferedRecord,
     pub tag: Tag,
-    /// The granule where the record started before the copy.
+    /// The number of the granule (unit of disk space) where the record started before the copy.
     pub place: u64,
 }
 

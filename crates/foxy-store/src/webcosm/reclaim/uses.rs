@@ -89,7 +89,7 @@ impl Uses {
     }
 
     /// Starts the regular writing of use counters, after all counters were read from disk. The
-    /// first round starts after the checkpoint interval.
+    /// first round starts after the time in the setting `checkpoint_interval`.
     pub fn begin(&mut self, cx: &Context) {
         self.stage = UsesStage::Idle;
         self.next = cx.now + cx.settings.checkpoint_interval;

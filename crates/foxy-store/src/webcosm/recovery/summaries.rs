@@ -100,8 +100,8 @@ pub fn long_read(
     possible(cx, summary.map(|summary| (incarnation, summary)))
 }
 
-/// Drops a summary that contains impossible tags. A correct checksum proves nothing against
-/// forgery, because the secret of the checksums is in the same file.
+/// Drops a summary that contains tags (shortened keys) which no key can have. A correct checksum
+/// proves nothing against forgery, because the secret of the checksums is in the same file.
 fn possible(cx: &Context, found: FoundSummary) -> FoundSummary {
     found.filter(|(_, summary)| summary.records.iter().all(|listed| cx.index.can_have(listed.tag)))
 }

@@ -27,8 +27,8 @@ impl StoreRecovery {
         for name in LogName::ALL {
             let first = first_of_incarnation(on.cx.file.superblock(), name);
             let log = on.writer.log_mut(name);
-            // The number of the incarnation's first segment was read from disk and may be wrong. A
-            // log has no more segments than slots.
+            // The number of the first segment that this opening of the store may write was read
+            // from disk and may be wrong. A log has no more segments than slots.
             let first = first.min(log.tail + log.segments());
             void.extend((log.next..first).map(|sequence| log.segment(sequence)));
             log.next = log.next.max(first);
@@ -80,7 +80,7 @@ impl StoreRecovery {
         on.tombstones.run(on.cx, on.writer, steps, After::Switched(superblock, blocks));
     }
 
-    /// Continues after the opening is durable, or fails if it could not be made durable.
+    /// Continues when the opening of the store is durable. Fails if it could not be made durable.
     pub fn switched(
         &mut self,
         on: &mut Parts<'_>,

@@ -27,7 +27,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 /// tag.
 const VOID: Tag = Tag(u64::MAX);
 
-/// The tag of the journal entry that states where both logs start and end. No key has this tag.
+/// The tag (which replaces a key) of the journal entry that states where both logs start and end.
+/// No key has this tag.
 const MARK: Tag = Tag(u64::MAX - 1);
 
 /// Largest number of replacing puts that may wait for the journal. Removals have a higher limit.
@@ -39,8 +40,8 @@ impl Tombstone {
         Self::void_at(segment, 0)
     }
 
-    /// Creates a tombstone which states that the segment has no summary because its slot is
-    /// retired: the disk cannot write there.
+    /// Creates a tombstone which states that the segment has no summary, because its slot is
+    /// retired. The disk cannot write to a retired slot.
     pub fn retired(segment: Segment) -> Self {
         Self::void_at(segment, 1)
     }
@@ -159,7 +160,7 @@ pub enum After {
 #[derive(Default)]
 pub struct Tombstones {
     queue: VecDeque<Change>,
-    /// Number of waiting removals and replacements for each tag.
+    /// Number of waiting removals and replacements for each tag (shortened key).
     waiting: HashMap<Tag, u32>,
     waiting_bytes: usize,
     /// For each log, tombstones that no summary of a segment contains yet.
@@ -220,12 +221,14 @@ impl Tombstones {
         }
     }
 
-    /// Returns whether a removal or replacement of a record with this tag is waiting.
+    /// Returns whether a removal or replacement of a record with this tag (shortened key) is
+    /// waiting.
     pub fn awaits(&self, tag: Tag) -> bool {
         self.waiting.contains_key(&tag)
     }
 
-    /// Returns the number of bytes in all records that wait for a tombstone.
+    /// Returns the number of bytes in all records that wait for a durable tombstone (mark that
+    /// removes older records).
     pub const fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }

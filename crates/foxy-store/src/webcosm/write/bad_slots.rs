@@ -10,8 +10,8 @@ use crate::webcosm::write::Writer;
 use foxy_device::IoError;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most 1/`MAX_RETIRED_SHARE` of the slots are retired. If even more slots fail, the whole disk
-/// is bad.
+/// At most 1/`MAX_RETIRED_SHARE` of the slots are retired, which means no longer written to. If
+/// even more slots fail, the whole disk is bad.
 const MAX_RETIRED_SHARE: u32 = 8;
 
 #[derive(Debug, Default)]
@@ -19,7 +19,8 @@ pub struct BadSlots {
     /// Slots to which one write has failed, each with the number of the segment whose write failed.
     suspects: BTreeMap<u32, Sequence>,
     retired: BTreeSet<u32>,
-    /// Segments in retired slots that the logs skipped. Nothing was written to these segments.
+    /// Segments that the logs skipped because their slots are retired. Nothing was written to these
+    /// segments.
     skipped: BTreeSet<Segment>,
 }
 
@@ -36,7 +37,7 @@ impl BadSlots {
     }
 
     /// Notes the result of a write to a segment. If writes to two segments in the same slot have
-    /// failed, the slot is retired.
+    /// failed, the slot is retired: no more records are written to it.
     pub fn record(&mut self, geometry: &Geometry, segment: Segment, result: Result<(), IoError>) {
         if result != Err(IoError::Device) {
             return;
@@ -68,8 +69,8 @@ impl Writer {
         self.bad_slots.skipped.remove(&segment)
     }
 
-    /// Skips the next segments of a log as long as their slots are retired. Marks these segments as
-    /// void (without content).
+    /// Skips the next segments of a log as long as their slots are retired (the disk cannot write
+    /// there). Marks these segments as void (without content).
     pub fn skip_retired(&mut self, cx: &Context, tombstones: &mut Tombstones, name: LogName) {
         loop {
             let log = &mut self.logs[name as usize];

@@ -67,8 +67,9 @@ impl Writer {
         LogName::ALL.iter().any(|&log| tombstones.unsealed(log) > 0 && !self.log(log).has_room())
     }
 
-    /// Processes the result of writing a summary. If the write failed, the segment becomes void. A
-    /// get still finds the segment's records, but the next opening of the store does not.
+    /// Processes the result of writing a summary. If the write failed, the segment becomes void
+    /// (without a summary). A get still finds the segment's records, but the next opening of the
+    /// store does not.
     pub fn summary_done(
         &mut self,
         cx: &Context,
