@@ -30,7 +30,8 @@ impl fmt::Debug for Reader {
     }
 }
 
-/// The files that a device had open. They stay readable after the device has closed them.
+/// Files that a device had open. They stay readable here after the device has closed them. The
+/// proxy uses them while another foxy process takes over its store.
 #[derive(Debug)]
 pub struct KeptFiles(Files);
 

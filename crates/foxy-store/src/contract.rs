@@ -289,8 +289,9 @@ pub trait Lookup: Send + Sync {
     /// the scheme has accepted, or returns `Unsure`.
     fn look(&self, key: Key, read: &mut ReadNow<'_>) -> Look;
 
-    /// Reads a record that was on disk when the store closed. `read` may wait for the disk. Returns
-    /// `None` if another process has overwritten the record since, because its checksum fails.
+    /// Reads a record after the store has closed, if the record was on disk then. `read` may wait
+    /// for the disk. If another process has overwritten the record since, its checksum is wrong,
+    /// and the result is `None`.
     fn read_lent(&self, _key: Key, _read: &mut ReadNow<'_>) -> Option<Record> {
         None
     }

@@ -113,7 +113,8 @@ pub struct StoreHandle(Arc<Shared>);
 struct Shared {
     lookup: Option<Arc<dyn Lookup>>,
     reader: Option<Reader>,
-    /// Set if gets find records of the store's files after the store has closed.
+    /// The store's files, if gets must still find records after the store has closed (see
+    /// [`StoreHandle::lend`]).
     lent: OnceLock<KeptFiles>,
     mailbox: Mutex<Mailbox>,
     waker: Waker,
@@ -158,9 +159,9 @@ impl StoreHandle {
         self.0.post(mailbox, Wake::Shutdown(reply));
     }
 
-    /// Lets gets find the records on disk after the store has closed, although another process may
-    /// change the store then. Such a get waits for the disk. It may find a record that the other
-    /// process has replaced or removed.
+    /// Lets gets still find the records on disk after this store has closed. Another process may
+    /// then open and change the store. Such a get waits for the disk. It may find a record that the
+    /// other process has replaced or removed.
     pub fn lend(&self) {
         if let Some(reader) = &self.0.reader {
             self.0.lent.get_or_init(|| reader.keep_files());

@@ -46,7 +46,8 @@ struct Content {
     /// memory and has its tag in `buffered`. Otherwise lookups cannot know whether a record is
     /// absent.
     complete: Option<Readable>,
-    /// The last value of `complete` that was not `None`.
+    /// What is needed to read records after the store has closed: the last value of `complete` that
+    /// was not `None`.
     lent: Option<Readable>,
     /// Whether lookups may count uses of records. If true, the store's thread will later write the
     /// use counters to disk.
