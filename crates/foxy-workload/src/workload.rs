@@ -24,9 +24,10 @@ pub struct Workload {
 pub enum Model {
     /// `objects/1`: objects of one size.
     Objects(Objects),
-    /// `table3/1`: the load of the WebCoSM paper.
+    /// `table3/1`: the load of Table 3 in the WebCoSM paper.
     Table3(Table3),
-    /// `polymix-4/2`: the standard mix of the cache-off benchmarks.
+    /// `polymix-4/2`: PolyMix-4, the standard load of the cache-offs, which compared caching
+    /// proxies.
     PolyMix4(PolyMix4),
     /// The GET requests of a trace. Workload files cannot name this model.
     Trace(Replay),

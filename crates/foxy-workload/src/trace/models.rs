@@ -72,8 +72,9 @@ pub const DEC: TraceModel = TraceModel {
     targets: &[Target::MeanSize(12_700.0), Target::Infinite { hits: 0.49, bytes: 0.36 }],
 };
 
-/// A part of [`DEC`], as in Table 1 of paper 001 (docs/figures.md). 32 % of the requests hit 512 MB
-/// of memory, and 4 % read a 2 GB disk. 64 % write to disk, 10.55 KB on average.
+/// A part of [`DEC`], as in Table 1 of the WebCoSM paper (paper 001 in docs/figures.md). In front
+/// of a disk of 2 GB, a memory of 512 MB answers 32 % of the requests. Another 4 % read the disk.
+/// The other 64 % each write a record to it, 10.55 KB on average.
 pub const TABLE1: TraceModel = TraceModel {
     name: "table1",
     gets: 1_058_206,

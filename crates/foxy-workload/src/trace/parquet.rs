@@ -82,7 +82,7 @@ fn check_packing(file: &impl FileReader, used: &[usize]) -> Result<(), ReadError
 }
 
 /// Runs a step of the decoder, and turns a panic into an error. The decoder panics on some damaged
-/// files. After an error, the caller must not use the decoder.
+/// files. After an error, the caller must not use the decoder again.
 fn contained<T>(step: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
         Err(ParquetError::General("the parts of the file contradict each other".into()))

@@ -111,7 +111,8 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Returns whether an error means damaged compressed data instead of a failed read.
+/// Returns whether an error comes from damaged compressed data instead of a failed read. `packed`
+/// says whether the data are compressed.
 pub(super) fn is_damage(error: &io::Error, packed: bool) -> bool {
     packed && error.raw_os_error().is_none()
 }

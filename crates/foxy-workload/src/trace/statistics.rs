@@ -168,7 +168,7 @@ fn log_spaced(last: usize) -> Vec<usize> {
     ranks
 }
 
-/// Returns the sum, which 2^64 values of 64 bits cannot overflow.
+/// Returns the sum in 128 bits, so that it cannot overflow.
 fn total(values: impl Iterator<Item = u64>) -> u128 {
     values.map(u128::from).sum()
 }

@@ -120,7 +120,7 @@ impl SyntheticGenerator<'_> {
         if self.left.as_ref().is_some_and(|left| left.gets == 0) {
             return None;
         }
-        // Squaring the random number lets a few clients fetch much more than most other clients.
+        // Because the random number is squared, a few clients fetch much more than the others.
         let client = (self.random.unit().powi(2) * f64::from(self.model.clients)) as u32;
         let known = self.sizes.len();
         let repeats = self.left.as_ref().map_or(self.model.repeats, Left::repeats);
@@ -171,7 +171,7 @@ impl SyntheticGenerator<'_> {
         self.pages.len() as u32 - 1
     }
 
-    /// Draws the server of a new page. Popular servers get most pages.
+    /// Draws the origin server of a new page. A few servers get most of the pages.
     fn site(&mut self) -> u32 {
         self.servers.powf(self.random.unit()) as u32
     }
