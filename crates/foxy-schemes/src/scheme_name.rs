@@ -38,8 +38,8 @@ pub enum SchemeName {
     /// Small records share large files, which Squid-M maps into memory. Larger records have their
     /// own files, like `Ufs`.
     Squidm,
-    /// The scheme `Squidm`, but with small records grouped by origin server. Small records never
-    /// cross a page boundary.
+    /// The scheme `Squidm`, but with small records grouped by origin server. A small record lies
+    /// within one page if a page has space for it.
     Squidmla,
     /// One file in which each record takes the next free slots.
     Stream,

@@ -95,7 +95,7 @@ pub const BUDDY: Plan = Plan { name: "buddy", layout: LayoutKind::Classes, ..STR
 pub const SQUIDM: Plan = Plan { name: "squidm", layout: LayoutKind::Mapped, ..PACKETIZER };
 
 /// The scheme SQUIDMLA of the same paper. Unlike SQUIDM, it groups small records by origin server,
-/// and keeps them within a page.
+/// and keeps each within one page if possible.
 pub const SQUIDMLA: Plan = Plan {
     name: "squidmla",
     layout: LayoutKind::MappedAligned,

@@ -18,8 +18,7 @@ const TAIL_START: f64 = 4.0;
 /// Standard deviation of the logarithm of lognormal sizes.
 const SPREAD: f64 = 1.2;
 
-/// Maximum number of distances that the generator draws in search of an earlier fetch. A distance
-/// can reach before the first fetch.
+/// Maximum number of distances that the generator draws to find an earlier fetch.
 const MAX_TRIES: u32 = 8;
 
 struct Page {

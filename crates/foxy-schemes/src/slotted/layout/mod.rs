@@ -109,7 +109,7 @@ pub enum LayoutKind {
     Ring,
     /// Shared files for small records. Each larger record has its own file in Squid's folders.
     Mapped,
-    /// The layout `Mapped`, but a small record never crosses a page boundary.
+    /// The layout `Mapped`, but a small record lies within one page if a page has space for it.
     MappedAligned,
 }
 
