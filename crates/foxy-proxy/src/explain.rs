@@ -12,6 +12,7 @@ use crate::cache::stored::{CacheKey, Entry, Stored};
 use crate::core::View;
 use crate::core::outcome::HitSource;
 use crate::fill::outgoing;
+use crate::request::asker::Asker;
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::purger::Purger;
@@ -23,7 +24,6 @@ use foxy_http::{BodyLength, RequestDecoder, RequestEvent, RequestHead};
 use foxy_rules::RequestControl;
 use foxy_rules::explain::{Response, explain_reuse};
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A stored response, in the form that an explanation shows.
@@ -63,19 +63,19 @@ impl fmt::Display for Explanation {
 }
 
 impl Purger {
-    /// Explains a request of `client` for `url` with the additional header lines `fields`. Also
+    /// Explains a request of `asker` for `url` with the additional header lines `fields`. Also
     /// explains why the proxy refuses a request that it cannot parse.
     pub async fn explain(
         &self,
         (method, url): (&str, &str),
         fields: &[(String, String)],
-        client: IpAddr,
+        asker: Asker,
     ) -> Explanation {
         match read(method, url, fields) {
             Ok(head) => {
                 let scheme =
                     url.split_once("://").and_then(|(scheme, _)| Scheme::named(scheme.as_bytes()));
-                self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default(), client)
+                self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default(), &asker)
                     .await
             }
             Err(reason) => settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason)),
@@ -87,15 +87,17 @@ impl Purger {
         head: &RequestHead,
         body: BodyLength,
         over: Scheme,
-        client: IpAddr,
+        asker: &Asker,
     ) -> Explanation {
         let settings = &self.shared.settings;
         let mut head = head.clone();
-        let tried = tried(&settings.rules, &head, over, client);
+        let tried = tried(&settings.rules, &head, over, asker);
         let steps: Vec<Step> = tried.into_iter().map(Step::OperatorRule).collect();
-        let steering = steer(&settings.rules, &mut head, over, client);
+        let steering = steer(&settings.rules, &mut head, over, asker);
         let plan = || plan(&head, body, over, &settings.mode, &settings.via_name);
-        let planned = steering.refusal.map_or_else(plan, Plan::Refuse);
+        let needs_user = self.shared.authenticator.is_needed() && asker.user.is_none();
+        let refusal = needs_user.then_some(ErrorReason::CredentialsNeeded).or(steering.refusal);
+        let planned = refusal.map_or_else(plan, Plan::Refuse);
         let planned = if steering.bypasses { planned.past_the_cache(&head) } else { planned };
         match planned {
             Plan::LookUp(origin, key) => {

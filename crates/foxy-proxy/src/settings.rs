@@ -4,6 +4,7 @@ use crate::core::live::Live;
 use crate::core::rules::{Policies, RulesInForce};
 use crate::core::tls::ClientTls;
 use crate::core::token::Token;
+use crate::core::users::UserBook;
 use crate::intercept::Interception;
 use crate::request::mode::Mode;
 use crate::upstream::{Cidr, DestinationPolicy, UpstreamSettings};
@@ -47,6 +48,8 @@ pub struct ProxySettings {
     pub allow_client: Live<Vec<Cidr>>,
     /// The operator's rules.
     pub rules: RulesInForce,
+    /// The users of a forward proxy. With users, it serves only requests of users.
+    pub users: Live<Option<UserBook>>,
     /// Addresses of clients that may purge without a token.
     pub purge_from: Live<Vec<Cidr>>,
     /// The token with which any client may purge.
@@ -120,6 +123,7 @@ impl Default for ProxySettings {
             negative_lifetime: Live::default(),
             allow_client: Live::default(),
             rules: RulesInForce::default(),
+            users: Live::default(),
             purge_from: Live::default(),
             purge_token: None,
             destinations: DestinationPolicy::default(),

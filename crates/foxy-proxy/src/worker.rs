@@ -8,6 +8,7 @@ use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::stored::{CacheKey, Stored};
+use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{Counter, Counters};
 use crate::core::places::Places;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) cache: Cache,
     pub(crate) flights: Flights,
     pub(crate) purges: Purges,
+    pub(crate) authenticator: Authenticator,
     pub(crate) refusals: Refusals,
     pub(crate) parts: SharedParts,
     /// Memory budget for body bytes that clients have not read yet.

@@ -7,6 +7,7 @@ mod secret_file;
 mod serve;
 mod settings;
 mod store_file;
+mod users_file;
 
 use foxy_cli::{authority_folder, failure, progress, signals, temporary, terminal};
 use std::process::ExitCode;

@@ -48,6 +48,10 @@ pub(crate) async fn error_with_text(
     head.headers.append("Content-Type", "text/plain; charset=utf-8");
     head.headers.append("Cache-Control", "no-store");
     head.headers.append("Proxy-Status", proxy_status::value(reason));
+    if reason.status() == 407 {
+        head.headers.append("Proxy-Authenticate", "Basic realm=\"foxy\", charset=\"UTF-8\"");
+        head.headers.append("Proxy-Authenticate", "Bearer realm=\"foxy\"");
+    }
     if reason.status() == 405 {
         head.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }

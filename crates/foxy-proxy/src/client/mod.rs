@@ -11,11 +11,13 @@ use crate::client::http2::sender::Http2Sender;
 use crate::client::http2::stream::{Http2Body, Http2Stream};
 use crate::client::io::{ClientConnection, Http1Receiver, ReadEnd};
 use crate::core::client_limits::Pace;
+use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
 use crate::request::cache_status::CacheStatus;
 use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The client of one request, by HTTP version.
@@ -35,6 +37,14 @@ impl Client<'_> {
                 let (body, sender) = stream.split(write_limit);
                 (Receiver::Http2(body), Sender::Http2(sender))
             }
+        }
+    }
+
+    /// Returns the intercepted CONNECT around this request.
+    pub(crate) fn inside(&self) -> Option<&Inside> {
+        match self {
+            Self::Http1(connection) => connection.inside.as_ref(),
+            Self::Http2(stream) => stream.inside,
         }
     }
 
@@ -182,6 +192,14 @@ impl Sender<'_> {
         match self {
             Self::Http1(sender) => sender.progress.answered_by(parent),
             Self::Http2(sender) => sender.answered_by(parent),
+        }
+    }
+
+    /// Notes the user who sent the request, for the access log.
+    pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {
+        match self {
+            Self::Http1(sender) => sender.progress.sent_by(user),
+            Self::Http2(sender) => sender.sent_by(user),
         }
     }
 

@@ -52,6 +52,10 @@ counters! {
     Http2Floods = "client_http2_floods",
     /// Requests whose head was read.
     Requests = "requests",
+    /// Requests refused because they have no valid credentials of a user.
+    CredentialsRefused = "credentials_refused",
+    /// Requests refused because too many requests of their client wait for a password check.
+    CredentialsBusy = "credentials_busy",
     /// Responses served from memory.
     MemoryHits = "memory_hits",
     /// Responses served from the store on disk.

@@ -1,6 +1,7 @@
 //! Values and budgets that all parts of the proxy share: counters, HTTP/2 frames, limits on
 //! connections, TLS with clients.
 
+pub(crate) mod authentication;
 pub(crate) mod byte_budget;
 pub(crate) mod client_limits;
 pub mod counters;
@@ -12,6 +13,7 @@ pub mod rules;
 pub mod tls;
 pub mod token;
 pub(crate) mod transport;
+pub mod users;
 
 pub(crate) use crate::core::counters::{Counter, Counters};
 pub(crate) use crate::core::outcome::{ForwardReason, HitSource};

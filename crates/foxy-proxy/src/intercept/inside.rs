@@ -6,6 +6,7 @@ use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
 use bytes::Bytes;
 use foxy_http::{Authority, RequestHead, Target, TargetForm};
+use std::sync::Arc;
 
 /// The target of an intercepted CONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub(crate) struct Inside {
     origin: Origin,
     /// The authority in the form used in URLs: without the port if it is 443.
     authority: String,
+    /// The user who sent the CONNECT, if known.
+    pub(crate) user: Option<Arc<str>>,
 }
 
 impl Inside {
@@ -24,7 +27,7 @@ impl Inside {
         } else {
             format!("{}:{}", origin.host, origin.port)
         };
-        Self { origin, authority }
+        Self { origin, authority, user: None }
     }
 
     pub(crate) fn host(&self) -> &str {

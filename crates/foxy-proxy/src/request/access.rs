@@ -35,6 +35,8 @@ pub struct AccessRecord<'a> {
     pub version: &'a str,
     /// The host of the parent proxy that answered, if there is one.
     pub parent: Option<&'a str>,
+    /// Name of the user, if the client has proved it.
+    pub user: Option<&'a str>,
     /// Names of the operator's rules that decided about the request, separated by commas.
     pub rules: Option<&'a str>,
     /// The response's Content-Type.

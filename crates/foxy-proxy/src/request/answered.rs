@@ -8,6 +8,7 @@ use foxy_http::{Headers, Version};
 use std::cell::{Cell, Ref, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -56,6 +57,8 @@ pub(crate) struct Progress {
     rules: RefCell<Option<String>>,
     /// The highest rate at which the client receives the answer.
     pace: RefCell<Option<Pace>>,
+    /// The user who sent the request, if known.
+    user: RefCell<Option<Arc<str>>>,
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
     sent: Cell<u64>,
@@ -66,6 +69,7 @@ impl Progress {
         self.parent.set(None);
         self.rules.take();
         self.pace.take();
+        self.user.take();
         self.opened.set(None);
         self.head.set(0);
         self.sent.set(0);
@@ -83,6 +87,15 @@ impl Progress {
     /// Notes the names of the rules that decided about the request.
     pub(crate) fn decided_by(&self, rules: Option<String>) {
         self.rules.replace(rules);
+    }
+
+    /// Notes the user who sent the request.
+    pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {
+        self.user.replace(user);
+    }
+
+    pub(crate) fn user(&self) -> Option<Arc<str>> {
+        self.user.borrow().clone()
     }
 
     pub(crate) fn rules(&self) -> Ref<'_, Option<String>> {

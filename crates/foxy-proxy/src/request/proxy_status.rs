@@ -30,6 +30,8 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::TooManyOfClient
         | ErrorReason::NoRoomForHead => "proxy_internal_response",
         ErrorReason::ClientNotAllowed
+        | ErrorReason::CredentialsBusy
+        | ErrorReason::CredentialsNeeded
         | ErrorReason::DeniedByRule
         | ErrorReason::NotAllowedByRule
         | ErrorReason::RateLimited

@@ -36,6 +36,10 @@ pub enum ErrorReason {
     TraceHere,
     /// The client's address is not in `allow-client`.
     ClientNotAllowed,
+    /// The request has no valid credentials of a user (RFC 9110 §15.5.8).
+    CredentialsNeeded,
+    /// Too many requests of the client wait for a password check.
+    CredentialsBusy,
     /// A rule of the operator refuses the request.
     DeniedByRule,
     /// The operator's rules allow some requests, but not this request.
@@ -70,7 +74,8 @@ impl ErrorReason {
             | Self::DeniedByRule
             | Self::NotAllowedByRule
             | Self::PurgeNotAllowed => 403,
-            Self::RateLimited => 429,
+            Self::CredentialsNeeded => 407,
+            Self::CredentialsBusy | Self::RateLimited => 429,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
             Self::Misdirected => 421,
             Self::Loop => 508,
@@ -99,6 +104,8 @@ impl ErrorReason {
             Self::OnlyIfCached => "only-if-cached",
             Self::TraceHere => "trace",
             Self::ClientNotAllowed => "client-not-allowed",
+            Self::CredentialsNeeded => "credentials-needed",
+            Self::CredentialsBusy => "credentials-busy",
             Self::DeniedByRule => "denied-by-rule",
             Self::NotAllowedByRule => "not-allowed-by-rule",
             Self::RateLimited => "rate-limited",
@@ -142,6 +149,12 @@ impl ErrorReason {
             Self::ClientNotAllowed => {
                 "this proxy does not serve your address; its operator can list the address in \
                  allow-client"
+            }
+            Self::CredentialsNeeded => {
+                "this proxy serves known users; send a name and password, as `curl -U NAME` does"
+            }
+            Self::CredentialsBusy => {
+                "too many requests of your address wait for a password check; send fewer at a time"
             }
             Self::DeniedByRule => "a rule of this proxy refuses the request",
             Self::NotAllowedByRule => "no rule of this proxy allows the request",
@@ -206,6 +219,8 @@ mod tests {
             ErrorReason::OnlyIfCached,
             ErrorReason::TraceHere,
             ErrorReason::ClientNotAllowed,
+            ErrorReason::CredentialsNeeded,
+            ErrorReason::CredentialsBusy,
             ErrorReason::DeniedByRule,
             ErrorReason::NotAllowedByRule,
             ErrorReason::RateLimited,

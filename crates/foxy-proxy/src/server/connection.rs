@@ -201,7 +201,10 @@ async fn serve_request(
         Ended::Answered(answered) if answered.connection == ConnectionFate::Keep => {
             return NextStep::ReadRequest;
         }
-        Ended::Intercepted(inside, _) => return NextStep::Enter(inside),
+        Ended::Intercepted(mut inside, _) => {
+            inside.user = progress.user();
+            return NextStep::Enter(inside);
+        }
         Ended::Answered(_) | Ended::Tunnelled(_) => {
             state.activity.begin_wait(Instant::now());
             connection.linger().await;

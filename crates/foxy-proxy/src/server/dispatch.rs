@@ -8,11 +8,13 @@ use crate::core::places::ClientBlock;
 use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
+use crate::request::asker::Asker;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Plan, Wanted, plan};
 use crate::request::forwarding_fields::{replace, take_off};
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
+use crate::server::identity::identified;
 use crate::server::request_log::Ended;
 use crate::server::steering::{Steering, steer};
 use crate::server::tunnelling::{switched, tunnel};
@@ -45,14 +47,17 @@ pub(crate) async fn request(
         Mode::Forward => client.scheme(),
     };
     let asks = ClientBlock::from(peer.ip());
+    let (user, refusal) = identified(worker, head, client.inside(), asks, refusal).await;
+    let asker = Asker { client: peer.ip(), user };
     let (mut receiver, mut sender) = client.split(settings.client_write);
+    sender.sent_by(asker.user.clone());
     if refusal.is_none() && purger::wants_explanation(worker, head, peer) {
         let result =
-            purger::explain(worker, &mut sender, (head, options), (body, over), peer).await;
+            purger::explain(worker, &mut sender, (head, options), (body, over), &asker).await;
         let ended = drained(&mut receiver, settings, result).await;
         return (ended, sender.sent());
     }
-    let (planned, text) = planned(worker, &sender, (head, body), over, peer, refusal);
+    let (planned, text) = planned(worker, &sender, (head, body), over, &asker, refusal);
     let head = &*head;
     let key_of = |key| CacheKey::new(settings.rules.key(key));
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
@@ -112,19 +117,19 @@ fn planned(
     sender: &Sender<'_>,
     (head, body): (&mut RequestHead, BodyLength),
     over: Scheme,
-    peer: SocketAddr,
+    asker: &Asker,
     refusal: Option<ErrorReason>,
 ) -> (Plan, Option<String>) {
     let settings = worker.settings();
     let steering = match refusal {
         Some(_) => Steering::default(),
-        None => steer(&settings.rules, head, over, peer.ip()),
+        None => steer(&settings.rules, head, over, asker),
     };
     settings.rules.count(&steering.decided);
     if steering.names.is_some() {
         sender.decided_by(steering.names);
     }
-    let client = ClientBlock::from(peer.ip());
+    let client = ClientBlock::from(asker.client);
     let refusal = refusal.or(steering.refusal).or_else(|| {
         let admitted = settings.rules.admits(steering.rate, client);
         (!admitted).then_some(ErrorReason::RateLimited)

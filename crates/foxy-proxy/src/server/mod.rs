@@ -6,6 +6,7 @@ pub(crate) mod admission;
 pub(crate) mod connection;
 pub(crate) mod dispatch;
 pub(crate) mod http2;
+pub(crate) mod identity;
 pub(crate) mod intercepting;
 pub mod listener;
 pub(crate) mod proxy_header;
@@ -20,6 +21,7 @@ use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::storage::{ObjectStore, Storage};
+use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{self, Counter, Counters};
 use crate::core::places::Places;
@@ -144,6 +146,7 @@ impl Proxy {
             cache,
             flights: Flights::new(budget),
             purges: parts.purges,
+            authenticator: Authenticator::new(settings.users.clone()),
             refusals: Refusals::default(),
             parts: SharedParts::new(budget.min(MAX_PART_BYTES)),
             waiting: ByteBudget::new(budget),

@@ -9,7 +9,9 @@ use crate::cache::stored::CacheKey;
 use crate::client::Sender;
 use crate::core::counters::{Counter, Counters};
 use crate::core::rules::RulesInForce;
+use crate::core::users::UserBook;
 use crate::request::answered::{Aborted, AnswerOptions, Answered};
+use crate::request::asker::Asker;
 use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::listener;
@@ -38,6 +40,7 @@ pub struct NewSettings {
     pub allow_client: Vec<Cidr>,
     pub purge_from: Vec<Cidr>,
     pub negative_lifetime: u64,
+    pub users: Option<UserBook>,
 }
 
 impl Purger {
@@ -46,11 +49,18 @@ impl Purger {
         &self.shared.settings.rules
     }
 
+    /// Returns the users in force.
+    pub fn users(&self) -> Arc<Option<UserBook>> {
+        Arc::clone(&self.shared.settings.users.get())
+    }
+
     /// Replaces the settings that can change while the proxy runs. The new lifetimes also apply to
     /// stored responses.
     pub fn reload(&self, new: NewSettings) {
-        let ProxySettings { rules, allow_client, purge_from, negative_lifetime, mode, .. } =
-            &self.shared.settings;
+        let ProxySettings {
+            rules, users, allow_client, purge_from, negative_lifetime, mode, ..
+        } = &self.shared.settings;
+        users.replace(new.users);
         allow_client.replace(new.allow_client);
         purge_from.replace(new.purge_from);
         negative_lifetime.replace(new.negative_lifetime);
@@ -145,11 +155,11 @@ pub(crate) async fn explain(
     sender: &mut Sender<'_>,
     (head, options): (&RequestHead, AnswerOptions),
     (body, over): (BodyLength, Scheme),
-    client: SocketAddr,
+    asker: &Asker,
 ) -> Result<Answered, Aborted> {
     let purger =
         Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
-    let text = purger.explain_request(head, body, over, client.ip()).await.to_string();
+    let text = purger.explain_request(head, body, over, asker).await.to_string();
     said(worker, sender, options, "explained", text).await
 }
 

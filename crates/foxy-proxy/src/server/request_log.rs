@@ -150,7 +150,7 @@ impl<'a> RequestLog<'a> {
         let LoggedRequest { method, url, site, version, referer, user_agent } = line;
         let parents = self.worker.settings().upstream.parents.as_ref();
         let parent = parents.zip(self.progress.parent());
-        let rules = self.progress.rules();
+        let (rules, user) = (self.progress.rules(), self.progress.user());
         sink.record(&AccessRecord {
             end: clock::wall(),
             elapsed: clock::monotonic().since(self.started),
@@ -165,6 +165,7 @@ impl<'a> RequestLog<'a> {
             url,
             version,
             parent: parent.map(|(parents, number)| parents.parent(number).host()),
+            user: user.as_deref(),
             rules: rules.as_deref(),
             content_type: sent.media_type.as_bytes(),
             referer,

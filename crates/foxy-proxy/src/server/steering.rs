@@ -2,13 +2,13 @@
 
 use crate::core::View;
 use crate::core::rules::{RulesInForce, apply};
+use crate::request::asker::Asker;
 use crate::request::reason::ErrorReason;
 use crate::upstream::Scheme;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
 use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried};
-use std::net::IpAddr;
 
 /// The effects of the rules on a request, apart from changes to its head.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(crate) fn steer(
     rules_in_force: &RulesInForce,
     head: &mut RequestHead,
     over: Scheme,
-    client: IpAddr,
+    asker: &Asker,
 ) -> Steering {
     let rules = rules_in_force.get();
     if !rules.has_request_rules() {
@@ -44,7 +44,7 @@ pub(crate) fn steer(
         let path = head.origin_form().unwrap_or_default();
         // A request without a readable target is refused later, with a precise reason.
         let Some(facts) = facts(head, over, &path) else { return Steering::default() };
-        rules.decide(&facts.from_client(client))
+        rules.decide(&asker.seen_in(facts))
     };
     let (refusal, message) = match decision.access() {
         Some(Access::Allow) => (None, None),
@@ -57,7 +57,7 @@ pub(crate) fn steer(
         head.target = target;
         if refusal.is_none()
             && let Some(Access::Deny { message: text }) =
-                access_after_rewrite(&rules, head, over, client)
+                access_after_rewrite(&rules, head, over, asker)
         {
             (refusal, message) = (Some(ErrorReason::DeniedByRule), text);
         }
@@ -81,10 +81,10 @@ fn access_after_rewrite(
     rules: &OperatorRules,
     head: &RequestHead,
     over: Scheme,
-    client: IpAddr,
+    asker: &Asker,
 ) -> Option<Access> {
     let path = head.origin_form()?;
-    rules.decide(&facts(head, over, &path)?.from_client(client)).access().cloned()
+    rules.decide(&asker.seen_in(facts(head, over, &path)?)).access().cloned()
 }
 
 /// Drops options of `Connection` that name other fields. Otherwise a client could remove a field
@@ -110,11 +110,11 @@ pub(crate) fn tried(
     rules_in_force: &RulesInForce,
     head: &RequestHead,
     over: Scheme,
-    client: IpAddr,
+    asker: &Asker,
 ) -> Vec<Tried> {
     let path = head.origin_form().unwrap_or_default();
     let Some(facts) = facts(head, over, &path) else { return Vec::new() };
-    rules_in_force.get().explain(&facts.from_client(client), None)
+    rules_in_force.get().explain(&asker.seen_in(facts), None)
 }
 
 /// Collects the facts about a request for the rules. A CONNECT counts as an https request without a

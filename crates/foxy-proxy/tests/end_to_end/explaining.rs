@@ -6,13 +6,18 @@ use foxy_proxy::cache::purge::{Named, Strength};
 use foxy_proxy::explain::{Explanation, Outcome};
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
+use std::net::IpAddr;
 
 pub fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
     let fields = lines.lines().filter_map(|line| line.split_once(": "));
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().explain(("GET", url), &fields, [127, 0, 0, 1].into()))
+    runtime.block_on(proxy.proxy.purger().explain(
+        ("GET", url),
+        &fields,
+        IpAddr::from([127, 0, 0, 1]).into(),
+    ))
 }
 
 fn names(explanation: &Explanation) -> String {

@@ -103,6 +103,12 @@ impl<'a, F: Fields> RequestFacts<'a, F> {
         Self { client: None, user: None, method, fields, now, url }
     }
 
+    /// Sets the user that the client has proved to be.
+    #[must_use]
+    pub fn of_user(self, user: Option<&'a str>) -> Self {
+        Self { user, ..self }
+    }
+
     /// Sets the address of the client.
     #[must_use]
     pub fn from_client(self, client: IpAddr) -> Self {

@@ -126,6 +126,11 @@ impl OperatorRule {
         }
     }
 
+    /// Returns whether a condition of the rule names users.
+    pub fn names_users(&self) -> bool {
+        self.conditions().any(|when| !when.users.is_empty())
+    }
+
     fn conditions(&self) -> impl Iterator<Item = &Conditions> {
         std::iter::once(&self.when).chain(&self.unless)
     }

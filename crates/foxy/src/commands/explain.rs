@@ -12,6 +12,7 @@ use std::fmt::Write;
 pub fn command() -> Command {
     let words = Arg::new("request").value_name("[METHOD] URL").required(true).num_args(1..=2);
     let from = Arg::new("from").long("from").value_name("ADDRESS");
+    let user = Arg::new("user").long("user").value_name("NAME");
     let field =
         Arg::new("field").long("field").short('H').value_name("LINE").action(ArgAction::Append);
     let json = Arg::new("json").long("json").action(ArgAction::SetTrue);
@@ -21,6 +22,7 @@ pub fn command() -> Command {
         )
         .arg(words.help("Method (default: GET) and URL, as a client would send them"))
         .arg(from.help("Address of the client [default: 127.0.0.1]"))
+        .arg(user.help("User who sends the request [default: none]"))
         .arg(field.help("Header line, such as \"Accept-Language: de\"; can be repeated"))
         .arg(json.help("Print one JSON object instead of text"));
     admin_client::add_to(command)
@@ -33,8 +35,10 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         words => ("GET", words[0].as_str()),
     };
     let mut target = format!("/explain?url={}&method={}", encode(url), encode(method));
-    if let Some(from) = matches.get_one::<String>("from") {
-        target.push_str(&format!("&from={}", encode(from)));
+    for name in ["from", "user"] {
+        if let Some(value) = matches.get_one::<String>(name) {
+            target.push_str(&format!("&{name}={}", encode(value)));
+        }
     }
     for line in matches.get_many::<String>("field").into_iter().flatten() {
         header_field(line).map_err(|text| Failure::Unusable(format!("--field: {text}")))?;

@@ -15,6 +15,7 @@ pub mod run;
 pub mod serve;
 pub mod store;
 pub mod upgrade;
+pub mod user;
 
 use clap::{ArgMatches, Command};
 use foxy_cli::Entry;
@@ -31,6 +32,7 @@ const PROXY: &[Entry] = &[
     Entry { command: reload::command, run: reload::run },
     Entry { command: upgrade::command, run: upgrade::run },
     Entry { command: ca::command, run: ca::run },
+    Entry { command: user::command, run: user::run },
     Entry { command: manual::completions_command, run: manual::print_completions },
     Entry { command: manual::man_command, run: manual::write_man },
     Entry { command: disk_helper::command, run: disk_helper::run },

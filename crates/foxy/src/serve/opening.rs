@@ -22,6 +22,7 @@ use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::settings::rows::Network;
 use crate::terminal::{self, Level};
+use crate::users_file;
 use foxy_base::{Instant, Random, clock};
 use foxy_device::Root;
 use foxy_proxy::cache::purge::PurgeKeeper;
@@ -207,6 +208,7 @@ pub fn open(
     };
     let own = [&listeners.listen[..], &listeners.listen_tls, &extra.own].concat();
     let (parent_settings, parent_lines) = parents::open(settings, &own)?;
+    let users = users_file::of(settings)?;
     let token = settings.access.admin_token_file.as_deref().map(read_token).transpose()?;
     let mut random = Random::new(foxy_base::random::entropy());
     if let Some(predecessor) = &extra.predecessor {
@@ -233,6 +235,7 @@ pub fn open(
         upstream,
         client_tls: certificates.as_ref().map(|certificates| certificates.tls.clone()),
         interception,
+        users: users.into(),
         purge_token: token.clone(),
         object_limit: object_limit(settings, &stores),
         ..base

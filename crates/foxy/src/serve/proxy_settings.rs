@@ -6,6 +6,7 @@ use crate::settings::values::OriginUrl;
 use foxy_device::release_freed_memory;
 use foxy_http::Limits;
 use foxy_proxy::core::rules::RulesInForce;
+use foxy_proxy::core::users::UserBook;
 use foxy_proxy::request::mode::{Mode, ReverseOrigin};
 use foxy_proxy::server::purger::NewSettings;
 use foxy_proxy::settings::ProxySettings;
@@ -64,6 +65,7 @@ pub fn proxy_settings(
         listen_tls: default.listen_tls,
         client_tls: default.client_tls,
         interception: default.interception,
+        users: default.users,
         purge_token: default.purge_token,
         object_limit: default.object_limit,
         descriptors_for_connections: default.descriptors_for_connections,
@@ -72,8 +74,9 @@ pub fn proxy_settings(
 }
 
 /// Returns the settings that can change while foxy runs.
-pub fn new_settings(settings: &Settings) -> NewSettings {
+pub fn new_settings(settings: &Settings, users: Option<UserBook>) -> NewSettings {
     NewSettings {
+        users,
         rules: compiled(&settings.rules),
         allow_client: settings.access.allow_client.clone(),
         purge_from: settings.access.purge_from.clone(),

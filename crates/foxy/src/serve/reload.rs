@@ -2,16 +2,18 @@
 //! configuration. Then foxy applies all changes, or none if a change needs a restart.
 
 use crate::serve::proxy_settings::new_settings;
-use crate::settings::complaint::Complaints;
+use crate::settings::complaint::{Complaint, Complaints};
 use crate::settings::{Loaded, Settings};
+use crate::users_file;
+use foxy_proxy::core::users::{UserBook, UserChange};
 use foxy_proxy::server::purger::Purger;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Keys of the settings that can change while foxy runs. The rules can change too.
-const LIVE: [&str; 3] = ["allow-client", "negative-lifetime", "purge-from"];
+/// Keys of the settings that can change while foxy runs. The rules and users can change too.
+const LIVE: [&str; 4] = ["allow-client", "negative-lifetime", "purge-from", "users-file"];
 
 /// Reads the configuration again, from the same places as at the start.
 pub type ReadAgain = dyn Fn() -> Result<Loaded, Complaints>;
@@ -19,7 +21,7 @@ pub type ReadAgain = dyn Fn() -> Result<Loaded, Complaints>;
 /// A setting or rule whose value is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Key of the setting, or `rule NAME`.
+    /// Key of the setting, `rule NAME` or `user NAME`.
     pub name: String,
     /// Old value in TOML. `None` if there was no value.
     pub old: Option<String>,
@@ -63,8 +65,8 @@ impl fmt::Display for NotReloaded {
 pub struct Reloader {
     read_again: Box<ReadAgain>,
     current: RefCell<Loaded>,
-    /// The configuration before the last reload that changed something.
-    previous: RefCell<Option<Loaded>>,
+    /// The configuration and the users before the last reload that changed something.
+    previous: RefCell<Option<(Loaded, Option<UserBook>)>>,
     /// Number of reloads that changed something.
     number: Cell<u64>,
     purger: RefCell<Purger>,
@@ -108,8 +110,8 @@ impl Reloader {
         if self.number.get() != number {
             return false;
         }
-        let Some(previous) = self.previous.take() else { return false };
-        self.purger.borrow().reload(new_settings(&previous.settings));
+        let Some((previous, users)) = self.previous.take() else { return false };
+        self.purger.borrow().reload(new_settings(&previous.settings, users));
         *self.current.borrow_mut() = previous;
         self.number.set(number + 1);
         true
@@ -118,7 +120,15 @@ impl Reloader {
     /// Reads the configuration again and applies it. Returns the changes.
     pub fn reload(&self) -> Result<Vec<SettingChange>, NotReloaded> {
         let mut new = (self.read_again)().map_err(NotReloaded::Unusable)?;
+        let users = users_file::of(&new.settings).map_err(|failure| {
+            let complaint = Complaint { message: failure.to_string(), source: None };
+            NotReloaded::Unusable(Complaints(vec![complaint]))
+        })?;
         let mut changes = changes(&mut self.current.borrow_mut(), &mut new);
+        changes.extend(changes_of_users(
+            self.purger.borrow().users().as_ref().as_ref(),
+            users.as_ref(),
+        ));
         if !differs_in_live_settings_alone(&self.current.borrow().settings, &new.settings)
             && !changes.iter().any(|change| change.needs_restart)
         {
@@ -132,8 +142,9 @@ impl Reloader {
             return Err(NotReloaded::NeedsRestart(needing));
         }
         if !changes.is_empty() {
-            self.purger.borrow().reload(new_settings(&new.settings));
-            *self.previous.borrow_mut() = Some(self.current.replace(new));
+            let old_users = self.purger.borrow().users().as_ref().clone();
+            self.purger.borrow().reload(new_settings(&new.settings, users));
+            *self.previous.borrow_mut() = Some((self.current.replace(new), old_users));
             self.number.set(self.number.get() + 1);
         }
         Ok(changes)
@@ -145,6 +156,7 @@ fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
     let mut expected = old.clone();
     expected.rules.clone_from(&new.rules);
     expected.access.allow_client.clone_from(&new.access.allow_client);
+    expected.access.users_file.clone_from(&new.access.users_file);
     expected.access.purge_from.clone_from(&new.access.purge_from);
     expected.disk.negative_lifetime = new.disk.negative_lifetime;
     expected == *new
@@ -200,6 +212,21 @@ fn changes(old: &mut Loaded, new: &mut Loaded) -> Vec<SettingChange> {
     let (old_values, new_values) = (valued(old), valued(new));
     changes.extend(differing(&old_values, &new_values, |key| LIVE.contains(&key)));
     changes
+}
+
+/// Returns the users that differ between two versions of the file. Never shows a hash.
+fn changes_of_users(old: Option<&UserBook>, new: Option<&UserBook>) -> Vec<SettingChange> {
+    let (Some(old), Some(new)) = (old, new) else { return Vec::new() };
+    let change = |(name, change): (&str, UserChange)| {
+        let (old, new) = match change {
+            UserChange::Added => (None, Some("known")),
+            UserChange::Removed => (Some("known"), None),
+            UserChange::NewSecret => (Some("old secret"), Some("new secret")),
+        };
+        let (old, new) = (old.map(str::to_owned), new.map(str::to_owned));
+        SettingChange { name: format!("user {name}"), old, new, needs_restart: false }
+    };
+    old.changes(new).into_iter().map(change).collect()
 }
 
 /// Returns the entries of which the two lists have different values.

@@ -262,7 +262,7 @@ impl Operated for ProxyStatus {
 
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation> {
         let purger = self.purger.clone();
-        let ExplainRequest { method, url, client, fields } = request.clone();
-        Box::pin(async move { purger.explain((&method, &url), &fields, client).await })
+        let ExplainRequest { method, url, asker, fields } = request.clone();
+        Box::pin(async move { purger.explain((&method, &url), &fields, asker).await })
     }
 }

@@ -7,6 +7,7 @@ use crate::serve::tls::{self, ReloadableTls};
 use crate::serve::{access_log, listeners, parents, stores};
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
+use crate::users_file;
 use foxy_base::clock;
 use foxy_proxy::server::name_resolver;
 
@@ -44,6 +45,7 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     findings.extend(interception.map_err(|f| failed("intercept-ca", f)).err());
     let token = access.admin_token_file.as_deref().map(read_token).transpose();
     findings.extend(token.map_err(|f| failed("admin-token-file", f)).err());
+    findings.extend(users_file::of(settings).map_err(|f| failed("users-file", f)).err());
     let listen = network.listen.iter().chain(&network.listen_tls).chain(&network.admin);
     let own: Vec<_> = listen.flat_map(ListenAddress::sockets).collect();
     findings.extend(parents::named(settings, &own).map_err(|f| failed("parent", f)).err());

@@ -10,13 +10,14 @@ use std::fmt::Display;
 /// such setting, because it reaches only its own origin.
 pub fn refusal(settings: &Settings, address: impl Display) -> Option<String> {
     let is_client_rule = serve_named_clients_alone(&settings.rules);
-    let says = is_client_rule || !settings.access.allow_client.is_empty();
+    let access = &settings.access;
+    let says = is_client_rule || !access.allow_client.is_empty() || access.users_file.is_some();
     if settings.network.origin.is_some() || says {
         return None;
     }
     Some(format!(
-        "other machines can reach {address}, and no setting says which clients may use foxy; add \
-         the flag or the line of the file with your clients' network:\n  \
+        "other machines can reach {address}, and no setting says which clients may use foxy; give \
+         users-file, or add the flag or the line of the file with your clients' network:\n  \
          --allow-client 192.168.0.0/16\n  \
          allow-client = [\"192.168.0.0/16\"]"
     ))

@@ -69,6 +69,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     complaints.extend(overlapping_listeners(settings, written));
     complaints.extend(open_proxy(settings, written));
+    complaints.extend(users(settings, written));
     complaints.extend(no_listener(settings, written));
     complaints.extend(stores(settings, written));
     complaints.extend(client_tls(settings, written));
@@ -123,6 +124,26 @@ fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
         complaint.message.push_str("\n  FOXY_ALLOW_CLIENT=192.168.0.0/16");
     }
     Some(complaint)
+}
+
+/// Reports users of a reverse proxy, and rules that name users although foxy knows no users.
+fn users(settings: &Settings, written: &Written) -> Option<Complaint> {
+    match (&settings.access.users_file, &settings.network.origin) {
+        (Some(_), Some(_)) => {
+            let text = "`users-file` is for a forward proxy; with `origin`, the origin itself asks \
+                        for credentials; remove one of the two";
+            Some(complaint(written, "users-file", text.into()))
+        }
+        (None, _) => {
+            let naming = written.rules.iter().find(|written| written.rule.names_users())?;
+            let message = format!(
+                "rule `{}`: `user` needs the setting `users-file`; `foxy user` writes the file",
+                naming.rule.name
+            );
+            Some(Complaint { message, source: Some(naming.source.clone()) })
+        }
+        (Some(_), None) => None,
+    }
 }
 
 fn no_listener(settings: &Settings, written: &Written) -> Option<Complaint> {

@@ -82,8 +82,8 @@ fn a_policy_is_accepted_where_a_store_uses_it() {
 fn a_forward_proxy_beyond_loopback_must_say_who_may_use_it() {
     let refused = resolved("listen = \"[::]:3128\"").expect_err("an open proxy");
     let expected = "f:1:1: other machines can reach [::]:3128, and no setting says which clients \
-                    may use foxy; add the flag or the line of the file with your clients' \
-                    network:\n  --allow-client 192.168.0.0/16\n  \
+                    may use foxy; give users-file, or add the flag or the line of the file \
+                    with your clients' network:\n  --allow-client 192.168.0.0/16\n  \
                     allow-client = [\"192.168.0.0/16\"]\n";
     assert!(refused.starts_with(expected), "{refused}");
     let tls = "tls-certificate = \"a\"\ntls-key = \"b\"\nlisten-tls = \"192.0.2.1:443\"\n";
@@ -93,6 +93,7 @@ fn a_forward_proxy_beyond_loopback_must_say_who_may_use_it() {
         "listen = \"127.9.9.9:3128\"",
         "listen = \"[::ffff:127.0.0.1]:3128\"",
         "listen = \"[::]:3128\"\nallow-client = \"192.168.0.0/16\"",
+        "listen = \"[::]:3128\"\nusers-file = \"/u\"",
         "listen = \"[::]:3128\"\norigin = \"http://a.test\"",
     ] {
         assert!(resolved(file).is_ok(), "{file}");
@@ -146,4 +147,15 @@ fn contradictions_are_refused_with_their_place() {
         let refused = resolved(file).expect_err(file);
         assert!(refused.starts_with(expected), "{refused}");
     }
+}
+
+#[test]
+fn users_belong_to_a_forward_proxy_and_rules_that_name_users_need_them() {
+    let both = "origin = \"http://a.test\"\nusers-file = \"/u\"";
+    let refused = resolved(both).expect_err("a reverse proxy");
+    assert!(refused.starts_with("f:2:1: `users-file` is for a forward proxy"), "{refused}");
+    let rule = "[[rule]]\nwhen = { user = \"ann\" }\nthen = { access = \"allow\" }\n";
+    let refused = resolved(rule).expect_err("no users");
+    assert!(refused.starts_with("f:1:1: rule `rule-1`: `user` needs the setting"), "{refused}");
+    assert!(resolved(&format!("users-file = \"/u\"\n{rule}")).is_ok());
 }

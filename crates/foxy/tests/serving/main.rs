@@ -12,6 +12,7 @@ mod command_line;
 mod configuration {
     mod import;
     mod trial;
+    mod users;
 }
 mod listeners;
 mod names;

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -154,6 +155,10 @@ impl<'a> Http2Sender<'a> {
 
     pub(crate) fn answered_by(&self, parent: Option<usize>) {
         self.out.borrow().progress.answered_by(parent);
+    }
+
+    pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {
+        self.out.borrow().progress.sent_by(user);
     }
 
     pub(crate) fn decided_by(&self, rules: Option<String>) {

@@ -4,6 +4,7 @@
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::wire::Wire;
 use crate::client::io::ReadEnd;
+use crate::intercept::Inside;
 use crate::upstream::Scheme;
 use bytes::{Buf, Bytes};
 use foxy_http::{DecodeError, Limits, RequestEvent, http2};
@@ -28,6 +29,8 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) out: &'a RefCell<Out>,
     pub(crate) body: &'a mut Http2Body,
     pub(crate) scheme: Scheme,
+    /// The intercepted CONNECT around the request.
+    pub(crate) inside: Option<&'a Inside>,
 }
 
 impl Http2Stream<'_> {

@@ -48,7 +48,7 @@ pub(crate) async fn serve(
     if matches!(found, Ok((_, BodyLength::Length(0)))) && content == Content::Some {
         found = emptied(&mut body, worker.settings().client_read).await.and(found);
     }
-    let found = found.map(|(head, length)| match inside {
+    let found = found.map(|(head, length)| match &inside {
         None => (head, length, None),
         Some(inside) => {
             let (head, refusal) = inside.judge(head);
@@ -67,7 +67,9 @@ pub(crate) async fn serve(
     let (ended, bytes) = match (&mut log.read, &found) {
         (ReadRequest::Head(head, _), Ok((length, refusal))) => {
             let is_safe = head.method.is_safe();
-            let mut client = Client::Http2(Http2Stream { out: &out, body: &mut body, scheme });
+            let inside = inside.as_deref();
+            let stream = Http2Stream { out: &out, body: &mut body, scheme, inside };
+            let mut client = Client::Http2(stream);
             let answered = request(&worker, &mut client, peer, (head, *length), *refusal);
             tokio::select! {
                 biased;

@@ -3,3 +3,4 @@
 mod admission;
 mod limits;
 mod rules;
+mod users;

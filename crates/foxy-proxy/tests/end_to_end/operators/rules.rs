@@ -9,6 +9,7 @@ use foxy_rules::operator::{
 };
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
+use std::net::IpAddr;
 
 fn rules(list: Vec<(&str, Conditions, Effects)>) -> OperatorRules {
     let rule = |(name, when, then): (&str, _, _)| {
@@ -154,7 +155,7 @@ fn a_response_of_a_forbidden_type_is_not_stored_and_the_explanation_names_the_ru
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let purger = proxy.proxy.purger();
-    let (url, local) = (origin.url("/x"), [127, 0, 0, 1].into());
+    let (url, local) = (origin.url("/x"), IpAddr::from([127, 0, 0, 1]).into());
     let explanation = runtime.block_on(purger.explain(("GET", &url), &[], local)).to_string();
     assert!(explanation.contains("no-video"), "{explanation}");
     assert!(explanation.contains("a rule of the operator forbids storage"), "{explanation}");

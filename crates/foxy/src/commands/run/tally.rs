@@ -104,6 +104,7 @@ mod tests {
                 url: b"",
                 version: "",
                 parent: None,
+                user: None,
                 rules: None,
                 content_type: None,
                 referer: None,

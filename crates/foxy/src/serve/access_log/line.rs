@@ -59,7 +59,9 @@ fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     percent(line.method, out)?;
     out.push(b' ');
     url(line, percent, out)?;
-    out.extend_from_slice(b" - ");
+    out.push(b' ');
+    percent(line.user.unwrap_or_default().as_bytes(), out)?;
+    out.push(b' ');
     out.extend_from_slice(hierarchy(line).as_bytes());
     out.push(b'/');
     percent(next_host(line), out)?;
@@ -171,7 +173,9 @@ fn percent(text: &[u8], out: &mut Vec<u8>) -> std::io::Result<()> {
 fn combined(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     let time = CivilTime::of(line.end);
     let month = MONTHS[usize::from(time.month) - 1];
-    write!(out, "{} - - [{:02}/{month}/{:04}:", line.client.ip(), time.day, time.year)?;
+    write!(out, "{} - ", line.client.ip())?;
+    percent(line.user.unwrap_or_default().as_bytes(), out)?;
+    write!(out, " [{:02}/{month}/{:04}:", time.day, time.year)?;
     write!(out, "{:02}:{:02}:{:02} +0000] \"", time.hour, time.minute, time.second)?;
     backslash(line.method, out)?;
     out.push(b' ');
@@ -220,6 +224,7 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
         line.elapsed.as_micros(),
         line.client.ip()
     )?;
+    text("user", line.user.map(str::as_bytes), out)?;
     text("result", Some(&[squid_code(line), squid_suffix(line.cut)].concat().into_bytes()), out)?;
     text("cut", line.cut.map(|cut| cut.name().as_bytes()), out)?;
     write!(

@@ -28,6 +28,7 @@ fn sample() -> AccessRecord<'static> {
         url: b"http://example.com/a?b",
         version: "HTTP/1.1",
         parent: None,
+        user: None,
         rules: Some("assets"),
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
@@ -95,12 +96,27 @@ fn a_json_line() {
         AccessFormat::Json,
         &sample(),
         "{\"time\":\"2010-10-08T11:11:48.779Z\",\"elapsed_us\":180250,\"client\":\"192.168.0.224\",\
-         \"result\":\"TCP_MISS\",\"cut\":null,\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
+         \"user\":null,\"result\":\"TCP_MISS\",\"cut\":null,\"status\":200,\"bytes\":411,\"body_bytes\":300,\"method\":\"GET\",\
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
          \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; \
          stored\",\"rules\":\"assets\"}",
     );
+}
+
+#[test]
+fn the_user_is_in_each_format_and_forges_no_field() {
+    let line = AccessRecord { user: Some("an n\""), ..sample() };
+    for (format, part) in [
+        (AccessFormat::Squid, " an%20n\" HIER_DIRECT/"),
+        (AccessFormat::Combined, "192.168.0.224 - an%20n\" ["),
+        (AccessFormat::Json, "\"user\":\"an n\\\"\","),
+    ] {
+        let mut out = Vec::new();
+        format.write(&line, &mut out);
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]

@@ -106,6 +106,7 @@ mod tests {
             url,
             version: "HTTP/1.1",
             parent: None,
+            user: None,
             rules: None,
             content_type: None,
             referer: None,

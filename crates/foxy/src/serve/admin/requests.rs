@@ -6,6 +6,7 @@ use foxy_proxy::cache::purge::{Named, Scope, Strength, key_of};
 use foxy_proxy::core::outcome::HitSource;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::explain::{Explanation, Shown};
+use foxy_proxy::request::asker::Asker;
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -108,18 +109,18 @@ fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
 pub struct ExplainRequest {
     pub method: String,
     pub url: String,
-    /// Address of the client that sends the request.
-    pub client: IpAddr,
+    /// The sender of the request.
+    pub asker: Asker,
     /// Additional header fields of the request that foxy explains.
     pub fields: Vec<(String, String)>,
 }
 
 impl ExplainRequest {
     /// Parses a query with one `url` and any number of `field=Name: value`. The query may also have
-    /// `method` and `from`. The error tells the user how to write the query.
+    /// `method`, `from` and `user`. The error tells the user how to write the query.
     pub fn read(query: Option<&str>) -> Result<Self, String> {
         let (mut method, mut url) = ("GET".to_owned(), None);
-        let mut client = IpAddr::from([127, 0, 0, 1]);
+        let mut asker = Asker::from(IpAddr::from([127, 0, 0, 1]));
         let mut fields = Vec::new();
         for (name, value) in query_pairs(query.unwrap_or(""))? {
             if value.contains(|c: char| c.is_ascii_control()) {
@@ -129,18 +130,21 @@ impl ExplainRequest {
                 "url" => url = Some(value),
                 "method" => method = value,
                 "from" => {
-                    client = value
+                    asker.client = value
                         .parse()
                         .map_err(|_| format!("from {value:?} is no address; write 192.0.2.1"))?;
                 }
+                "user" => asker.user = Some(value.into()),
                 "field" => fields.push(header_field(&value)?),
                 other => {
-                    return Err(format!("unknown name {other:?}; use url, method, from or field"));
+                    return Err(format!(
+                        "unknown name {other:?}; use url, method, from, user or field"
+                    ));
                 }
             }
         }
         let url = url.ok_or("the query has no url; write /explain?url=http://example.com/")?;
-        Ok(Self { method, url, client, fields })
+        Ok(Self { method, url, asker, fields })
     }
 
     pub fn as_json(&self, explanation: &Explanation) -> Value {
@@ -268,13 +272,15 @@ mod tests {
     #[test]
     fn a_query_names_a_url_and_fields() {
         let asked = ExplainRequest::read(Some(
-            "url=http://a.test/%3Fx&field=Accept:%20*/*&field=Range:bytes%3D0-&method=PUT&from=::1",
+            "url=http://a.test/%3Fx&field=Accept:%20*/*&field=Range:bytes%3D0-&method=PUT\
+             &from=::1&user=ann",
         ));
         let fields = [("Accept", "*/*"), ("Range", "bytes=0-")];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let (method, url) = ("PUT".into(), "http://a.test/?x".into());
         let client = "::1".parse().expect("an address");
-        assert_eq!(asked, Ok(ExplainRequest { method, url, client, fields }));
+        let asker = Asker { client, user: Some("ann".into()) };
+        assert_eq!(asked, Ok(ExplainRequest { method, url, asker, fields }));
     }
 
     #[test]
@@ -283,7 +289,7 @@ mod tests {
             (None, "no url"),
             (Some("url=http://a.test/&field=x"), "not a header line"),
             (Some("url=http://a.test/&field=a:b%0d%0ac:d"), "control character"),
-            (Some("link=x"), "use url, method, from or field"),
+            (Some("link=x"), "use url, method, from, user or field"),
         ] {
             let said = ExplainRequest::read(query).expect_err("refused");
             assert!(said.contains(part), "{query:?}: {said}");

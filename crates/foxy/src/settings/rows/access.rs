@@ -10,8 +10,16 @@ settings! {
 
     /// Networks whose clients may use foxy. foxy answers other clients with 403. By default foxy
     /// serves every client, but a forward proxy that listens beyond loopback does not start without
-    /// this setting.
+    /// this setting or `users-file`.
     allow_client: given Vec<Cidr> = "allow-client" flag "allow-client", Networks, Fixed();
+
+    /// File with the users of a forward proxy. `foxy user` writes the file, which has hashes of
+    /// passwords and tokens. With this file, foxy answers each request without the credentials of a
+    /// user with 407. Clients send `Proxy-Authorization: Basic` or `Bearer`, in CONNECT for a
+    /// tunnel. `foxy reload` reads the file again. foxy does not start if every user of the machine
+    /// may read the file. Passwords cross the network readably unless clients use `listen-tls`.
+    users_file: optional PathBuf = "users-file" flag "users-file",
+        File, Nothing("foxy asks for no credentials");
 
     /// Networks that foxy may connect to although they are loopback, link-local, private or
     /// otherwise not public. foxy may always connect to public addresses, except this machine's

@@ -17,6 +17,7 @@ use RulePart::{Condition, Effect};
 /// All keys of `when`, `unless` and `then`.
 pub const KEYS: &[RuleKey] = &[
     RuleKey(Condition, "client", "[\"10.0.0.0/8\", \"::1\"]", "Networks or addresses of clients."),
+    RuleKey(Condition, "user", "[\"alice\", \"ci-*\"]", "Patterns for users of `users-file`."),
     RuleKey(Condition, "method", "[\"GET\", \"HEAD\"]", "Methods of the request."),
     RuleKey(Condition, "scheme", "[\"https\"]", "`http` or `https`. A CONNECT counts as `https`."),
     RuleKey(

@@ -120,6 +120,7 @@ impl<'de> Visitor<'de> for ExceptionVisitor {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct ConditionTable {
     client: Values<ClientNetwork>,
+    user: Values<Pattern>,
     method: Values<String>,
     scheme: Values<SchemeText>,
     host: Values<HostCondition>,
@@ -144,7 +145,7 @@ impl From<ConditionTable> for Conditions {
             .then(|| least.map_or(0, |size| size.0.0)..=most.map_or(u64::MAX, |size| size.0.0));
         Self {
             clients: table.client.0.into_iter().map(|network| network.0).collect(),
-            users: Vec::new(),
+            users: table.user.0,
             methods: table.method.0.iter().map(|method| method.to_ascii_uppercase()).collect(),
             schemes: table.scheme.0.into_iter().map(|scheme| scheme.0).collect(),
             hosts: table.host.0,

@@ -1,0 +1,232 @@
+//! Finds out which user sends a request. Passwords are checked on another thread, at most
+//! [`CHECKS_AT_ONCE`] at a time. Each client has at most one check in the common queue, so that the
+//! tries of a client delay another client by at most one check.
+
+use crate::core::live::Live;
+use crate::core::places::ClientBlock;
+use crate::core::users::{UserBook, matches};
+use argon2::password_hash::rand_core::{OsRng, RngCore};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use blake2::Blake2sMac256;
+use blake2::digest::Mac;
+use foxy_http::Headers;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Semaphore;
+
+/// Number of password checks that run at the same time. With one check, wrong tries use at most one
+/// core and 19 MiB of memory.
+const CHECKS_AT_ONCE: usize = 1;
+/// Number of requests of a client that may wait for a check.
+const MAX_WAITING_OF_CLIENT: usize = 128;
+/// Number of right and of wrong credentials that are remembered.
+const MAX_REMEMBERED: usize = 4096;
+
+/// The reason why a request has no user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoUser {
+    /// The credentials are missing, unreadable or wrong.
+    Credentials,
+    /// Too many requests of the client wait for a password check.
+    Busy,
+}
+
+/// The check of credentials. All workers share it.
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    book: Live<Option<UserBook>>,
+    checks: Arc<Semaphore>,
+    queues: Queues,
+    remembered: Arc<Mutex<Remembered>>,
+    /// Key of the hashes in `remembered`, so that memory contains no unkeyed hash of a password.
+    key: [u8; 32],
+}
+
+/// The results of earlier checks. The hashes cover the user's line of the file, so that a change of
+/// the file makes them useless.
+#[derive(Debug, Default)]
+struct Remembered {
+    right: HashSet<[u8; 32]>,
+    wrong: HashSet<[u8; 32]>,
+}
+
+impl Remembered {
+    fn result(&self, hash: &[u8; 32]) -> Option<bool> {
+        let is_right = self.right.contains(hash);
+        (is_right || self.wrong.contains(hash)).then_some(is_right)
+    }
+
+    fn add(&mut self, hash: [u8; 32], is_right: bool) {
+        let set = if is_right { &mut self.right } else { &mut self.wrong };
+        if set.len() >= MAX_REMEMBERED {
+            set.clear();
+        }
+        set.insert(hash);
+    }
+}
+
+impl Authenticator {
+    pub(crate) fn new(book: Live<Option<UserBook>>) -> Self {
+        let mut key = [0; 32];
+        OsRng.fill_bytes(&mut key);
+        let checks = Arc::new(Semaphore::new(CHECKS_AT_ONCE));
+        Self { book, checks, queues: Queues::default(), remembered: Arc::default(), key }
+    }
+
+    /// Returns whether requests need a user.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.book.get().is_some()
+    }
+
+    /// Returns whether the users file still lists `user`.
+    pub(crate) fn knows(&self, user: &str) -> bool {
+        (**self.book.get()).as_ref().is_some_and(|book| book.contains(user))
+    }
+
+    /// Returns the user whose credentials `Proxy-Authorization` contains.
+    pub(crate) async fn user(
+        &self,
+        headers: &Headers,
+        client: ClientBlock,
+    ) -> Result<Arc<str>, NoUser> {
+        let mut values = headers.get_all("proxy-authorization");
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(NoUser::Credentials);
+        };
+        match Credentials::read(value).ok_or(NoUser::Credentials)? {
+            Credentials::Token(token) => {
+                let book = self.book.get();
+                let user = (**book).as_ref().and_then(|book| book.with_token(token));
+                user.ok_or(NoUser::Credentials)
+            }
+            Credentials::Password { name, password } => {
+                self.user_with_password(&name, password, client).await
+            }
+        }
+    }
+
+    async fn user_with_password(
+        &self,
+        name: &str,
+        password: String,
+        client: ClientBlock,
+    ) -> Result<Arc<str>, NoUser> {
+        let (hash, user) = {
+            let book = self.book.get();
+            let book = (**book).as_ref().ok_or(NoUser::Credentials)?;
+            // Programs that know only passwords may send a token as the password of its user.
+            let owner = book.with_token(password.as_bytes());
+            if let Some(owner) = owner.filter(|owner| **owner == *name) {
+                return Ok(owner);
+            }
+            let (hash, user) = book.hash_of(name);
+            (hash.to_owned(), user)
+        };
+        let key = self.keyed(&[&hash, name, &password]);
+        let judge = |is_right: bool| user.clone().filter(|_| is_right).ok_or(NoUser::Credentials);
+        if let Some(is_right) = lock(&self.remembered).result(&key) {
+            return judge(is_right);
+        }
+        let place = self.queues.enter(client).ok_or(NoUser::Busy)?;
+        let turn = Arc::clone(&place.turn).acquire_owned().await.map_err(|_| NoUser::Busy)?;
+        // Another request of the client may have checked the same credentials meanwhile.
+        if let Some(is_right) = lock(&self.remembered).result(&key) {
+            return judge(is_right);
+        }
+        let slot = Arc::clone(&self.checks).acquire_owned().await.map_err(|_| NoUser::Busy)?;
+        let remembered = Arc::clone(&self.remembered);
+        // The check holds its places until it ends, even if the client leaves.
+        let check = tokio::task::spawn_blocking(move || {
+            let is_right = matches(&hash, password.as_bytes());
+            lock(&remembered).add(key, is_right);
+            drop((slot, turn, place));
+            is_right
+        });
+        judge(check.await.unwrap_or(false))
+    }
+
+    fn keyed(&self, parts: &[&str]) -> [u8; 32] {
+        let mac = Blake2sMac256::new_from_slice(&self.key).expect("BLAKE2s takes keys of 32 bytes");
+        let add = |mac: Blake2sMac256, part: &&str| {
+            mac.chain_update(part.len().to_le_bytes()).chain_update(part)
+        };
+        parts.iter().fold(mac, add).finalize().into_bytes().into()
+    }
+}
+
+/// The content of `Proxy-Authorization`.
+enum Credentials<'a> {
+    /// A bearer token (RFC 6750).
+    Token(&'a [u8]),
+    /// A name and a password (RFC 7617).
+    Password { name: String, password: String },
+}
+
+impl<'a> Credentials<'a> {
+    fn read(value: &'a [u8]) -> Option<Self> {
+        let (scheme, rest) = value.split_at(value.iter().position(|byte| *byte == b' ')?);
+        let rest = rest.trim_ascii();
+        if scheme.eq_ignore_ascii_case(b"bearer") {
+            return Some(Self::Token(rest));
+        }
+        if !scheme.eq_ignore_ascii_case(b"basic") {
+            return None;
+        }
+        let text = String::from_utf8(STANDARD.decode(rest).ok()?).ok()?;
+        let (name, password) = text.split_once(':')?;
+        Some(Self::Password { name: name.to_owned(), password: password.to_owned() })
+    }
+}
+
+/// The queues of the clients. A client without waiting requests has no queue.
+#[derive(Clone, Debug, Default)]
+struct Queues(Arc<Mutex<HashMap<ClientBlock, Queue>>>);
+
+#[derive(Debug)]
+struct Queue {
+    turn: Arc<Semaphore>,
+    places: usize,
+}
+
+impl Queues {
+    /// Returns a place in the client's queue, or `None` if the queue is full.
+    fn enter(&self, client: ClientBlock) -> Option<QueuePlace> {
+        let mut all = lock(&self.0);
+        let new = || Queue { turn: Arc::new(Semaphore::new(1)), places: 0 };
+        let queue = all.entry(client).or_insert_with(new);
+        if queue.places >= MAX_WAITING_OF_CLIENT {
+            return None;
+        }
+        queue.places += 1;
+        Some(QueuePlace { queues: self.clone(), client, turn: Arc::clone(&queue.turn) })
+    }
+}
+
+/// A place in the queue of a client.
+struct QueuePlace {
+    queues: Queues,
+    client: ClientBlock,
+    turn: Arc<Semaphore>,
+}
+
+impl Drop for QueuePlace {
+    fn drop(&mut self) {
+        let mut all = lock(&self.queues.0);
+        if let Entry::Occupied(mut queue) = all.entry(self.client) {
+            queue.get_mut().places -= 1;
+            if queue.get().places == 0 {
+                queue.remove();
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[path = "authentication_tests.rs"]
+mod tests;

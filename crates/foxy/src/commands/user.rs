@@ -1,0 +1,89 @@
+//! `foxy user`: writes the file of `users-file`.
+
+use crate::failure::Failure;
+use crate::terminal::{self, Level};
+use crate::users_file;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use foxy_proxy::core::users::{password_line, token_line};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+pub fn command() -> Command {
+    let file = Arg::new("file").value_name("FILE").required(true);
+    let file = file.value_parser(value_parser!(PathBuf)).help("File of the setting `users-file`");
+    let name = Arg::new("name").value_name("NAME").required(true).help("Name of the user");
+    let with_name = |command: Command| command.arg(file.clone()).arg(name.clone());
+    Command::new("user")
+        .about("Add, remove or list the users of a proxy")
+        .long_about(
+            "Add, remove or list the users of a proxy.\n\n\
+             The file contains hashes of passwords and tokens. A running foxy reads the file again \
+             with `foxy reload`.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(with_name(Command::new("add").about(
+            "Set the password of a user; reads it from the terminal or from standard input",
+        )))
+        .subcommand(with_name(
+            Command::new("token").about("Make a token for a machine, and print the token once"),
+        ))
+        .subcommand(with_name(Command::new("remove").about("Remove a user")))
+        .subcommand(Command::new("list").about("List the users").arg(file.clone()))
+}
+
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((action, matches)) = matches.subcommand() else {
+        return Err(Failure::Unusable("no command is given; `foxy user --help` lists them".into()));
+    };
+    let file = matches.get_one::<PathBuf>("file").expect("clap requires it");
+    if action == "list" {
+        for (name, has_token) in users_file::read(file)?.names() {
+            let proof = if has_token { "token" } else { "password" };
+            terminal::print(&format!("{name}\t{proof}"));
+        }
+        return Ok(());
+    }
+    let name = matches.get_one::<String>("name").expect("clap requires it");
+    let had = match action {
+        "add" => {
+            let line = password_line(name, password()?.as_bytes()).map_err(Failure::Unusable)?;
+            users_file::replace(file, name, Some(&line))?
+        }
+        "token" => {
+            let (token, line) = token_line(name).map_err(Failure::Unusable)?;
+            let had = users_file::replace(file, name, Some(&line))?;
+            terminal::print(&token);
+            had
+        }
+        _ => users_file::replace(file, name, None)?,
+    };
+    let done = match (action, had) {
+        ("remove", false) => {
+            let text = format!("{} has no user {name:?}", file.display());
+            return Err(Failure::Unusable(text));
+        }
+        ("remove", true) => "removed",
+        (_, true) => "changed",
+        (_, false) => "added",
+    };
+    let text = format!("foxy: {done} {name}; `foxy reload` puts the change in force");
+    terminal::report(Level::Info, &text);
+    Ok(())
+}
+
+/// Reads a password: twice from the terminal, or one line from standard input.
+fn password() -> Result<String, Failure> {
+    let unreadable = |error| Failure::Failed(format!("cannot read the password: {error}"));
+    if !std::io::stdin().is_terminal() {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map_err(unreadable)?;
+        return Ok(line.trim_end_matches(['\n', '\r']).to_owned());
+    }
+    let first = rpassword::prompt_password("Password: ").map_err(unreadable)?;
+    let second = rpassword::prompt_password("Password again: ").map_err(unreadable)?;
+    if first != second {
+        return Err(Failure::Unusable("the two passwords differ; try again".into()));
+    }
+    Ok(first)
+}
