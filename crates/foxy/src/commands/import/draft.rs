@@ -47,7 +47,10 @@ impl Original {
 impl ImportDraft {
     pub fn leave(&mut self, original: &Original, reason: ImportReason) {
         let Original { place, text } = original.clone();
-        self.leftovers.push(Leftover { place, text, reason });
+        let leftover = Leftover { place, text, reason };
+        if !self.leftovers.contains(&leftover) {
+            self.leftovers.push(leftover);
+        }
     }
 
     /// Sets a setting. A second value replaces the first. A value that foxy refuses is reported.
@@ -154,15 +157,21 @@ impl ImportDraft {
         !changed.is_empty()
     }
 
-    /// Returns the configuration as text: settings first, because tables end the list of settings.
+    /// Returns the configuration as text: settings first, because tables end the list of settings,
+    /// then origins and rules.
     pub fn text(&self) -> String {
         self.order().into_iter().map(|at| self.parts[at].text()).collect()
     }
 
     fn order(&self) -> Vec<usize> {
-        let is_listed = |at: &usize| matches!(self.parts[*at].content, DraftContent::Listed(..));
-        let (listed, plain): (Vec<_>, Vec<_>) = (0..self.parts.len()).partition(is_listed);
-        plain.into_iter().chain(listed).collect()
+        let rank = |at: &usize| match self.parts[*at].content {
+            DraftContent::Setting(..) => 0,
+            DraftContent::Listed("origin", _) => 1,
+            DraftContent::Listed(..) => 2,
+        };
+        let mut order: Vec<usize> = (0..self.parts.len()).collect();
+        order.sort_by_key(rank);
+        order
     }
 }
 

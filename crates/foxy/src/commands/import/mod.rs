@@ -3,6 +3,8 @@
 //! permits nothing that the original denies without a warning.
 
 mod draft;
+mod haproxy;
+mod nginx;
 mod original_files;
 mod range_set;
 mod report;
@@ -32,11 +34,23 @@ struct OriginalKind {
     import: fn(&str, &OriginalFiles, bool) -> ImportDraft,
 }
 
-const KINDS: &[OriginalKind] = &[OriginalKind {
-    name: "squid",
-    marks: &["http_access", "http_port", "acl", "cache_dir", "refresh_pattern", "cache_peer"],
-    import: squid::import,
-}];
+const KINDS: &[OriginalKind] = &[
+    OriginalKind {
+        name: "squid",
+        marks: &["http_access", "http_port", "acl", "cache_dir", "refresh_pattern", "cache_peer"],
+        import: squid::import,
+    },
+    OriginalKind {
+        name: "nginx",
+        marks: &["http", "server", "location", "upstream", "proxy_pass", "server_name", "}"],
+        import: nginx::import,
+    },
+    OriginalKind {
+        name: "haproxy",
+        marks: &["frontend", "backend", "defaults", "default_backend", "use_backend", "bind"],
+        import: haproxy::import,
+    },
+];
 
 pub fn command() -> Command {
     let names = KINDS.iter().map(|kind| kind.name);

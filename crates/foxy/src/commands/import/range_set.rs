@@ -21,6 +21,19 @@ impl RangeSet {
         Self(joined)
     }
 
+    fn complement(&self, most: u128) -> Self {
+        let mut gaps = Vec::new();
+        let mut next = Some(0);
+        for &(first, last) in &self.0 {
+            if let Some(start) = next.filter(|&start| start < first) {
+                gaps.push((start, first - 1));
+            }
+            next = last.checked_add(1);
+        }
+        gaps.extend(next.filter(|&start| start <= most).map(|start| (start, most)));
+        Self(gaps)
+    }
+
     fn intersection(&self, other: &Self) -> Self {
         let pairs = self.0.iter().flat_map(|a| other.0.iter().map(move |b| (a, b)));
         let common = pairs.map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
@@ -81,6 +94,12 @@ impl AddressSet {
         };
         Some(networks)
     }
+
+    /// Returns all other addresses.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        Self { v4: self.v4.complement(u32::MAX.into()), v6: self.v6.complement(u128::MAX) }
+    }
 }
 
 impl RangeTexts for AddressSet {
@@ -132,8 +151,11 @@ mod tests {
     fn addresses_keep_their_families() {
         let set = AddressSet::read(&texts(&["128.0.0.0/1", "::1", "10.0.0.1"])).expect("networks");
         assert_eq!(set.texts(), ["10.0.0.1/32", "128.0.0.0/1", "::1/128"]);
-        let half = AddressSet::read(&texts(&["10.0.0.0/8", "::/0"])).expect("networks");
-        assert_eq!(half.intersection(&set).texts(), ["10.0.0.1/32", "::1/128"]);
+        let rest = set.complement();
+        assert_eq!(rest.intersection(&set).texts(), Vec::<String>::new());
+        assert_eq!(rest.complement(), set);
+        let upper = AddressSet::read(&texts(&["128.0.0.0/1", "8000::/1"])).expect("networks");
+        assert_eq!(upper.complement().texts(), ["0.0.0.0/1", "::/1"]);
         let range = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse().expect("an address"));
         let networks = AddressSet::range(range[0], range[1]);
         assert_eq!(networks, Some(texts(&["10.0.0.1/32", "10.0.0.2/32"])));

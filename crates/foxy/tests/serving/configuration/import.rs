@@ -1,8 +1,8 @@
 //! Tests `foxy import` as an operator uses it: files, exit codes, and the new rules in a running
 //! foxy.
 
-use crate::support::Foxy;
 use crate::support::commands::{command, foxy as run};
+use crate::support::{Foxy, Origin, request};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -72,4 +72,41 @@ fn standard_input_and_json_are_for_scripts() {
         (&"not-needed".into(), &"workers 4".into())
     );
     assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn the_locations_of_an_imported_file_lead_to_their_servers() {
+    let (pages, api) = (Origin::start(), Origin::start());
+    let server = |origin: &Origin| {
+        let url = origin.url("");
+        url.trim_start_matches("http://").trim_end_matches('/').to_owned()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (old, new) = (path("nginx.conf"), path("foxy.toml"));
+    let content = format!(
+        "http {{ upstream pages {{ server {}; }}\nserver {{ listen 80; server_name shop.example;\n\
+         location / {{ proxy_pass http://pages; }}\n\
+         location /api/ {{ proxy_pass http://{}; deny all; }}\n\
+         location /v2/ {{ proxy_pass http://{}; }} }} }}\n",
+        server(&pages),
+        server(&api),
+        server(&api),
+    );
+    std::fs::write(&old, content).expect("written");
+    let (code, _, report) = run(&["import", &old, "--output", &new]);
+    assert_eq!(code, Some(0), "{report}");
+    if !std::fs::read_to_string(&new).expect("written").contains("[[origin]]") {
+        return;
+    }
+    let store = folder.path().join("store");
+    let foxy = Foxy::start(&store, &["--config", &new, "--access-log", &path("log")]);
+    for (target, status, asked) in
+        [("/x", 200, (1, 0)), ("/v2/x", 200, (1, 1)), ("/api/x", 403, (1, 1))]
+    {
+        let text =
+            format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+        assert_eq!(request(foxy.proxy, &text).status, status, "{target}");
+        assert_eq!((pages.asked(), api.asked()), asked, "{target}");
+    }
 }

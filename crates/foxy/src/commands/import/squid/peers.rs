@@ -6,6 +6,7 @@ use super::acl::literal;
 use super::lines::SquidLine;
 use super::{SquidImport, is_for_all, unreadable};
 use crate::serve::admin::requests::encode;
+use toml::{Table, Value};
 
 type Converted = Result<(), ImportReason>;
 
@@ -116,16 +117,9 @@ pub fn prefer_direct(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
 
 impl SquidPeers {
     pub fn finish(&self, draft: &mut ImportDraft) {
-        for (number, (origin, original)) in self.origins.iter().enumerate() {
-            if number == 0 {
-                draft.set("origin", origin.as_str(), original);
-            } else {
-                let text = "write the servers as `[[origin]]`";
-                draft.leave(original, ImportReason::Missing(text.into()));
-            }
-        }
+        self.add_origins(draft);
         for original in &self.choices {
-            let text = "foxy does not choose parents by lists; the parents are not converted";
+            let text = "foxy does not choose peers by lists; the peers are not converted";
             draft.leave(original, ImportReason::Missing(text.into()));
         }
         let Some((_, first)) = self.parents.first() else { return };
@@ -148,5 +142,15 @@ impl SquidPeers {
                 draft.push("no-proxy", host.trim_start_matches('.'), original);
             }
         }
+    }
+
+    /// Converts peers with `originserver`: together they are one origin.
+    fn add_origins(&self, draft: &mut ImportDraft) {
+        let Some((_, first)) = self.origins.first().filter(|_| self.choices.is_empty()) else {
+            return;
+        };
+        let servers = self.origins.iter().map(|(url, _)| Value::from(url.as_str())).collect();
+        let origin = Table::from_iter([("servers".to_owned(), Value::Array(servers))]);
+        draft.list("origin", origin, first);
     }
 }

@@ -1,0 +1,131 @@
+//! Splits a HAProxy configuration into sections and lines.
+
+use super::super::draft::Original;
+use super::super::report::OriginalPlace;
+
+/// A line of a section: its words, its place and its text.
+#[derive(Clone, Debug)]
+pub struct HaproxyLine {
+    pub words: Vec<String>,
+    pub original: Original,
+}
+
+/// A section, for example `frontend web`.
+#[derive(Clone, Debug)]
+pub struct HaproxySection {
+    pub head: HaproxyLine,
+    pub lines: Vec<HaproxyLine>,
+}
+
+const SECTIONS: [&str; 14] = [
+    "global",
+    "defaults",
+    "frontend",
+    "backend",
+    "listen",
+    "cache",
+    "peers",
+    "resolvers",
+    "userlist",
+    "mailers",
+    "program",
+    "http-errors",
+    "ring",
+    "log-forward",
+];
+
+impl HaproxyLine {
+    pub fn argument(&self, position: usize) -> &str {
+        self.words.get(position + 1).map_or("", String::as_str)
+    }
+
+    /// Returns whether the line begins with these words.
+    pub fn starts(&self, words: &[&str]) -> bool {
+        self.words.len() >= words.len() && self.words.iter().zip(words).all(|(a, b)| a == b)
+    }
+
+    /// Returns the word after `name`.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        let at = self.words.iter().position(|word| word == name)?;
+        self.words.get(at + 1).map(String::as_str)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.words.iter().any(|word| word == name)
+    }
+}
+
+impl HaproxySection {
+    pub fn kind(&self) -> &str {
+        &self.head.words[0]
+    }
+
+    pub fn name(&self) -> &str {
+        self.head.argument(0)
+    }
+}
+
+/// Returns the sections. Lines before the first section are lost, as HAProxy refuses them.
+pub fn sections(content: &str) -> Vec<HaproxySection> {
+    let mut sections: Vec<HaproxySection> = Vec::new();
+    for (number, text) in (1..).zip(content.lines()) {
+        let words = words(text);
+        let Some(first) = words.first() else { continue };
+        let is_head = SECTIONS.contains(&first.as_str());
+        let place = OriginalPlace { file: None, line: number };
+        let original = Original { place, text: words.join(" ") };
+        let line = HaproxyLine { words, original };
+        match sections.last_mut() {
+            _ if is_head => sections.push(HaproxySection { head: line, lines: Vec::new() }),
+            Some(section) => section.lines.push(line),
+            None => {}
+        }
+    }
+    sections
+}
+
+/// Splits a line into words. Quotes and backslashes keep blanks, and `#` starts a comment.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, '#') => break,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), c) if open == c => quote = None,
+            (None | Some('"'), '\\') => word.get_or_insert_default().extend(chars.next()),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_have_their_lines_with_quotes_and_comments_resolved() {
+        let content = "# c\nglobal\n  log /dev/log local0 # x\nfrontend web\n  \
+                       acl a path_beg \"/a b\" c\\ d 'e\"f'\n";
+        let sections = sections(content);
+        let shown: Vec<_> = sections
+            .iter()
+            .map(|section| {
+                let lines: Vec<_> = section.lines.iter().map(|line| line.words.join("|")).collect();
+                format!("{} {}: {}", section.kind(), section.name(), lines.join(" "))
+            })
+            .collect();
+        let expected =
+            ["global : log|/dev/log|local0", "frontend web: acl|a|path_beg|/a b|c d|e\"f"];
+        assert_eq!(shown, expected);
+        assert_eq!(sections[1].lines[0].original.place.line, 5);
+    }
+}

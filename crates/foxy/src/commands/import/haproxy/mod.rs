@@ -1,0 +1,164 @@
+//! Converts a HAProxy configuration: listeners, origins for the backends, and rules.
+//! `directives` has the table of directives.
+
+mod backend;
+mod conditions;
+mod directives;
+mod lines;
+mod routing;
+
+use super::draft::{ImportDraft, Original};
+use super::original_files::OriginalFiles;
+use super::report::ImportReason;
+use directives::{HaproxyHandling, TABLE};
+use lines::{HaproxyLine, HaproxySection};
+
+/// The file, and what the sections say so far.
+struct HaproxyImport {
+    draft: ImportDraft,
+    sections: Vec<HaproxySection>,
+}
+
+pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft {
+    let mut import =
+        HaproxyImport { draft: ImportDraft::default(), sections: lines::sections(content) };
+    let sections = import.sections.clone();
+    for section in &sections {
+        match section.kind() {
+            "global" | "defaults" | "frontend" | "backend" | "listen" | "cache" => {
+                for line in &section.lines {
+                    import.explain(line);
+                }
+            }
+            _ => {
+                let text = "foxy has no such section".to_owned();
+                import.draft.leave(&section.head.original, ImportReason::Missing(text));
+            }
+        }
+    }
+    let mut listening =
+        sections.iter().filter(|section| section.lines.iter().any(|line| line.starts(&["bind"])));
+    listening.next();
+    for section in listening {
+        let text = "foxy serves the routes of all frontends at every listener".to_owned();
+        import.draft.leave(&section.head.original, ImportReason::Opens(text));
+    }
+    for section in &sections {
+        match section.kind() {
+            "frontend" | "listen" => import.frontend(section),
+            "cache" => import.cache(section),
+            _ => {}
+        }
+    }
+    if sections.iter().all(|section| section.kind() != "cache") {
+        let original = Original::file("no cache");
+        import.draft.set("scheme", "null", &original);
+    }
+    import.draft
+}
+
+impl HaproxyImport {
+    /// Reports a line that has no exact equivalent.
+    fn explain(&mut self, line: &HaproxyLine) {
+        let row = TABLE.iter().find(|(words, _)| line.starts(words));
+        let reason = match row.map(|(_, handling)| *handling) {
+            Some(HaproxyHandling::Read) => return,
+            Some(HaproxyHandling::NotNeeded(why)) => ImportReason::NotNeeded(why.into()),
+            Some(HaproxyHandling::Missing(why)) => ImportReason::Missing(why.into()),
+            Some(HaproxyHandling::Opens(why)) => ImportReason::Opens(why.into()),
+            None => ImportReason::Missing("foxy has no such setting".into()),
+        };
+        self.draft.leave(&line.original, reason);
+    }
+
+    /// Returns the lines of the `defaults` sections and of a section, the last first.
+    fn settings_of(&self, section: &HaproxySection) -> Vec<HaproxyLine> {
+        let defaults = self.sections.iter().filter(|other| other.kind() == "defaults");
+        let mut lines: Vec<HaproxyLine> = defaults.flat_map(|other| other.lines.clone()).collect();
+        lines.extend(section.lines.iter().cloned());
+        lines.reverse();
+        lines
+    }
+
+    /// Converts a `cache` section. HAProxy caches in memory alone.
+    fn cache(&mut self, section: &HaproxySection) {
+        self.draft.set("scheme", "null", &section.head.original);
+        for line in &section.lines {
+            let value = line.argument(0);
+            match line.words[0].as_str() {
+                "total-max-size" => self.draft.set("memory", format!("{value}M"), &line.original),
+                "max-object-size" => {
+                    self.draft.set("memory-object-limit", value, &line.original);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Converts the listeners and routes of a frontend.
+    fn frontend(&mut self, section: &HaproxySection) {
+        for line in section.lines.iter().filter(|line| line.starts(&["bind"])) {
+            self.bind(line);
+        }
+        for line in self.settings_of(section).iter().filter(|line| line.starts(&["timeout"])) {
+            let key = match line.argument(0) {
+                "client" => "timeouts.client-read",
+                "http-request" => "timeouts.client-head",
+                "http-keep-alive" => "timeouts.client-idle",
+                "tunnel" => "timeouts.tunnel-idle",
+                _ => continue,
+            };
+            match time(line.argument(1)) {
+                Some(time) if self.draft.value(key).is_none() => {
+                    self.draft.set(key, time, &line.original);
+                }
+                _ => {}
+            }
+        }
+        self.routes(section);
+    }
+
+    fn bind(&mut self, line: &HaproxyLine) {
+        for address in line.argument(0).split(',') {
+            let address = match address.strip_prefix("*:") {
+                Some(port) => format!("0.0.0.0:{port}"),
+                None => match address.strip_prefix(':') {
+                    Some(port) if !port.contains(':') => format!("0.0.0.0:{port}"),
+                    _ => address.strip_prefix("ipv4@").unwrap_or(address).to_owned(),
+                },
+            };
+            if !line.has("ssl") {
+                self.draft.push("listen", address, &line.original);
+                continue;
+            }
+            self.draft.push("listen-tls", address, &line.original);
+            let crt = line.option("crt").unwrap_or_default();
+            self.draft.push("tls-certificate", crt, &line.original);
+            self.draft.push("tls-key", crt, &line.original);
+        }
+        if line.has("accept-proxy") {
+            let text = "list the balancers in `proxy-protocol-from`";
+            self.draft.leave(&line.original, ImportReason::Step(text.into()));
+        }
+        if self.draft.value("listen").is_none() {
+            self.draft.set("listen", "off", &line.original);
+        } else if self.draft.value("listen").is_some_and(has_off_and_more) {
+            let rest = self.draft.value("listen").and_then(toml::Value::as_array).cloned();
+            let rest = rest.into_iter().flatten().filter(|value| value.as_str() != Some("off"));
+            let rest: Vec<toml::Value> = rest.collect();
+            self.draft.set("listen", rest, &line.original);
+        }
+    }
+}
+
+fn has_off_and_more(value: &toml::Value) -> bool {
+    let values = value.as_array().map_or(&[][..], Vec::as_slice);
+    values.len() > 1 && values.iter().any(|value| value.as_str() == Some("off"))
+}
+
+/// Converts a time such as `50000`, `10s` or `1m`. Without a unit it counts milliseconds.
+fn time(text: &str) -> Option<String> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = if is_number { format!("{text}ms") } else { text.to_owned() };
+    foxy_cli::units::parse_duration(&text).ok().map(foxy_cli::units::show_duration)
+}

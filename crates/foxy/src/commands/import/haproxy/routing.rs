@@ -1,0 +1,256 @@
+//! Converts the routes of a frontend into origins, and its `http-request` lines into rules.
+
+use super::super::draft::Original;
+use super::super::report::ImportReason;
+use super::super::terms::{AccessTerm, Facets, TermFlaw, written};
+use super::HaproxyImport;
+use super::conditions::HaproxyAcls;
+use super::lines::{HaproxyLine, HaproxySection};
+use toml::{Table, Value};
+
+/// Returns the words from `if` or `unless` on.
+fn condition(line: &HaproxyLine) -> &[String] {
+    let at = line.words.iter().position(|word| word == "if" || word == "unless");
+    at.map_or(&[], |at| &line.words[at..])
+}
+
+fn effect(key: &str, value: impl Into<Value>) -> Table {
+    Table::from_iter([(key.to_owned(), value.into())])
+}
+
+/// A backend that a frontend uses, and the requests that it gets.
+struct HaproxyRoute {
+    term: AccessTerm,
+    backend: String,
+    original: Original,
+}
+
+impl HaproxyImport {
+    pub(super) fn routes(&mut self, section: &HaproxySection) {
+        let acls = HaproxyAcls::of(&section.lines);
+        self.access(&acls, section, &AccessTerm::default());
+        let mut routes = Vec::new();
+        for line in section.lines.iter().filter(|line| line.starts(&["use_backend"])) {
+            match acls.terms(condition(line)) {
+                Ok(terms) => routes.extend(terms.into_iter().map(|term| HaproxyRoute {
+                    term,
+                    backend: line.argument(0).to_owned(),
+                    original: line.original.clone(),
+                })),
+                Err(flaw) => {
+                    let text = format!("{flaw}; these requests go to the next origin");
+                    self.draft.leave(&line.original, ImportReason::Missing(text));
+                }
+            }
+        }
+        let default = section.lines.iter().rev().find(|line| line.starts(&["default_backend"]));
+        let own = (section.kind() == "listen").then(|| (section.name(), &section.head));
+        let last = default.map(|line| (line.argument(0), line)).or(own);
+        routes.extend(last.map(|(backend, line)| HaproxyRoute {
+            term: AccessTerm::default(),
+            backend: backend.to_owned(),
+            original: line.original.clone(),
+        }));
+        for route in &routes {
+            self.route(route, section);
+        }
+    }
+
+    fn route(&mut self, route: &HaproxyRoute, frontend: &HaproxySection) {
+        let Some((hosts, paths)) = hosts_and_paths(&route.term) else {
+            let text = "an origin has hosts and a beginning of paths, without other conditions";
+            return self.draft.leave(&route.original, ImportReason::Missing(text.into()));
+        };
+        let wanted = |section: &&HaproxySection| {
+            matches!(section.kind(), "backend" | "listen") && section.name() == route.backend
+        };
+        let Some(backend) = self.sections.iter().find(wanted).cloned() else {
+            let text = format!("there is no backend {}", route.backend);
+            return self.draft.leave(&route.original, ImportReason::Missing(text));
+        };
+        let Some(base) = self.origin(&backend) else {
+            let text = format!("{} has no server, so no request goes there", route.backend);
+            return self.draft.leave(&route.original, ImportReason::Missing(text));
+        };
+        let count = paths.len();
+        for (number, path) in (1..).zip(&paths) {
+            let part = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
+            let name = format!("{}: {}{part}", route.original.place, route.backend);
+            let mut origin = Table::from_iter([("name".to_owned(), Value::from(name))]);
+            if !hosts.is_empty() {
+                origin.insert("hosts".into(), written(&hosts));
+            }
+            if path != "/" {
+                origin.insert("path".into(), path.as_str().into());
+            }
+            origin.extend(base.clone());
+            self.draft.list("origin", origin, &route.original);
+        }
+        if backend.kind() != "listen" {
+            self.access(&HaproxyAcls::of(&backend.lines), &backend, &route.term);
+        }
+        self.caching(route, &backend, frontend);
+    }
+
+    /// Converts the lines that refuse requests or change fields. `scope` is the route.
+    fn access(&mut self, acls: &HaproxyAcls, section: &HaproxySection, scope: &AccessTerm) {
+        let is_refusal = |line: &HaproxyLine| {
+            line.starts(&["http-request", "deny"])
+                || line.starts(&["http-request", "reject"])
+                || line.starts(&["tcp-request", "connection", "reject"])
+        };
+        let is_allow = |line: &HaproxyLine| line.starts(&["http-request", "allow"]);
+        let mut allowed: Vec<AccessTerm> = Vec::new();
+        for line in &section.lines {
+            let refuses = is_refusal(line);
+            if !refuses && !is_allow(line) {
+                self.field(acls, line, scope);
+                continue;
+            }
+            let terms = acls.terms(condition(line));
+            match terms {
+                Ok(terms) if refuses => {
+                    for term in terms {
+                        self.refusal(&term, &allowed, scope, line);
+                    }
+                }
+                Ok(terms) => allowed.extend(terms),
+                Err(flaw) if refuses => {
+                    self.draft.leave(&line.original, ImportReason::Opens(flaw.to_string()));
+                }
+                Err(flaw) => {
+                    self.draft.leave(&line.original, ImportReason::Missing(flaw.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Adds a rule that refuses the requests of `term`, without those that a line before allows.
+    fn refusal(
+        &mut self,
+        term: &AccessTerm,
+        allowed: &[AccessTerm],
+        scope: &AccessTerm,
+        line: &HaproxyLine,
+    ) {
+        let original = &line.original;
+        let scoped = within(term, scope);
+        let (Ok(Some(mut term)), true) =
+            (scoped, allowed.iter().all(|allow| allow.unless.is_empty()))
+        else {
+            let text = "a rule cannot have these conditions together".to_owned();
+            return self.draft.leave(original, ImportReason::Opens(text));
+        };
+        for allow in allowed {
+            term = term.and_not(&allow.when);
+        }
+        self.rule(&term, "", effect("access", "deny"), original);
+    }
+
+    /// Converts `http-request set-header NAME VALUE` and similar lines.
+    fn field(&mut self, acls: &HaproxyAcls, line: &HaproxyLine, scope: &AccessTerm) {
+        let side = match line.words[0].as_str() {
+            "http-request" => "request-header",
+            "http-response" => "response-header",
+            _ => return,
+        };
+        let (name, value) = (line.argument(1), line.argument(2));
+        let then = match line.argument(0) {
+            "del-header" => effect(&format!("{side}-remove"), Value::Array(vec![name.into()])),
+            "set-header" if name.to_ascii_lowercase().starts_with("x-forwarded-") => {
+                let text = "foxy sends Forwarded and X-Forwarded-*".to_owned();
+                return self.draft.leave(&line.original, ImportReason::NotNeeded(text));
+            }
+            "set-header" if value.contains('%') => {
+                let text = "foxy has no variables".to_owned();
+                return self.draft.leave(&line.original, ImportReason::Missing(text));
+            }
+            "set-header" => effect(&format!("{side}-set"), effect(name, value)),
+            _ => return,
+        };
+        let terms = acls.terms(condition(line));
+        let terms = terms.and_then(|terms| {
+            let scoped = terms.iter().map(|term| within(term, scope));
+            scoped.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+        });
+        match terms {
+            Ok(terms) => {
+                for term in terms {
+                    self.rule(&term, "", then.clone(), &line.original);
+                }
+                let text = "of several rules on these fields, only the first decides";
+                self.draft.leave(&line.original, ImportReason::Differs(text.into()));
+            }
+            Err(flaw) => {
+                self.draft.leave(&line.original, ImportReason::Missing(flaw.to_string()));
+            }
+        }
+    }
+
+    /// Adds the rules on caching. Without `cache-store` HAProxy caches nothing.
+    fn caching(
+        &mut self,
+        route: &HaproxyRoute,
+        backend: &HaproxySection,
+        frontend: &HaproxySection,
+    ) {
+        let mut lines = frontend.lines.iter().chain(&backend.lines);
+        let store = lines.find(|line| line.starts(&["http-response", "cache-store"]));
+        let Some(store) = store else {
+            let then = effect("bypass", true);
+            return self.rule(&route.term, " without a cache", then, &route.original);
+        };
+        let cache = self
+            .sections
+            .iter()
+            .find(|section| section.kind() == "cache" && section.name() == store.argument(1));
+        let age = cache.and_then(|cache| cache.lines.iter().find(|line| line.starts(&["max-age"])));
+        let age = format!("{}s", age.map_or("60", |line| line.argument(0)));
+        let heuristic = Table::from_iter(
+            ["at-least", "at-most"].map(|key| (key.to_owned(), Value::from(age.as_str()))),
+        );
+        let mut then = effect("heuristic", heuristic);
+        then.insert("fresh-at-most".into(), age.into());
+        // A later rule without conditions may bypass the cache.
+        then.insert("bypass".into(), false.into());
+        self.rule(&route.term, " cache", then, &store.original);
+    }
+
+    fn rule(&mut self, term: &AccessTerm, suffix: &str, then: Table, original: &Original) {
+        let text: String = original.text.chars().take(100).collect();
+        let name = format!("{}: {text}{suffix}", original.place);
+        let refuses = then.contains_key("access");
+        if !self.draft.list("rule", term.rule(&name, then), original) && refuses {
+            let text = "foxy refuses the rule that would deny this".to_owned();
+            self.draft.leave(original, ImportReason::Opens(text));
+        }
+    }
+}
+
+/// Returns the conditions that hold if both terms hold.
+fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
+    let start = Some(term.clone());
+    let joined = scope.when.iter().try_fold(start, |term, (key, values)| match term {
+        Some(term) => term.and(key, values),
+        None => Ok(None),
+    })?;
+    Ok(joined.map(|joined| {
+        scope.unless.iter().fold(joined, |joined, facets: &Facets| joined.and_not(facets))
+    }))
+}
+
+/// Returns the hosts and the beginnings of paths of an origin.
+fn hosts_and_paths(term: &AccessTerm) -> Option<(Vec<String>, Vec<String>)> {
+    let known = term.when.keys().all(|key| matches!(*key, "host" | "path"));
+    if !known || !term.unless.is_empty() {
+        return None;
+    }
+    let hosts = term.when.get("host").map_or(&[][..], Vec::as_slice);
+    let hosts = hosts.iter().map(|host| host.trim_start_matches('=').to_owned()).collect();
+    let Some(paths) = term.when.get("path") else { return Some((hosts, vec!["/".into()])) };
+    let beginning = |path: &String| {
+        let literal = path.strip_suffix('*')?;
+        (!literal.contains(['*', '?', '[', '\\', '{'])).then(|| literal.to_owned())
+    };
+    Some((hosts, paths.iter().map(beginning).collect::<Option<_>>()?))
+}

@@ -1,0 +1,63 @@
+//! Converts `allow` and `deny` lines of nginx into rules.
+
+use super::super::draft::ImportDraft;
+use super::super::range_set::{AddressSet, RangeTexts};
+use super::super::report::ImportReason;
+use super::super::terms::{AccessTerm, Facets};
+use super::parse::NginxDirective;
+use super::scope::{LocationTables, PrefixLocation};
+use toml::{Table, Value};
+
+/// Returns whether a `return` line refuses requests.
+pub fn is_refusal(line: &NginxDirective) -> bool {
+    line.name() == "return" && matches!(line.argument(0), "403" | "404" | "410" | "444")
+}
+
+/// Adds a rule that refuses the clients that the lines of the location refuse.
+pub fn add_rules(
+    draft: &mut ImportDraft,
+    location: &PrefixLocation<'_>,
+    tables: &mut LocationTables,
+) {
+    let lines = location.levels.all(&["allow", "deny"]);
+    let Some(first) = lines.first() else { return };
+    let Some(denied) = denied(&lines) else {
+        let text = "a line names no network";
+        return draft.leave(&first.original, ImportReason::Opens(text.into()));
+    };
+    if denied.texts().is_empty() {
+        return;
+    }
+    let served = denied.complement().texts();
+    let clients = |texts: &[String]| Facets::from([("client", texts.to_vec())]);
+    let change = |term: &mut AccessTerm| {
+        if served.len() < denied.texts().len() {
+            if !served.is_empty() {
+                *term = std::mem::take(term).and_not(&clients(&served));
+            }
+        } else {
+            term.when.extend(clients(&denied.texts()));
+        }
+    };
+    let then = Table::from_iter([("access".to_owned(), Value::from("deny"))]);
+    tables.rules.push((location.rule_with(" deny", change, then), first.original.clone(), true));
+}
+
+/// Returns the clients that the lines refuse. The first line that matches decides.
+fn denied(lines: &[&NginxDirective]) -> Option<AddressSet> {
+    let everybody = ["0.0.0.0/0".to_owned(), "::/0".to_owned()];
+    let mut rest = AddressSet::read(&everybody)?;
+    let mut served = AddressSet::read(&[])?.complement();
+    for line in lines {
+        let network = match line.argument(0) {
+            "all" => AddressSet::read(&everybody)?,
+            text => AddressSet::read(&[text.to_owned()])?,
+        };
+        if line.name() == "deny" {
+            // Removes the network's part of the rest from the served clients.
+            served = served.intersection(&rest.intersection(&network).complement());
+        }
+        rest = rest.intersection(&network.complement());
+    }
+    Some(served.complement())
+}

@@ -1,0 +1,141 @@
+//! Converts header fields of nginx: `Host`, fields to the origin and fields to clients.
+
+use super::super::draft::ImportDraft;
+use super::super::report::ImportReason;
+use super::parse::NginxDirective;
+use super::scope::{Levels, LocationTables, PrefixLocation};
+use crate::settings;
+use toml::{Table, Value};
+
+/// Response fields on which caching depends. foxy would apply a change before it decides.
+const CACHING_FIELDS: [&str; 6] =
+    ["cache-control", "expires", "vary", "set-cookie", "etag", "last-modified"];
+
+/// Returns the value of `send-host` for a location.
+pub fn sent_host(levels: &Levels<'_>, default: &str) -> String {
+    let lines = levels.all(&["proxy_set_header"]);
+    let host = lines.iter().find(|line| line.argument(0).eq_ignore_ascii_case("host"));
+    match host.map(|line| line.argument(1)) {
+        Some("$host" | "$http_host" | "$host:$server_port") => "keep".to_owned(),
+        Some("$proxy_host") | None => default.to_owned(),
+        Some(text) => text.to_owned(),
+    }
+}
+
+/// Adds a rule for the fields of requests and a rule for the fields of responses.
+pub fn add_rules(
+    draft: &mut ImportDraft,
+    location: &PrefixLocation<'_>,
+    tables: &mut LocationTables,
+) {
+    let mut request = FieldEditTables::new("request-header");
+    for line in location.levels.all(&["proxy_set_header"]) {
+        if let Err(reason) = request_field(line, &mut request) {
+            draft.leave(&line.original, reason);
+        }
+    }
+    let mut response = FieldEditTables::new("response-header");
+    for line in location.levels.all(&["proxy_hide_header"]) {
+        let name = line.argument(0);
+        let ignored = location.levels.all(&["proxy_ignore_headers"]);
+        let is_ignored =
+            ignored.iter().flat_map(|line| line.arguments()).any(|n| n.eq_ignore_ascii_case(name));
+        if CACHING_FIELDS.contains(&name.to_ascii_lowercase().as_str()) && !is_ignored {
+            let text = "foxy would remove this field before it decides about caching";
+            draft.leave(&line.original, ImportReason::Missing(text.into()));
+        } else if let Err(reason) = response.remove(name) {
+            draft.leave(&line.original, reason);
+        }
+    }
+    for line in location.levels.all(&["add_header"]) {
+        if let Err(reason) = response_field(line, &mut response) {
+            draft.leave(&line.original, reason);
+        }
+    }
+    for (edits, suffix) in [(request, " request fields"), (response, " response fields")] {
+        if let Some(then) = edits.then() {
+            tables.rules.push((location.rule(suffix, then), location.original.clone(), false));
+        }
+    }
+}
+
+/// The edits of one side.
+struct FieldEditTables {
+    side: &'static str,
+    set: Table,
+    removed: Vec<Value>,
+}
+
+impl FieldEditTables {
+    fn new(side: &'static str) -> Self {
+        Self { side, set: Table::new(), removed: Vec::new() }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ImportReason> {
+        let table = Value::Table(Table::from_iter([(name.to_owned(), Value::from(value))]));
+        self.check(&format!("{}-set = {table}", self.side))?;
+        self.set.insert(name.to_owned(), value.into());
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), ImportReason> {
+        self.check(&format!("{}-remove = [\"{name}\"]", self.side))?;
+        self.removed.push(name.into());
+        Ok(())
+    }
+
+    fn check(&self, effect: &str) -> Result<(), ImportReason> {
+        match settings::mistakes(&format!("[[rule]]\nthen = {{ {effect} }}")) {
+            None => Ok(()),
+            Some(mistake) => Err(ImportReason::Missing(mistake)),
+        }
+    }
+
+    fn then(self) -> Option<Table> {
+        let mut then = Table::new();
+        if !self.set.is_empty() {
+            then.insert(format!("{}-set", self.side), Value::Table(self.set));
+        }
+        if !self.removed.is_empty() {
+            then.insert(format!("{}-remove", self.side), Value::Array(self.removed));
+        }
+        (!then.is_empty()).then_some(then)
+    }
+}
+
+fn request_field(line: &NginxDirective, edits: &mut FieldEditTables) -> Result<(), ImportReason> {
+    let name = line.argument(0);
+    let lower = name.to_ascii_lowercase();
+    match (lower.as_str(), line.argument(1)) {
+        ("host" | "upgrade" | "connection", _) => Ok(()),
+        (name, _) if name == "forwarded" || name.starts_with("x-forwarded-") => {
+            Err(ImportReason::NotNeeded("foxy sends Forwarded and X-Forwarded-*".into()))
+        }
+        ("x-real-ip" | "x-client-ip", _) => Err(ImportReason::Missing(
+            "foxy sends the client's address in X-Forwarded-For and Forwarded".into(),
+        )),
+        (_, "") => edits.remove(name),
+        (_, value) if value.contains('$') => {
+            Err(ImportReason::Missing("foxy has no variables".into()))
+        }
+        (_, value) => edits.set(name, value),
+    }
+}
+
+fn response_field(line: &NginxDirective, edits: &mut FieldEditTables) -> Result<(), ImportReason> {
+    let (name, value) = (line.argument(0), line.argument(1));
+    if value.contains("$upstream_cache_status") {
+        return Err(ImportReason::NotNeeded("foxy sends Cache-Status".into()));
+    }
+    if value.contains('$') {
+        return Err(ImportReason::Missing("foxy has no variables".into()));
+    }
+    if CACHING_FIELDS.contains(&name.to_ascii_lowercase().as_str()) {
+        let text = "foxy would add this field before it decides about caching";
+        return Err(ImportReason::Missing(text.into()));
+    }
+    edits.set(name, value)?;
+    Err(ImportReason::Differs(
+        "foxy sets the field in place of the origin's, for every status".into(),
+    ))
+}
