@@ -116,7 +116,7 @@ impl Purger {
         }
     }
 
-    /// Adds a step about parent proxies before a fetch, if the operator has set parent proxies.
+    /// Adds steps about the operator's origin, and about parent proxies before a fetch.
     fn with_way(
         &self,
         mut explanation: Explanation,
@@ -125,6 +125,10 @@ impl Purger {
     ) -> Explanation {
         let is_fetch =
             |step: &Step| matches!(step, Step::Therefore(Outcome::Fetch(_) | Outcome::Validate(_)));
+        if let Some(member) = &origin.member {
+            let servers = Step::Servers(member.group.status(clock::monotonic()));
+            explanation.steps.insert(explanation.steps.len() - 1, servers);
+        }
         let parents = self.shared.settings.upstream.parents.as_ref();
         if let Some(parents) = parents.filter(|_| explanation.steps.last().is_some_and(is_fetch)) {
             let way = expected_way(parents, origin, &outgoing::target(head));

@@ -16,7 +16,6 @@ use crate::core::rules::Policies;
 use crate::flight::{Boarding, Flight, Flights};
 use crate::request::access::AccessSink;
 use crate::request::forwarding_fields;
-use crate::request::mode::Mode;
 use crate::settings::ProxySettings;
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
@@ -135,7 +134,7 @@ impl Worker {
     /// as X-Forwarded-For. The origin's answer may depend on these fields, but the cache key does
     /// not contain them.
     pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
-        self.settings().mode == Mode::Forward && forwarding_fields::are_in(&request.headers)
+        self.settings().mode.is_forward() && forwarding_fields::are_in(&request.headers)
     }
 
     pub(crate) fn count_response(&self, version: Version) {

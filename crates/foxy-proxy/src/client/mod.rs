@@ -14,7 +14,7 @@ use crate::core::client_limits::Pace;
 use crate::intercept::Inside;
 use crate::request::answered::{AnswerOptions, ClientTook, ConnectionFate, Opening, WriteEnd};
 use crate::request::cache_status::CacheStatus;
-use crate::upstream::Scheme;
+use crate::upstream::{Responder, Scheme};
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, ResponseHead};
 use std::sync::Arc;
@@ -187,11 +187,11 @@ impl Sender<'_> {
         }
     }
 
-    /// Records the parent proxy that answered, for the access log.
-    pub(crate) fn answered_by(&self, parent: Option<usize>) {
+    /// Records the server and the parent proxy that answered, for the access log.
+    pub(crate) fn answered_by(&self, responder: Responder) {
         match self {
-            Self::Http1(sender) => sender.progress.answered_by(parent),
-            Self::Http2(sender) => sender.answered_by(parent),
+            Self::Http1(sender) => sender.progress.answered_by(responder),
+            Self::Http2(sender) => sender.answered_by(responder),
         }
     }
 

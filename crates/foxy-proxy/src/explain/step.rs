@@ -5,7 +5,7 @@ use crate::cache::purge::Verdict;
 use crate::cache::refusals::Refused;
 use crate::core::outcome::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
-use crate::upstream::ExpectedWay;
+use crate::upstream::{ExpectedWay, ServerStatus};
 use crate::worker::http_date;
 use bytes::Bytes;
 use foxy_base::clock;
@@ -39,6 +39,8 @@ pub enum Step {
     Purged(Verdict),
     /// The result of a reuse rule for the stored response.
     Rule(RuleStep),
+    /// The operator's origin for the request, with the state of its servers.
+    Servers(Vec<ServerStatus>),
     /// The way to the origin, if the operator has set parent proxies.
     Way(ExpectedWay),
     /// The way in which the proxy would answer the request.
@@ -126,7 +128,7 @@ impl Step {
             Self::Varies(_) => "RFC 9111 §4.1",
             Self::LastNotKept(refused) => refused.why.section(),
             Self::NotStored | Self::Found(_) => "RFC 9111 §4",
-            Self::Purged(_) | Self::Way(_) => "docs/operation.md",
+            Self::Purged(_) | Self::Way(_) | Self::Servers(_) => "docs/operation.md",
             Self::Rule(step) => step.section(),
             Self::Therefore(_) => "RFC 9211 §2",
         }
@@ -148,6 +150,7 @@ impl Step {
             Self::Purged(Verdict::Stale { .. }) => "purged-softly",
             Self::Purged(Verdict::Gone) => "purged",
             Self::Rule(step) => step.name(),
+            Self::Servers(_) => "origin",
             Self::Way(ExpectedWay::Direct | ExpectedWay::Fallback) => "direct",
             Self::Way(ExpectedWay::Parent(_)) => "parent",
             Self::Way(ExpectedWay::Nothing) => "parent-unreachable",
@@ -210,6 +213,7 @@ impl fmt::Display for Step {
             }
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
+            Self::Servers(servers) => show_servers(servers, f),
             Self::Way(ExpectedWay::Direct) => {
                 f.write_str("no parent proxy receives requests to this host")
             }
@@ -223,4 +227,16 @@ impl fmt::Display for Step {
             Self::Therefore(outcome) => outcome.fmt(f),
         }
     }
+}
+
+fn show_servers(servers: &[ServerStatus], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let name = servers.first().map_or("", |server| &server.origin);
+    let shown =
+        servers.iter().map(
+            |ServerStatus { server, rests, .. }| {
+                if *rests { format!("{server} (rests)") } else { server.clone() }
+            },
+        );
+    let shown: Vec<_> = shown.collect();
+    write!(f, "the origin {name} has the servers {}", shown.join(", "))
 }

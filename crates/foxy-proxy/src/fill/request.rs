@@ -54,10 +54,8 @@ pub(crate) async fn final_head(
             HeadEvent::Interim(head) => flight.interim(head),
             HeadEvent::Final(mut head, length) => {
                 worker.count_response(head.version);
-                if let Some(number) = exchange.parent() {
-                    // An error means that an earlier fetch of the flight used a parent too.
-                    let _ = flight.parent.set(number);
-                }
+                // An error means that an earlier fetch of the flight has set the responder.
+                let _ = flight.responder.set(exchange.responder());
                 let (length, times) = (known_length(length), Times::until_now(requested));
                 worker.settings().rules.edit_response(&key.text, &mut head, length);
                 return Ok(OriginHead { head, length, times });

@@ -17,7 +17,7 @@ pub(crate) use crate::flight::event::{
 };
 use crate::flight::memory_budget::{Collected, MemoryBudget};
 use crate::flight::state::FlightState;
-use crate::upstream::UpstreamError;
+use crate::upstream::{Responder, UpstreamError};
 use bytes::Bytes;
 use foxy_base::WallTime;
 use foxy_http::{Headers, ResponseHead};
@@ -35,8 +35,8 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
-    /// The number of the parent proxy that answers, if there is one.
-    pub(crate) parent: OnceLock<usize>,
+    /// The server and the parent proxy that answer.
+    pub(crate) responder: OnceLock<Responder>,
     keeping: Mutex<Keeping>,
     kept: Notify,
     /// Limits the bytes between the fill and its slowest reader, and the bytes kept for late
@@ -55,8 +55,8 @@ impl Flight {
         memory_budget.open();
         let (state, keeping) = (Mutex::default(), Mutex::default());
         let (progress, room, kept) = (Notify::new(), Notify::new(), Notify::new());
-        let parent = OnceLock::new();
-        Arc::new(Self { state, progress, room, epoch, parent, keeping, kept, memory_budget })
+        let responder = OnceLock::new();
+        Arc::new(Self { state, progress, room, epoch, responder, keeping, kept, memory_budget })
     }
 
     fn state(&self) -> MutexGuard<'_, FlightState> {
@@ -207,9 +207,9 @@ impl Drop for Flight {
 }
 
 impl Reader {
-    /// Returns the number of the parent proxy that answers, if there is one.
-    pub(crate) fn parent(&self) -> Option<usize> {
-        self.flight.parent.get().copied()
+    /// Returns the server and the parent proxy that answer.
+    pub(crate) fn responder(&self) -> Responder {
+        self.flight.responder.get().cloned().unwrap_or_default()
     }
 
     pub(crate) fn another(&self) -> Option<Self> {

@@ -79,7 +79,7 @@ pub(crate) async fn answer_from_flight(
     collapsed: bool,
 ) -> Result<Option<Answered>, Aborted> {
     let (looked, now) = (miss.watch.looked(), clock::steady());
-    transaction.sender.answered_by(reader.parent());
+    transaction.sender.answered_by(reader.responder());
     if let Some((stored, hit)) = miss.as_hit_after(&transaction.wanted.head.headers, &outcome)
         && let Some(answered) =
             serve_or_make_up(transaction, Arc::clone(stored), looked, hit, now).await?

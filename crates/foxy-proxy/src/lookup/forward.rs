@@ -208,7 +208,7 @@ async fn respond(
         }
     };
     worker.count_response(head.version);
-    sender.answered_by(exchange.parent());
+    sender.answered_by(exchange.responder());
     if length == BodyLength::Tunnel {
         let Some((stream, rest)) = exchange.into_tunnel() else { return Err(Aborted::Source) };
         return Ok(Forwarded::Switched(head, stream, rest));

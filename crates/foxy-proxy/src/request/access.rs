@@ -37,6 +37,8 @@ pub struct AccessRecord<'a> {
     pub parent: Option<&'a str>,
     /// Name of the user, if the client has proved it.
     pub user: Option<&'a str>,
+    /// The name of the operator's origin that answered, and the host and port of its server.
+    pub server: Option<(&'a str, &'a str)>,
     /// Names of the operator's rules that decided about the request, separated by commas.
     pub rules: Option<&'a str>,
     /// The response's Content-Type.

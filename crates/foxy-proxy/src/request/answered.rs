@@ -3,6 +3,7 @@
 use crate::core::client_limits::Pace;
 use crate::request::access::MediaType;
 use crate::request::cache_status::CacheStatus;
+use crate::upstream::Responder;
 use bytes::Bytes;
 use foxy_http::{Headers, Version};
 use std::cell::{Cell, Ref, RefCell};
@@ -51,8 +52,8 @@ pub(crate) struct Opening<'a> {
 /// uses these numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The number of the parent proxy that answered.
-    parent: Cell<Option<usize>>,
+    /// The server and the parent proxy that answered.
+    responder: RefCell<Responder>,
     /// Names of the operator's rules that decided about the request.
     rules: RefCell<Option<String>>,
     /// The highest rate at which the client receives the answer.
@@ -66,7 +67,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn restart(&self) {
-        self.parent.set(None);
+        self.responder.take();
         self.rules.take();
         self.pace.take();
         self.user.take();
@@ -75,13 +76,13 @@ impl Progress {
         self.sent.set(0);
     }
 
-    /// Notes the parent proxy that answered, if there is one.
-    pub(crate) fn answered_by(&self, parent: Option<usize>) {
-        self.parent.set(parent);
+    /// Notes the server and the parent proxy that answered.
+    pub(crate) fn answered_by(&self, responder: Responder) {
+        self.responder.replace(responder);
     }
 
-    pub(crate) fn parent(&self) -> Option<usize> {
-        self.parent.get()
+    pub(crate) fn responder(&self) -> Ref<'_, Responder> {
+        self.responder.borrow()
     }
 
     /// Notes the names of the rules that decided about the request.

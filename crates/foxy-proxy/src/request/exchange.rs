@@ -112,7 +112,7 @@ fn in_a_circle(head: &RequestHead, via_name: &str) -> bool {
 }
 
 fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
-    if *mode != Mode::Forward {
+    if !mode.is_forward() {
         return Plan::Refuse(ErrorReason::ConnectToReverse);
     }
     let authority = match head.target.form() {
@@ -135,8 +135,10 @@ fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<
         (_, TargetForm::Absolute { scheme, .. }) if Scheme::named(scheme).is_none() => {
             Err(ErrorReason::UnsupportedScheme)
         }
-        (Mode::Reverse { origin }, _) => {
-            Ok((origin.origin(), cache_key(over.as_str(), text, &path)))
+        (Mode::Reverse { origins }, _) => {
+            let key = cache_key(over.as_str(), text, &path);
+            let origin = origins.get().find(&key)?.any_server();
+            Ok((origin, key))
         }
         (Mode::Forward, TargetForm::Absolute { scheme, .. }) => {
             let scheme = Scheme::named(scheme).ok_or(ErrorReason::UnsupportedScheme)?;
@@ -217,7 +219,7 @@ pub(crate) fn decide_without(control: &RequestControl, varies: bool) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::mode::ReverseOrigin;
+    use crate::upstream::OriginServer;
     use bytes::BytesMut;
     use foxy_http::{RequestDecoder, RequestEvent};
 
@@ -313,11 +315,11 @@ mod tests {
 
     #[test]
     fn a_reverse_proxy_goes_to_its_origin_and_keys_by_host() {
-        let mode = Mode::Reverse {
-            origin: ReverseOrigin { scheme: Scheme::Http, host: "inside".into(), port: 81 },
-        };
+        let server = OriginServer { scheme: Scheme::Http, host: "inside".into(), port: 81 };
+        let mode = Mode::reverse(server);
         let plan = sort("GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
-        let inside = Origin::new(Scheme::Http, "inside", 81, ChosenBy::Operator);
+        let origins = mode.origins().expect("a reverse proxy");
+        let inside = origins.get().groups()[0].any_server();
         assert_eq!(plan, Plan::LookUp(inside.clone(), b"http://a.test/x".to_vec()));
         let plan = sort_over(Scheme::Https, "GET /x HTTP/1.1\nHost: a.test\n\n", &mode);
         assert_eq!(plan, Plan::LookUp(inside, b"https://a.test/x".to_vec()));

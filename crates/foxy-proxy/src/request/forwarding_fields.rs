@@ -2,8 +2,8 @@
 //! answer may depend on these fields, but cache keys do not contain them. So a reverse proxy
 //! replaces the fields, and a forward proxy removes them from requests that may be cached.
 
-use crate::request::mode::{Mode, ReverseOrigin};
-use crate::upstream::{Cidr, Scheme};
+use crate::request::mode::Mode;
+use crate::upstream::{Cidr, Origins, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 
@@ -68,7 +68,7 @@ pub(crate) fn are_in(headers: &Headers) -> bool {
 /// reverse proxy sets itself are not removed.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     let goes = |name: &[u8]| match Tells::of(name) {
-        Some(Tells::Client) => *mode == Mode::Forward,
+        Some(Tells::Client) => mode.is_forward(),
         Some(Tells::Method) => true,
         None => false,
     };
@@ -77,7 +77,7 @@ pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     }
 }
 
-/// Replaces the forwarding fields of a request for the origin of a reverse proxy. Returns the
+/// Replaces the forwarding fields of a request for the origins of a reverse proxy. Returns the
 /// scheme that the client used. This is `over`, unless a trusted balancer reports another scheme.
 ///
 /// A request without Host is for the origin itself. Only HTTP/1.0 permits such a request.
@@ -85,7 +85,7 @@ pub(crate) fn replace(
     head: &mut RequestHead,
     client: SocketAddr,
     over: Scheme,
-    origin: &ReverseOrigin,
+    origins: &Origins,
     trusted: &[Cidr],
 ) -> Scheme {
     let client = client.ip().to_canonical();
@@ -95,7 +95,7 @@ pub(crate) fn replace(
         head.headers.retain(|name, _| Tells::of(name.as_bytes()) != Some(Tells::Client));
     }
     if head.authority().is_none() {
-        head.headers.append("Host", origin.authority());
+        head.headers.append("Host", origins.usual_authority());
     }
     let scheme = before.scheme.unwrap_or(over);
     let host = String::from_utf8_lossy(head.authority().unwrap_or_default()).into_owned();
@@ -146,6 +146,7 @@ fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, schem
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upstream::OriginServer;
     use bytes::BytesMut;
     use foxy_http::{RequestDecoder, RequestEvent};
 
@@ -164,8 +165,8 @@ mod tests {
             .collect()
     }
 
-    fn origin() -> ReverseOrigin {
-        ReverseOrigin { scheme: Scheme::Http, host: "::1".into(), port: 81 }
+    fn mode() -> Mode {
+        Mode::reverse(OriginServer { scheme: Scheme::Http, host: "::1".into(), port: 81 })
     }
 
     /// Returns the header lines that an origin receives, and the client's scheme.
@@ -173,7 +174,9 @@ mod tests {
         let (mut head, client) =
             (head(text), SocketAddr::new(client.parse().expect("an address"), 9));
         let trusted: Vec<Cidr> = trusted.parse().into_iter().collect();
-        let scheme = replace(&mut head, client, over, &origin(), &trusted);
+        let mode = mode();
+        let origins = mode.origins().expect("a reverse proxy").get();
+        let scheme = replace(&mut head, client, over, &origins, &trusted);
         (lines(&head.headers), scheme)
     }
 
@@ -241,7 +244,7 @@ mod tests {
                     X_HTTP_Method_Override: POST\nX-A: 1\n\n";
         let (mut forward, mut reverse) = (head(text).headers, head(text).headers);
         take_off(&mut forward, &Mode::Forward);
-        take_off(&mut reverse, &Mode::Reverse { origin: origin() });
+        take_off(&mut reverse, &mode());
         assert_eq!(lines(&forward), ["Host: a.test", "X-A: 1"]);
         assert_eq!(lines(&reverse), ["Host: a.test", "X-Forwarded-For: 1", "X-A: 1"]);
     }

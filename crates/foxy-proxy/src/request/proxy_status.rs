@@ -24,6 +24,7 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::Misdirected
         | ErrorReason::BadAuthority
         | ErrorReason::TraceHere => "http_request_error",
+        ErrorReason::UnknownHost | ErrorReason::UnknownPath => "destination_not_found",
         ErrorReason::Loop => "proxy_loop_detected",
         ErrorReason::OnlyIfCached
         | ErrorReason::TooManyConnections

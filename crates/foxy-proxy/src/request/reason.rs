@@ -2,7 +2,7 @@
 
 use crate::cache::purge::NotPurged;
 use crate::core::places::NoPlace;
-use crate::upstream::{ConnectError, DestinationRefusal, UpstreamError};
+use crate::upstream::{ConnectError, DestinationRefusal, NoOrigin, UpstreamError};
 use foxy_http::DecodeError;
 
 /// The reason for which the proxy answers with an error of its own. `docs/errors.md` explains each
@@ -25,6 +25,10 @@ pub enum ErrorReason {
     ConnectInside,
     /// A request inside an intercepted CONNECT names another authority (RFC 9110 §15.5.20).
     Misdirected,
+    /// No origin of this reverse proxy serves the host (RFC 9110 §15.5.20).
+    UnknownHost,
+    /// Origins of this reverse proxy serve the host, but not the path.
+    UnknownPath,
     /// The authority has no host, or an invalid port.
     BadAuthority,
     /// Via contains this proxy's name, so the request is in a loop.
@@ -77,7 +81,8 @@ impl ErrorReason {
             Self::CredentialsNeeded => 407,
             Self::CredentialsBusy | Self::RateLimited => 429,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
-            Self::Misdirected => 421,
+            Self::Misdirected | Self::UnknownHost => 421,
+            Self::UnknownPath => 404,
             Self::Loop => 508,
             Self::OnlyIfCached => 504,
             Self::TooManyConnections
@@ -99,6 +104,8 @@ impl ErrorReason {
             Self::ConnectToReverse => "connect-to-reverse",
             Self::ConnectInside => "connect-inside-tls",
             Self::Misdirected => "misdirected",
+            Self::UnknownHost => "unknown-host",
+            Self::UnknownPath => "unknown-path",
             Self::BadAuthority => "bad-authority",
             Self::Loop => "loop",
             Self::OnlyIfCached => "only-if-cached",
@@ -138,6 +145,14 @@ impl ErrorReason {
             }
             Self::Misdirected => {
                 "the request names another host than its CONNECT; open a CONNECT to that host"
+            }
+            Self::UnknownHost => {
+                "this reverse proxy serves no such host; its operator can list the host in `hosts` \
+                 of an origin"
+            }
+            Self::UnknownPath => {
+                "no origin of this reverse proxy serves the path; its operator can add an origin \
+                 with this path"
             }
             Self::BadAuthority => "the URL's host or port cannot be read",
             Self::Loop => "the request has come back to this proxy; check the chain of proxies",
@@ -189,6 +204,15 @@ impl ErrorReason {
     }
 }
 
+impl From<NoOrigin> for ErrorReason {
+    fn from(missed: NoOrigin) -> Self {
+        match missed {
+            NoOrigin::Host => Self::UnknownHost,
+            NoOrigin::Path => Self::UnknownPath,
+        }
+    }
+}
+
 impl From<NoPlace> for ErrorReason {
     fn from(full: NoPlace) -> Self {
         match full {
@@ -214,6 +238,8 @@ mod tests {
             ErrorReason::ConnectToReverse,
             ErrorReason::ConnectInside,
             ErrorReason::Misdirected,
+            ErrorReason::UnknownHost,
+            ErrorReason::UnknownPath,
             ErrorReason::BadAuthority,
             ErrorReason::Loop,
             ErrorReason::OnlyIfCached,

@@ -9,7 +9,7 @@ use crate::server::MakeResolver;
 use crate::server::connection::{self, ConnectionState};
 use crate::server::listener::{Acceptor, WorkerListener};
 use crate::server::proxy_header::{self, ProxiedClient};
-use crate::upstream::UpstreamClient;
+use crate::upstream::{UpstreamClient, probing};
 use crate::worker::{Course, Shared, Worker};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -35,6 +35,7 @@ pub(crate) async fn run_worker(
     counters: Arc<Counters>,
     listeners: Vec<WorkerListener>,
     resolver: MakeResolver,
+    is_first: bool,
     mut course: watch::Receiver<Course>,
 ) {
     let Ok(resolver) = resolver() else { return };
@@ -43,6 +44,9 @@ pub(crate) async fn run_worker(
         UpstreamClient::new(shared.settings.upstream.clone(), resolver, policy, &counters);
     let clients = Rc::new(Clients::default());
     tokio::task::spawn_local(give_memory_back(Rc::clone(&clients), shared.settings.give_back));
+    if let Some(origins) = shared.settings.mode.origins().filter(|_| is_first) {
+        tokio::task::spawn_local(probing::run(upstream.clone(), origins.clone()));
+    }
     let worker = Rc::new(Worker::new(shared, upstream, counters, course.clone()));
     for listener in listeners {
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));

@@ -41,8 +41,8 @@ pub(crate) async fn request(
     let settings = worker.settings();
     let refusal = admission::refusal(settings, peer).or(refusal);
     let over = match &settings.mode {
-        Mode::Reverse { origin } => {
-            replace(head, peer, client.scheme(), origin, &settings.forwarded_from)
+        Mode::Reverse { origins } => {
+            replace(head, peer, client.scheme(), &origins.get(), &settings.forwarded_from)
         }
         Mode::Forward => client.scheme(),
     };

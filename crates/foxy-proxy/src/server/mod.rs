@@ -31,7 +31,7 @@ use crate::server::accept::run_worker;
 use crate::server::listener::{Bound, SharedListener, WorkerListener};
 use crate::server::purger::Purger;
 use crate::settings::ProxySettings;
-use crate::upstream::{NameResolver, Resolve};
+use crate::upstream::{NameResolver, Resolve, ServerStatus};
 use crate::worker::{Course, Shared};
 use foxy_base::clock;
 use std::fmt;
@@ -183,14 +183,16 @@ impl Proxy {
         resolver: &MakeResolver,
     ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let counters = Arc::new(Counters::default());
+        let (counters, is_first) = (Arc::new(Counters::default()), self.threads.is_empty());
         self.counters.push(Arc::clone(&counters));
         let (shared, course, resolver) =
             (Arc::clone(&self.shared), self.course.subscribe(), Arc::clone(resolver));
         self.threads.push(std::thread::Builder::new().name("foxy-worker".into()).spawn(
             move || {
-                tokio::task::LocalSet::new()
-                    .block_on(&runtime, run_worker(shared, counters, listeners, resolver, course));
+                tokio::task::LocalSet::new().block_on(
+                    &runtime,
+                    run_worker(shared, counters, listeners, resolver, is_first, course),
+                );
             },
         )?);
         Ok(())
@@ -274,6 +276,12 @@ impl Gauges {
         let parents = self.shared.settings.upstream.parents.as_ref();
         let down = parents.into_iter().flat_map(|parents| parents.down(clock::monotonic()));
         down.map(ToString::to_string).collect()
+    }
+
+    /// Describes the servers of a reverse proxy's origins.
+    pub fn servers(&self) -> Vec<ServerStatus> {
+        let origins = self.shared.settings.mode.origins();
+        origins.map(|origins| origins.get().status(clock::monotonic())).unwrap_or_default()
     }
 
     /// Returns the number of open client connections.

@@ -16,7 +16,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::listener;
 use crate::settings::ProxySettings;
-use crate::upstream::{Cidr, Scheme};
+use crate::upstream::{Cidr, GroupSettings, Origins, Scheme};
 use crate::worker::{Shared, Worker};
 use foxy_base::clock;
 use foxy_http::{BodyLength, RequestHead, ResponseHead};
@@ -70,6 +70,16 @@ impl Purger {
             .cache
             .memory
             .reassess(|stored| policies.of(role, &stored.key, &stored.head, Some(stored.length)));
+    }
+
+    /// Replaces the origins of a reverse proxy, and returns the earlier origins. Equal origins keep
+    /// their connections. Does nothing for a forward proxy.
+    pub fn replace_origins(&self, all: Vec<GroupSettings>) -> Vec<GroupSettings> {
+        let settings = &self.shared.settings;
+        let Some(origins) = settings.mode.origins() else { return Vec::new() };
+        let earlier = origins.get();
+        origins.replace(Origins::new(all, &earlier, clock::monotonic(), settings.seed));
+        earlier.groups().iter().map(|group| group.settings.clone()).collect()
     }
 
     /// Purges all `scopes`, and waits until the purge would survive a crash. Returns the number of

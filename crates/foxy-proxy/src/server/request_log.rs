@@ -8,7 +8,7 @@ use crate::request::answered::{Aborted, Answered, Progress, SentResponse};
 use crate::request::cache_status::CacheStatus;
 use crate::request::mode::Mode;
 use crate::request::reason::ErrorReason;
-use crate::upstream::Scheme;
+use crate::upstream::{GroupMember, Scheme};
 use crate::worker::Worker;
 use foxy_base::{Instant, clock};
 use foxy_http::{RequestHead, TargetForm};
@@ -69,7 +69,7 @@ impl<'a> LoggedRequest<'a> {
             ReadRequest::Words { method, url } => return Self { method, url, ..Self::default() },
         };
         let is_whole = !matches!(head.target.form(), TargetForm::Origin(_) | TargetForm::Asterisk);
-        let host = head.authority().filter(|_| !is_whole && *mode != Mode::Forward);
+        let host = head.authority().filter(|_| !is_whole && !mode.is_forward());
         Self {
             method: head.method.as_str().as_bytes(),
             url: head.target.raw(),
@@ -149,7 +149,10 @@ impl<'a> RequestLog<'a> {
         let line = LoggedRequest::of(&self.read, &self.worker.settings().mode);
         let LoggedRequest { method, url, site, version, referer, user_agent } = line;
         let parents = self.worker.settings().upstream.parents.as_ref();
-        let parent = parents.zip(self.progress.parent());
+        let responder = self.progress.responder();
+        let parent = parents.zip(responder.parent);
+        let server = responder.server.as_ref().and_then(GroupMember::names);
+        let server = server.map(|(name, server)| (name, server.authority()));
         let (rules, user) = (self.progress.rules(), self.progress.user());
         sink.record(&AccessRecord {
             end: clock::wall(),
@@ -166,6 +169,7 @@ impl<'a> RequestLog<'a> {
             version,
             parent: parent.map(|(parents, number)| parents.parent(number).host()),
             user: user.as_deref(),
+            server: server.as_ref().map(|(name, server)| (*name, server.as_str())),
             rules: rules.as_deref(),
             content_type: sent.media_type.as_bytes(),
             referer,

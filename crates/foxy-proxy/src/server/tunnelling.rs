@@ -13,7 +13,7 @@ use crate::request::cache_status::CacheStatus;
 use crate::request::reason::ErrorReason;
 use crate::server::intercepting;
 use crate::server::request_log::Ended;
-use crate::upstream::{OpenTunnel, Origin, Tunnel, TunnelReport};
+use crate::upstream::{OpenTunnel, Origin, Responder, Tunnel, TunnelReport};
 use crate::worker::Worker;
 use bytes::Bytes;
 use foxy_http::{Headers, RequestEvent, RequestHead, ResponseHead};
@@ -58,7 +58,7 @@ pub(crate) async fn tunnel(
             return (Ended::Aborted(Aborted::Client), 0);
         }
     }
-    client.split(worker.settings().client_write).1.answered_by(parent);
+    client.split(worker.settings().client_write).1.answered_by(Responder { parent, server: None });
     let outcome = forwarded(ForwardReason::Method, 200);
     let mut head =
         ResponseHead { reason: "Connection Established".into(), ..ResponseHead::new(200) };

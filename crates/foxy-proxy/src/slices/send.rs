@@ -79,7 +79,7 @@ pub(crate) async fn send(
     while rest.at <= last {
         if let Some(fetched) = under_way.take() {
             rest.opened = true;
-            transaction.sender.answered_by(fetched.reader.parent());
+            transaction.sender.answered_by(fetched.reader.responder());
             match read(transaction.sender, &fetched, &mut rest.at, last).await? {
                 FetchProgress::Done => alone = false,
                 FetchProgress::LeftBehind if fetched.lasting => alone = true,

@@ -6,7 +6,8 @@ use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::address::destination::DestinationPolicy;
 use crate::upstream::address::resolve::{LookupLimits, Lookups, Resolve};
-use crate::upstream::dial::{DialedProtocol, Dialer, Dialled, Origin};
+use crate::upstream::dial::{Dialer, Origin};
+use crate::upstream::dialled::{DialedProtocol, Dialled};
 use crate::upstream::error::{ConnectError, ParentFailure};
 use crate::upstream::exchange::UpstreamExchange;
 use crate::upstream::http2::{Http2Pool, OriginConnections};
@@ -222,7 +223,7 @@ impl UpstreamCore {
             // A TLS server sends nothing before the client's first message.
             return Err(ParentFailure::Failed.into());
         }
-        let limit = Instant::now() + self.settings.connect_timeout;
+        let limit = Instant::now() + self.dialer.connect_timeout(origin);
         self.dialer.secure(origin, stream, offered, limit).await
     }
 

@@ -6,7 +6,9 @@ use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::address::destination::{ChosenBy, DestinationPolicy, DestinationRefusal};
 use crate::upstream::address::resolve::{Host, Lookups, read_host};
+use crate::upstream::dialled::{DialedProtocol, Dialled};
 use crate::upstream::error::{ConnectError, ResolveError, TlsError};
+use crate::upstream::origins::group::{GroupMember, GroupSettings};
 use crate::upstream::tls::OriginTls;
 use foxy_http::Scheme;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -38,25 +40,20 @@ pub struct Origin {
     /// The party that chose the origin. A connection that a client chose is never shared with a
     /// connection that the operator chose.
     pub chosen: ChosenBy,
+    /// The origin of the operator to which this server belongs.
+    pub(crate) member: Option<GroupMember>,
 }
 
 impl Origin {
     /// Creates an origin. Changes the host to lower case.
     pub fn new(scheme: Scheme, host: &str, port: u16, chosen: ChosenBy) -> Self {
-        Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen }
+        Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen, member: None }
     }
-}
 
-/// The HTTP version that a connection uses, or that the proxy offers to the origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DialedProtocol {
-    Http1,
-    Http2,
-}
-
-pub(crate) struct Dialled {
-    pub(crate) stream: Transport,
-    pub(crate) spoken: DialedProtocol,
+    /// Returns the settings of the operator's origin.
+    pub(crate) fn group(&self) -> Option<&GroupSettings> {
+        self.member.as_ref().map(|member| &member.group.settings)
+    }
 }
 
 pub(crate) struct Dialer {
@@ -105,8 +102,11 @@ impl Dialer {
         match origin.scheme {
             Scheme::Http => Ok(Dialled { stream: Transport::Plain(stream), spoken: offered }),
             Scheme::Https => {
-                let handshake =
-                    timeout_at(deadline, self.tls.connect(&origin.host, stream, offered));
+                let group = origin.group();
+                let tls = group.and_then(|group| group.tls.as_ref()).unwrap_or(&self.tls);
+                let name = group.and_then(|group| group.server_name.as_deref());
+                let name = name.unwrap_or(&origin.host);
+                let handshake = timeout_at(deadline, tls.connect(name, stream, offered));
                 Ok(handshake.await.unwrap_or(Err(TlsError::TimedOut))?)
             }
         }
@@ -134,7 +134,7 @@ impl Dialer {
         client: Option<ClientBlock>,
     ) -> Result<(TcpStream, Instant), ConnectError> {
         let addresses = self.addresses(origin, client).await?;
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + self.connect_timeout(origin);
         let stream =
             timeout_at(deadline, race(&addresses)).await.unwrap_or(Err(ConnectError::TimedOut))?;
         let (local, peer) = stream
@@ -144,6 +144,11 @@ impl Dialer {
         self.policy.check_connection(local, peer, origin.chosen)?;
         stream.set_nodelay(true).map_err(|error| ConnectError::from(&error))?;
         Ok((stream, deadline))
+    }
+
+    /// Returns the time limit for connecting to `origin`.
+    pub(crate) fn connect_timeout(&self, origin: &Origin) -> Duration {
+        origin.group().and_then(|group| group.connect_timeout).unwrap_or(self.timeout)
     }
 
     /// Returns the addresses of `origin` that the policy allows, in the order in which the dialer

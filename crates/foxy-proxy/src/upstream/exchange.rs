@@ -8,12 +8,15 @@ use crate::upstream::client::{UpstreamCore, UpstreamRequest};
 use crate::upstream::error::{ConnectError, Http2Error, ParentFailure, UpstreamError};
 use crate::upstream::http1::Http1Link;
 use crate::upstream::http2::{self, Http2Exchange};
+use crate::upstream::origins::attempts::ServerAttempts;
+use crate::upstream::origins::choice::Repeatable;
+use crate::upstream::origins::server::ServerFault;
 use crate::upstream::reach::{ReachOptions, Reached};
-use crate::upstream::route::{By, Route};
+use crate::upstream::route::{By, Responder, Route};
 use crate::upstream::sending::{OutgoingRequest, RetryReason, Stage, WaitEnd};
 use crate::upstream::through::ParentAttempts;
 use bytes::Bytes;
-use foxy_http::{BodyLength, Headers, ResponseEvent, ResponseHead};
+use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
@@ -52,6 +55,8 @@ pub struct UpstreamExchange {
     route: Route,
     /// `Some` if the operator has set parent proxies.
     attempts: Option<Box<ParentAttempts>>,
+    /// `Some` if the origin has servers to choose from.
+    servers: Option<Box<ServerAttempts>>,
     client: Option<ClientBlock>,
     request: OutgoingRequest,
     link: Option<Link>,
@@ -64,14 +69,29 @@ enum Link {
     Http2(Box<Http2Exchange>),
 }
 
+impl Link {
+    fn has_answered(&self) -> bool {
+        match self {
+            Self::Http1(link) => link.has_answered(),
+            Self::Http2(stream) => stream.has_answered(),
+        }
+    }
+}
+
 impl UpstreamExchange {
     pub(crate) fn new(shared: Rc<UpstreamCore>, request: UpstreamRequest) -> Self {
         let UpstreamRequest { origin, method, target, headers, body } = request;
         let upgrade = headers.contains("upgrade");
         let waits_for_continue = !body.is_complete() && headers.has_token("expect", "100-continue");
         let attempts = || Box::new(ParentAttempts::for_request(&origin, &target));
+        let is_repeatable = method.is_idempotent() && body.is_complete() && !upgrade;
+        let repeatable = if is_repeatable { Repeatable::Yes } else { Repeatable::No };
+        let group = origin.member.as_ref().filter(|member| member.server.is_none());
+        let servers = group.map(|member| ServerAttempts::new(&member.group, repeatable));
+        let head_timeout = shared.head_timeout(&origin);
         Self {
             attempts: shared.parents.is_some().then(attempts),
+            servers: servers.map(Box::new),
             shared,
             route: Route::direct(origin),
             client: None,
@@ -84,6 +104,7 @@ impl UpstreamExchange {
                 waits_for_continue,
                 taken: false,
                 stage: Stage::Head,
+                head_timeout,
                 active: Instant::now(),
             },
             link: None,
@@ -98,9 +119,10 @@ impl UpstreamExchange {
         Self { client: Some(client), ..self }
     }
 
-    /// Returns the number of the parent proxy on the way to the origin.
-    pub(crate) fn parent(&self) -> Option<usize> {
-        self.route.by.parent()
+    /// Returns the server and the parent proxy that receive the request.
+    pub(crate) fn responder(&self) -> Responder {
+        let server = self.servers.as_ref().and_then(|servers| servers.chosen());
+        Responder { parent: self.route.by.parent(), server }
     }
 
     /// Returns the next event before the body. The caller calls this method until it returns
@@ -115,7 +137,11 @@ impl UpstreamExchange {
             self.connect().await?;
             let turned = self.turn().await;
             match self.judged(turned)? {
-                WaitEnd::Retry(why) => self.retry(why)?,
+                WaitEnd::Retry(why) => {
+                    if let Err(error) = self.retry(why) {
+                        self.change_server(error, why == RetryReason::Lost)?;
+                    }
+                }
                 WaitEnd::ContinueTimeout => {
                     self.request.waits_for_continue = false;
                     return Ok(HeadEvent::Continue);
@@ -191,11 +217,10 @@ impl UpstreamExchange {
             };
             let reached = match self.shared.reach(&self.route, wanted).await {
                 Ok(reached) => reached,
-                Err(UpstreamError::Connect(error)) => {
-                    self.try_another_parent(error)?;
+                Err(error) => {
+                    self.try_another_way(error)?;
                     continue;
                 }
-                Err(error) => return Err(error),
             };
             self.link = match (reached, head) {
                 (Reached::Http2(lease), Some(head)) => {
@@ -208,15 +233,29 @@ impl UpstreamExchange {
                 }
             };
             self.request.touch();
-            if self.link.is_none() {
-                self.repeat(Http2Error::Refused)?;
+            if self.link.is_none()
+                && let Err(error) = self.repeat(Http2Error::Refused)
+            {
+                self.change_server(error, false)?;
             }
         }
         Ok(())
     }
 
-    /// Chooses the way to the origin, unless it was chosen before.
+    /// Chooses the server and the way to it, unless they were chosen before.
     fn choose_route(&mut self) -> Result<(), ConnectError> {
+        if let Some(servers) = &mut self.servers
+            && servers.needs_server()
+        {
+            let OutgoingRequest { body, upgrade, headers, .. } = &mut self.request;
+            let origin = servers.choose(body.is_complete() && !*upgrade)?;
+            servers.adapt(headers);
+            (self.over_http1, self.repeats) = (*upgrade, 0);
+            if let Some(attempts) = &mut self.attempts {
+                attempts.restart(&origin);
+            }
+            self.route = Route::direct(origin);
+        }
         if let (Some(parents), Some(attempts)) = (&self.shared.parents, &mut self.attempts)
             && attempts.needs_route
         {
@@ -235,9 +274,71 @@ impl UpstreamExchange {
         }
     }
 
+    /// Prepares to try another parent proxy or another server, after the request could not be sent.
+    fn try_another_way(&mut self, error: UpstreamError) -> Result<(), UpstreamError> {
+        let error = match error {
+            UpstreamError::Connect(error) => match self.try_another_parent(error) {
+                Ok(()) => return Ok(()),
+                Err(error) => error.into(),
+            },
+            error => error,
+        };
+        self.change_server(error, false)
+    }
+
+    /// Notes a failure of the server, and prepares to send the request to another server. Fails if
+    /// this is not allowed or would not help. `received` means that the server may have received
+    /// the request.
+    fn change_server(&mut self, error: UpstreamError, received: bool) -> Result<(), UpstreamError> {
+        let servers = self.servers.as_mut().zip(ServerFault::of(error));
+        let (servers, fault) = servers.ok_or(error)?;
+        servers.fails(fault);
+        if !servers.try_another(received) {
+            return Err(error);
+        }
+        self.link = None;
+        Ok(())
+    }
+
+    /// Judges the server by its answer. A GET or HEAD goes to another server after a failure
+    /// status, and every repeatable request if no byte of a response has arrived.
+    fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
+        let turned = self.judged_by_parent(turned);
+        let Some(servers) = &mut self.servers else { return turned };
+        match turned {
+            Ok(WaitEnd::Event(ResponseEvent::Head(head, length))) => {
+                if !ServerFault::is_status(head.status) {
+                    servers.works();
+                } else {
+                    servers.fails(ServerFault::Failing);
+                    let is_safe = matches!(self.request.method, Method::Get | Method::Head);
+                    if is_safe && servers.try_another(true) {
+                        self.link = None;
+                        return Ok(WaitEnd::Retry(RetryReason::OtherServer));
+                    }
+                }
+                Ok(WaitEnd::Event(ResponseEvent::Head(head, length)))
+            }
+            Err(error) if self.link.as_ref().is_some_and(Link::has_answered) => {
+                if let Some(fault) = ServerFault::of(error) {
+                    servers.fails(fault);
+                }
+                Err(error)
+            }
+            Err(error) => {
+                self.change_server(error, true)?;
+                Ok(WaitEnd::Retry(RetryReason::OtherServer))
+            }
+            turned => turned,
+        }
+    }
+
     /// Judges the parent proxy that received the request by its answer. If the parent refuses the
     /// credentials, the request may go to another parent, because the parent did not process it.
-    fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
+    fn judged_by_parent(
+        &mut self,
+        turned: Result<WaitEnd, UpstreamError>,
+    ) -> Result<WaitEnd, UpstreamError> {
         let (Some(parents), By::Parent(number)) = (&self.shared.parents, self.route.by) else {
             return turned;
         };
@@ -283,12 +384,13 @@ impl UpstreamExchange {
             RetryReason::Lost => {
                 request.method.is_idempotent() && request.body.is_complete() && !request.taken
             }
-            RetryReason::Refused | RetryReason::OverHttp1 | RetryReason::OtherParent => {
-                !request.taken
-            }
+            RetryReason::Refused
+            | RetryReason::OverHttp1
+            | RetryReason::OtherParent
+            | RetryReason::OtherServer => !request.taken,
         };
         let error = match why {
-            RetryReason::Lost => UpstreamError::NoResponse,
+            RetryReason::Lost | RetryReason::OtherServer => UpstreamError::NoResponse,
             RetryReason::Refused | RetryReason::OverHttp1 => Http2Error::Refused.into(),
             RetryReason::OtherParent => ParentFailure::Credentials.into(),
         };

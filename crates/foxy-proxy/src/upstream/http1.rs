@@ -107,6 +107,11 @@ impl Http1Link {
         (sent && decoder.reusable(buffer).is_ok()).then_some(self.connection)
     }
 
+    /// Returns true once any byte of a response has arrived.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered
+    }
+
     /// Returns the connection, and the bytes that were read but not decoded.
     pub(crate) fn into_tunnel(self) -> (Transport, Bytes) {
         (self.connection.stream, self.connection.buffer.freeze())

@@ -5,10 +5,13 @@
 mod address;
 mod client;
 mod dial;
+mod dialled;
 mod error;
 mod exchange;
+mod fail_over;
 mod http1;
 mod http2;
+mod origins;
 mod parents;
 mod pool;
 mod reach;
@@ -28,13 +31,21 @@ pub use error::{ConnectError, Http2Error, ParentFailure, ResolveError, TlsError,
 pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
 pub use foxy_authority::{Cidr, CidrError};
 pub use foxy_http::Scheme;
+pub(crate) use origins::NoOrigin;
+pub use origins::Origins;
+pub(crate) use origins::group::GroupMember;
+pub use origins::group::{GroupSettings, MAX_SERVERS, OriginGroup, Probe, SentHost, ServerStatus};
+pub use origins::matching::{BadServedHost, ServedHost};
+pub(crate) use origins::probing;
+pub use origins::server::OriginServer;
 pub use parents::no_proxy::{BadNoProxy, NoProxy};
 pub use parents::parent::{BadParent, Parent, ParentCredentials};
 pub use parents::{
     ExpectedWay, MAX_PARENTS, ParentChoice, ParentFallback, ParentSettings, Parents,
 };
+pub(crate) use route::Responder;
 pub use sending::{BodyPiece, BodySender, RequestBody};
 pub use settings::{OriginHttp2, UpstreamSettings};
 pub(crate) use through::expected_way;
-pub use tls::{Authorities, AuthoritiesError, OriginTls};
+pub use tls::{Authorities, AuthoritiesError, OriginTls, OwnCertificate};
 pub use tunnel::{Tunnel, TunnelEnd, TunnelReport};

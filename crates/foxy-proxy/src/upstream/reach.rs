@@ -5,7 +5,8 @@ use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
 use crate::upstream::Scheme;
 use crate::upstream::client::UpstreamCore;
-use crate::upstream::dial::{DialedProtocol, Dialled};
+use crate::upstream::dial::Origin;
+use crate::upstream::dialled::{DialedProtocol, Dialled};
 use crate::upstream::error::{ConnectError, Http2Error, UpstreamError};
 use crate::upstream::http2::{self, DialOutcome, Lease, OriginConnections};
 use crate::upstream::pool::Connection;
@@ -74,7 +75,7 @@ impl UpstreamCore {
                 }
             } else {
                 let limit =
-                    *limit.get_or_insert_with(|| Instant::now() + self.settings.head_timeout);
+                    *limit.get_or_insert_with(|| Instant::now() + self.head_timeout(&route.origin));
                 if let Some(connection) =
                     Box::pin(self.wait(route, wanted.client, &connections, limit)).await?
                 {
@@ -84,9 +85,16 @@ impl UpstreamCore {
         }
     }
 
+    /// Returns the time limit for a final response head of `origin`.
+    pub(crate) fn head_timeout(&self, origin: &Origin) -> Duration {
+        let of_group = origin.group().and_then(|group| group.head_timeout);
+        of_group.unwrap_or(self.settings.head_timeout)
+    }
+
     /// Returns true if requests may share an HTTP/2 connection. Parent proxies speak HTTP/1.1.
     pub(crate) fn may_share(&self, route: &Route) -> bool {
-        match self.settings.http2 {
+        let http2 = route.origin.group().and_then(|group| group.http2);
+        match http2.unwrap_or(self.settings.http2) {
             _ if matches!(route.by, By::Parent(_)) => false,
             OriginHttp2::Off => false,
             OriginHttp2::Auto => route.origin.scheme == Scheme::Https,

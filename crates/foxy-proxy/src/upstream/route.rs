@@ -1,6 +1,7 @@
 //! The way to an origin: directly, or through a parent proxy. Connections are kept by route.
 
 use crate::upstream::dial::Origin;
+use crate::upstream::origins::group::GroupMember;
 
 /// The use of a parent proxy on the way to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +31,15 @@ pub(crate) struct Route {
     /// The server that receives the requests on a connection.
     pub(crate) origin: Origin,
     pub(crate) by: By,
+}
+
+/// The receivers of a request on its way, for logs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Responder {
+    /// The number of the parent proxy.
+    pub(crate) parent: Option<usize>,
+    /// The server of the operator's origin.
+    pub(crate) server: Option<GroupMember>,
 }
 
 impl Route {

@@ -8,6 +8,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use foxy_http::{BodyLength, Headers, Method, ResponseEvent, encode};
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -201,6 +202,8 @@ pub(crate) struct OutgoingRequest {
     /// True if a piece of the body was already consumed, so that the body cannot be sent again.
     pub(crate) taken: bool,
     pub(crate) stage: Stage,
+    /// Time limit for the final head.
+    pub(crate) head_timeout: Duration,
     /// Time when the origin last accepted bytes of the request, or last sent a byte of the response
     /// body.
     pub(crate) active: Instant,
@@ -232,6 +235,8 @@ pub(crate) enum RetryReason {
     OverHttp1,
     /// A parent proxy refused the credentials, and another parent exists.
     OtherParent,
+    /// A server of the origin failed, and another server exists.
+    OtherServer,
 }
 
 impl OutgoingRequest {
@@ -250,7 +255,7 @@ impl OutgoingRequest {
         let wait = match self.stage {
             Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,
             Stage::Head if !sending && self.wants_piece() => return None,
-            Stage::Head => settings.head_timeout,
+            Stage::Head => self.head_timeout,
             Stage::Body | Stage::Done => settings.body_timeout,
         };
         Some(self.active + wait)

@@ -5,10 +5,11 @@ use crate::core::counters::{Counter, Counters};
 use crate::upstream::address::destination::{ChosenBy, DestinationRefusal};
 use crate::upstream::dial::{Dialer, Origin};
 use crate::upstream::error::{ConnectError, ParentFailure};
+use crate::upstream::fail_over::Tried;
 use crate::upstream::parents::connect::{TunnelAnswer, ask_for_tunnel};
 use crate::upstream::parents::health::ParentFault;
 use crate::upstream::parents::parent::{Parent, ParentCredentials};
-use crate::upstream::parents::{Aim, Chosen, ExpectedWay, Parents, TriedParents};
+use crate::upstream::parents::{Aim, Chosen, ExpectedWay, Parents};
 use crate::upstream::route::{By, Route};
 use crate::upstream::sending::OutgoingRequest;
 use crate::upstream::settings::UpstreamSettings;
@@ -26,7 +27,7 @@ pub(crate) struct ParentAttempts {
     /// The target in origin form. For a tunnel, it is empty.
     target: Bytes,
     is_tunnel: bool,
-    tried: TriedParents,
+    tried: Tried,
     /// The reason for which the last parent failed.
     failure: ParentFailure,
     /// True until a route is chosen, and again after the route's parent has failed.
@@ -45,10 +46,15 @@ impl ParentAttempts {
             origin: origin.clone(),
             target: Bytes::new(),
             is_tunnel: true,
-            tried: TriedParents::default(),
+            tried: Tried::default(),
             failure: ParentFailure::Unreachable,
             needs_route: true,
         }
+    }
+
+    /// Restarts the attempts for another server.
+    pub(crate) fn restart(&mut self, origin: &Origin) {
+        *self = Self::for_request(origin, &self.target);
     }
 
     /// Returns the scheme for which the parent must be meant. A tunnel most often carries TLS.
@@ -297,6 +303,7 @@ mod tests {
             waits_for_continue: false,
             taken: false,
             stage: Stage::Head,
+            head_timeout: Duration::from_secs(1),
             active: Instant::now(),
         };
         let absolute = "http://x.test:8080/p?q";

@@ -3,11 +3,12 @@
 
 use crate::core::tls::provider;
 use crate::core::transport::Transport;
-use crate::upstream::dial::{DialedProtocol, Dialled};
+use crate::upstream::dialled::{DialedProtocol, Dialled};
 use crate::upstream::error::TlsError;
+use rustls::client::WantsClientCert;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, TrustAnchor};
+use rustls::{CertificateError, ClientConfig, ConfigBuilder, RootCertStore};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -61,6 +62,13 @@ impl Authorities {
         self.roots.add_parsable_certificates(certificates).0
     }
 
+    fn verifying(self) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+        ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .expect("the provider speaks TLS 1.2 and 1.3")
+            .with_root_certificates(self.roots)
+    }
+
     /// Adds every certificate of a PEM file.
     ///
     /// # Errors
@@ -78,14 +86,49 @@ impl Authorities {
     }
 }
 
-/// TLS settings for origins. Clones share remembered sessions.
+/// The certificate with which the proxy presents itself to origins (RFC 8446 §4.4.2), and its key.
+#[derive(Debug)]
+pub struct OwnCertificate {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl OwnCertificate {
+    /// Reads a certificate chain and its key, both in PEM format.
+    ///
+    /// # Errors
+    /// The parser's text about the file that is unusable.
+    pub fn read(chain: &[u8], key: &[u8]) -> Result<Self, String> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
+        let chain = chain.map_err(|error| format!("no certificate can be read ({error})"))?;
+        if chain.is_empty() {
+            return Err("the certificate file holds none".into());
+        }
+        let key = PrivateKeyDer::from_pem_slice(key);
+        let key = key.map_err(|error| format!("no private key can be read ({error})"))?;
+        Ok(Self { chain, key })
+    }
+}
+
+/// TLS settings for origins. Clones share remembered sessions. Two values are equal if they trust
+/// the same authorities and present the same certificate.
 #[derive(Clone, Debug)]
 pub struct OriginTls {
+    roots: Vec<TrustAnchor<'static>>,
+    chain: Vec<CertificateDer<'static>>,
     /// Offers HTTP/1.1 only.
     http1: Arc<ClientConfig>,
     /// Offers HTTP/2 and HTTP/1.1.
     both: Arc<ClientConfig>,
 }
+
+impl PartialEq for OriginTls {
+    fn eq(&self, other: &Self) -> bool {
+        self.roots == other.roots && self.chain == other.chain
+    }
+}
+
+impl Eq for OriginTls {}
 
 impl Default for OriginTls {
     fn default() -> Self {
@@ -97,15 +140,32 @@ impl OriginTls {
     /// Creates settings for TLS 1.2 and 1.3. An origin's certificate must be for the origin's name
     /// and signed by one of `authorities`.
     pub fn trusting(authorities: Authorities) -> Self {
-        let mut config = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
-            .expect("the provider speaks TLS 1.2 and 1.3")
-            .with_root_certificates(authorities.roots)
-            .with_no_client_auth();
+        let roots = authorities.roots.roots.clone();
+        Self::of(authorities.verifying().with_no_client_auth(), roots, Vec::new())
+    }
+
+    /// Creates settings like [`Self::trusting`], with a certificate for origins that ask for one.
+    ///
+    /// # Errors
+    /// The reason for which certificate and key cannot be used.
+    pub fn presenting(own: OwnCertificate, authorities: Authorities) -> Result<Self, String> {
+        let OwnCertificate { chain, key } = own;
+        let roots = authorities.roots.roots.clone();
+        let config = authorities.verifying().with_client_auth_cert(chain.clone(), key);
+        let config =
+            config.map_err(|error| format!("certificate and key cannot be used ({error})"))?;
+        Ok(Self::of(config, roots, chain))
+    }
+
+    fn of(
+        mut config: ClientConfig,
+        roots: Vec<TrustAnchor<'static>>,
+        chain: Vec<CertificateDer<'static>>,
+    ) -> Self {
         config.alpn_protocols = vec![HTTP1.to_vec()];
         let mut both = config.clone();
         both.alpn_protocols.insert(0, HTTP2.to_vec());
-        Self { http1: Arc::new(config), both: Arc::new(both) }
+        Self { roots, chain, http1: Arc::new(config), both: Arc::new(both) }
     }
 
     /// Does the TLS handshake. Sends the host name (SNI, RFC 6066 §3) unless the host is an IP

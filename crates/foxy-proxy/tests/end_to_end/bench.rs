@@ -3,10 +3,10 @@
 use foxy_proxy::cache::purge::Purges;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
 use foxy_proxy::core::counters::Counter;
-use foxy_proxy::request::mode::{Mode, ReverseOrigin};
+use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::{Parts, Proxy, name_resolver};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::{Cidr, Scheme};
+use foxy_proxy::upstream::{Cidr, OriginServer, Scheme};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use foxy_testkit::client::{Answered, Client};
 use foxy_testkit::origin::TestOrigin;
@@ -111,12 +111,12 @@ pub fn forward_proxy() -> TestProxy {
 }
 
 pub fn reverse_proxy(origin: &TestOrigin) -> TestProxy {
-    let origin = ReverseOrigin {
+    let origin = OriginServer {
         scheme: Scheme::Http,
         host: origin.address.ip().to_string(),
         port: origin.address.port(),
     };
-    proxy_with(|settings| settings.mode = Mode::Reverse { origin })
+    proxy_with(|settings| settings.mode = Mode::reverse(origin))
 }
 
 impl TestProxy {

@@ -5,9 +5,9 @@ use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
-use foxy_proxy::request::mode::{Mode, ReverseOrigin};
+use foxy_proxy::request::mode::Mode;
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::Scheme;
+use foxy_proxy::upstream::{OriginServer, Scheme};
 use foxy_testkit::certificates::{TestAuthority, TestCertificate};
 use foxy_testkit::client::Client;
 use foxy_testkit::http::{header, ok};
@@ -40,8 +40,7 @@ fn proxy(
 ) -> TestProxy {
     proxy_with(|settings| {
         let (host, port) = (origin.address.ip().to_string(), origin.address.port());
-        settings.mode =
-            Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Http, host, port } };
+        settings.mode = Mode::reverse(OriginServer { scheme: Scheme::Http, host, port });
         settings.listen_tls = vec![([127, 0, 0, 1], 0).into()];
         settings.client_tls = Some(ClientTls::new(certificates(shown)));
         change(settings);

@@ -14,6 +14,13 @@ mod intercepting;
 mod large_bodies;
 mod operators;
 mod origin_tls;
+mod origins {
+    pub mod bench;
+    mod judging;
+    mod repeating;
+    mod routing;
+    mod tls;
+}
 mod overlapping;
 mod parents {
     mod bench;

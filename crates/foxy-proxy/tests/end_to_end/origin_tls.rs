@@ -3,8 +3,8 @@
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
-use foxy_proxy::request::mode::{Mode, ReverseOrigin};
-use foxy_proxy::upstream::{Authorities, OriginTls, Scheme};
+use foxy_proxy::request::mode::Mode;
+use foxy_proxy::upstream::{Authorities, OriginServer, OriginTls, Scheme};
 use foxy_testkit::certificates::TestAuthority;
 use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
@@ -92,8 +92,7 @@ fn a_reverse_proxy_speaks_tls_with_its_origin() {
     let proxy = proxy_with(|settings| {
         settings.upstream.tls = trusting(&authority);
         let (host, port) = ("localhost".to_owned(), origin.address.port());
-        settings.mode =
-            Mode::Reverse { origin: ReverseOrigin { scheme: Scheme::Https, host, port } };
+        settings.mode = Mode::reverse(OriginServer { scheme: Scheme::Https, host, port });
     });
     assert_eq!(proxy.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").body, b"answer 0");
 }

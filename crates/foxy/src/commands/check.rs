@@ -71,7 +71,8 @@ fn refuse(
         let object = json!({
             "ok": list.is_empty(),
             "file": file,
-            "rules": loaded.as_ref().map(|loaded| rules_as_json(loaded)),
+            "rules": loaded.as_ref().map(|loaded| as_list(loaded.rules())),
+            "origins": loaded.as_ref().map(|loaded| as_list(loaded.origins())),
             "settings": loaded.map(settings_as_json),
             "complaints": all,
         });
@@ -87,8 +88,8 @@ fn refuse(
     if list.is_empty() { Ok(()) } else { Err(Failure::Unusable(errors.to_string())) }
 }
 
-fn rules_as_json(loaded: &Loaded) -> Value {
-    loaded.rules().map(|(name, text)| json!({ "name": name, "text": text })).collect()
+fn as_list<'a>(tables: impl Iterator<Item = (&'a str, String)>) -> Value {
+    tables.map(|(name, text)| json!({ "name": name, "text": text })).collect()
 }
 
 fn settings_as_json(loaded: &mut Loaded) -> Value {

@@ -7,6 +7,7 @@ pub mod admin;
 pub mod listeners;
 mod opening;
 mod operator;
+mod origins;
 mod parents;
 mod process;
 mod proxy_settings;

@@ -6,6 +6,7 @@ use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::access_log::{self, OpenLog};
 use crate::serve::admin::access::read_token;
 use crate::serve::listeners::{ProxyListeners, cannot_listen};
+use crate::serve::origins;
 use crate::serve::parents;
 use crate::serve::process;
 use crate::serve::proxy_settings::proxy_settings;
@@ -32,11 +33,12 @@ use foxy_proxy::core::token::Token;
 use foxy_proxy::intercept::Interception;
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
+use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::listener::SharedListener;
 use foxy_proxy::server::purger::Purger;
 use foxy_proxy::server::{Gauges, Parts, Proxy, StartError, name_resolver};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::{Parents, UpstreamSettings};
+use foxy_proxy::upstream::{GroupSettings, Origins, Parents, UpstreamSettings};
 use foxy_store::Beginning;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -221,7 +223,8 @@ pub fn open(
     let keeper = Arc::new(SwitchingKeeper::new(purges.keeper));
     purges.keeper = Arc::clone(&keeper) as Arc<dyn PurgeKeeper>;
     let clock = KeptClock::begin(stores.iter().map(|store| store.facts.folder.clone()).collect())?;
-    let base = proxy_settings(settings, origin_tls, extra.own, random.next_u64());
+    let mode = mode(origins::open(settings)?, random.next_u64());
+    let base = proxy_settings(settings, (origin_tls, mode), extra.own, random.next_u64());
     let room = DescriptorRoom::of(max_open_files, process::open_files_now(), settings);
     room.report_shortage(settings.limits.connections);
     let parents = Parents::new(parent_settings, &base.via_name, random.next_u64()).map(Arc::new);
@@ -257,7 +260,7 @@ pub fn open(
     let mut addresses: Vec<_> =
         bound.map(|(index, &address)| (ListenAddress::Socket(address), index >= plain)).collect();
     addresses.extend(shown);
-    let running = RunningProxy {
+    Ok(RunningProxy {
         proxy,
         addresses,
         token,
@@ -270,8 +273,15 @@ pub fn open(
         log,
         refused,
         parents: parent_lines,
-    };
-    Ok(running)
+    })
+}
+
+fn mode(groups: Vec<GroupSettings>, seed: u64) -> Mode {
+    if groups.is_empty() {
+        return Mode::Forward;
+    }
+    let origins = Origins::new(groups, &Origins::default(), clock::monotonic(), seed);
+    Mode::Reverse { origins: origins.into() }
 }
 
 /// Returns the smallest limit of all stores, because the limit must be known before foxy chooses a

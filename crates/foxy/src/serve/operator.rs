@@ -32,6 +32,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Interval between checks whether a departed proxy has finished.
 const DEPARTED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
+/// Interval between checks whether certificate files have changed.
+const CERTIFICATE_LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
 /// The sockets of this process beside the sockets of the proxy.
 pub struct OwnSockets {
     pub admin: Vec<SharedListener>,
@@ -84,6 +87,12 @@ impl Operator {
                         continue;
                     }
                     None => return Ok(()),
+                },
+                () = tokio::time::sleep(CERTIFICATE_LOOK_INTERVAL) => {
+                    let certificates = self.served.running.certificates.as_ref();
+                    let renewed = certificates.and_then(ReloadableTls::renew);
+                    report_certificates(renewed, "the files have changed");
+                    continue;
                 }
             };
             match wish {
@@ -92,7 +101,8 @@ impl Operator {
                 SignalWish::Reopen => {
                     process::notify_reloading();
                     reopen_log(&self.served.running, "SIGHUP");
-                    reload_certificates(&self.served.running);
+                    let certificates = self.served.running.certificates.as_ref();
+                    report_certificates(certificates.map(ReloadableTls::reload), "SIGHUP");
                     reload_settings(&self.reloader);
                     process::notify(&[NotifyState::Ready]);
                 }
@@ -329,11 +339,13 @@ fn reopen_log(running: &RunningProxy, signal: &str) {
     }
 }
 
-fn reload_certificates(running: &RunningProxy) {
-    match running.certificates.as_ref().map(ReloadableTls::reload) {
-        Some(Ok(())) => terminal::report(Level::Info, "foxy: read the certificates again (SIGHUP)"),
+fn report_certificates(reloaded: Option<Result<(), String>>, cause: &str) {
+    match reloaded {
+        Some(Ok(())) => {
+            terminal::report(Level::Info, &format!("foxy: read the certificates again ({cause})"));
+        }
         Some(Err(why)) => {
-            let text = format!("foxy: {why}; foxy continues with the old certificates (SIGHUP)");
+            let text = format!("foxy: {why}; foxy continues with the old certificates ({cause})");
             terminal::report(Level::Warning, &text);
         }
         None => {}

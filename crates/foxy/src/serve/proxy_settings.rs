@@ -2,12 +2,11 @@
 //! written out in full, so that the compiler reports a forgotten field.
 
 use crate::settings::Settings;
-use crate::settings::values::OriginUrl;
 use foxy_device::release_freed_memory;
 use foxy_http::Limits;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::users::UserBook;
-use foxy_proxy::request::mode::{Mode, ReverseOrigin};
+use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::purger::NewSettings;
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
@@ -18,22 +17,27 @@ use std::net::SocketAddr;
 /// requests to itself.
 pub fn proxy_settings(
     settings: &Settings,
-    tls: OriginTls,
+    (tls, mode): (OriginTls, Mode),
     own: Vec<SocketAddr>,
     seed: u64,
 ) -> ProxySettings {
-    let Settings { network, access, parents: _, disk, memory, timeouts, limits, operation, rules } =
-        settings;
+    let Settings {
+        network,
+        access,
+        parents: _,
+        disk,
+        memory,
+        timeouts,
+        limits,
+        operation,
+        rules,
+        origins: _,
+    } = settings;
     let default = ProxySettings::default();
     ProxySettings {
         proxy_protocol_from: network.proxy_protocol_from.clone(),
         forwarded_from: network.forwarded_from.clone(),
-        mode: match network.origin.clone() {
-            None => Mode::Forward,
-            Some(OriginUrl { scheme, host, port }) => {
-                Mode::Reverse { origin: ReverseOrigin { scheme, host, port } }
-            }
-        },
+        mode,
         workers: network.workers,
         rules: RulesInForce::new(compiled(rules)),
         allow_client: access.allow_client.clone().into(),

@@ -1,18 +1,21 @@
 //! Reloads the configuration of a running foxy. A reload first reads and checks the whole
 //! configuration. Then foxy applies all changes, or none if a change needs a restart.
 
+use crate::failure::Failure;
+use crate::serve::origins;
 use crate::serve::proxy_settings::new_settings;
 use crate::settings::complaint::{Complaint, Complaints};
 use crate::settings::{Loaded, Settings};
 use crate::users_file;
 use foxy_proxy::core::users::{UserBook, UserChange};
 use foxy_proxy::server::purger::Purger;
+use foxy_proxy::upstream::GroupSettings;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Keys of the settings that can change while foxy runs. The rules and users can change too.
+/// Keys of the settings that can change while foxy runs. Rules, origins and users can change too.
 const LIVE: [&str; 4] = ["allow-client", "negative-lifetime", "purge-from", "users-file"];
 
 /// Reads the configuration again, from the same places as at the start.
@@ -21,7 +24,7 @@ pub type ReadAgain = dyn Fn() -> Result<Loaded, Complaints>;
 /// A setting or rule whose value is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Key of the setting, `rule NAME` or `user NAME`.
+    /// Key of the setting, `rule NAME`, `origin NAME` or `user NAME`.
     pub name: String,
     /// Old value in TOML. `None` if there was no value.
     pub old: Option<String>,
@@ -43,6 +46,8 @@ impl fmt::Display for SettingChange {
 pub enum NotReloaded {
     /// The configuration has mistakes.
     Unusable(Complaints),
+    /// A file of an origin is unusable.
+    Unopened(Failure),
     /// These changes need a restart.
     NeedsRestart(Vec<SettingChange>),
 }
@@ -53,6 +58,7 @@ impl fmt::Display for NotReloaded {
             Self::Unusable(complaints) => {
                 write!(f, "the configuration has mistakes, and foxy changed nothing:\n{complaints}")
             }
+            Self::Unopened(failure) => write!(f, "{failure}; foxy changed nothing"),
             Self::NeedsRestart(changes) => {
                 f.write_str("these changes need a restart, and foxy changed nothing:")?;
                 changes.iter().try_for_each(|change| write!(f, "\n  {change}"))
@@ -61,12 +67,19 @@ impl fmt::Display for NotReloaded {
     }
 }
 
+/// The configuration, users and origins before a reload.
+struct Before {
+    loaded: Loaded,
+    users: Option<UserBook>,
+    origins: Vec<GroupSettings>,
+}
+
 /// Reloads the configuration of one running foxy.
 pub struct Reloader {
     read_again: Box<ReadAgain>,
     current: RefCell<Loaded>,
-    /// The configuration and the users before the last reload that changed something.
-    previous: RefCell<Option<(Loaded, Option<UserBook>)>>,
+    /// The state before the last reload that changed something.
+    previous: RefCell<Option<Before>>,
     /// Number of reloads that changed something.
     number: Cell<u64>,
     purger: RefCell<Purger>,
@@ -110,9 +123,10 @@ impl Reloader {
         if self.number.get() != number {
             return false;
         }
-        let Some((previous, users)) = self.previous.take() else { return false };
-        self.purger.borrow().reload(new_settings(&previous.settings, users));
-        *self.current.borrow_mut() = previous;
+        let Some(Before { loaded, users, origins }) = self.previous.take() else { return false };
+        self.purger.borrow().replace_origins(origins);
+        self.purger.borrow().reload(new_settings(&loaded.settings, users));
+        *self.current.borrow_mut() = loaded;
         self.number.set(number + 1);
         true
     }
@@ -141,10 +155,14 @@ impl Reloader {
             let needing = changes.into_iter().filter(|change| change.needs_restart).collect();
             return Err(NotReloaded::NeedsRestart(needing));
         }
+        let origins = origins::open(&new.settings).map_err(NotReloaded::Unopened)?;
+        let earlier = self.purger.borrow().replace_origins(origins);
         if !changes.is_empty() {
             let old_users = self.purger.borrow().users().as_ref().clone();
             self.purger.borrow().reload(new_settings(&new.settings, users));
-            *self.previous.borrow_mut() = Some((self.current.replace(new), old_users));
+            let loaded = self.current.replace(new);
+            *self.previous.borrow_mut() =
+                Some(Before { loaded, users: old_users, origins: earlier });
             self.number.set(self.number.get() + 1);
         }
         Ok(changes)
@@ -155,6 +173,9 @@ impl Reloader {
 fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
     let mut expected = old.clone();
     expected.rules.clone_from(&new.rules);
+    if old.origins.is_empty() == new.origins.is_empty() {
+        expected.origins.clone_from(&new.origins);
+    }
     expected.access.allow_client.clone_from(&new.access.allow_client);
     expected.access.users_file.clone_from(&new.access.users_file);
     expected.access.purge_from.clone_from(&new.access.purge_from);
@@ -192,19 +213,12 @@ pub fn as_json(changes: &[SettingChange]) -> Value {
 }
 
 fn changes(old: &mut Loaded, new: &mut Loaded) -> Vec<SettingChange> {
-    let rules = |loaded: &Loaded| -> Vec<(String, String)> {
-        loaded.rules().map(|(name, text)| (format!("rule {name}"), text)).collect()
-    };
-    let (old_rules, new_rules) = (rules(old), rules(new));
-    let mut changes = differing(&old_rules, &new_rules, |_| true);
-    if old_rules != new_rules && changes.is_empty() {
-        let names = |rules: &[(String, String)]| {
-            Some(rules.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))
-        };
-        let (old, new) = (names(&old_rules), names(&new_rules));
-        let name = "order of rules".to_owned();
-        changes.push(SettingChange { name, old, new, needs_restart: false });
-    }
+    let rules = |loaded: &Loaded| named("rule", loaded.rules());
+    let mut changes = differing_tables("rules", &rules(old), &rules(new), |_| true);
+    let origins = |loaded: &Loaded| named("origin", loaded.origins());
+    let (old_origins, new_origins) = (origins(old), origins(new));
+    let stays = old_origins.is_empty() == new_origins.is_empty();
+    changes.extend(differing_tables("origins", &old_origins, &new_origins, |_| stays));
     let valued = |loaded: &mut Loaded| -> Vec<(String, String)> {
         let values = loaded.values().into_iter();
         values.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
@@ -227,6 +241,29 @@ fn changes_of_users(old: Option<&UserBook>, new: Option<&UserBook>) -> Vec<Setti
         SettingChange { name: format!("user {name}"), old, new, needs_restart: false }
     };
     old.changes(new).into_iter().map(change).collect()
+}
+
+fn named<'a>(kind: &str, tables: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, String)> {
+    tables.map(|(name, text)| (format!("{kind} {name}"), text)).collect()
+}
+
+/// Returns the tables of which the two lists have different texts, or the change of their order.
+fn differing_tables(
+    kind: &str,
+    old: &[(String, String)],
+    new: &[(String, String)],
+    is_live: impl Fn(&str) -> bool,
+) -> Vec<SettingChange> {
+    let mut changes = differing(old, new, is_live);
+    if old != new && changes.is_empty() {
+        let names = |tables: &[(String, String)]| {
+            Some(tables.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", "))
+        };
+        let (old, new) = (names(old), names(new));
+        let name = format!("order of {kind}");
+        changes.push(SettingChange { name, old, new, needs_restart: false });
+    }
+    changes
 }
 
 /// Returns the entries of which the two lists have different values.
@@ -277,6 +314,15 @@ mod tests {
             shown("allow-client = \"10.0.0.0/8\"", "workers = 3"),
             ["restart: workers: 0 → 3", "allow-client: [\"10.0.0.0/8\"] → []"]
         );
+    }
+
+    #[test]
+    fn origins_change_at_once_but_a_forward_proxy_stays_a_forward_proxy() {
+        let origin =
+            |port: u16| format!("[[origin]]\nname = \"a\"\nservers = \"http://10.0.0.1:{port}\"\n");
+        let text = |port: u16| format!("servers = \"http://10.0.0.1:{port}\"");
+        assert_eq!(shown(&origin(1), &origin(2)), [format!("origin a: {} → {}", text(1), text(2))]);
+        assert_eq!(shown("", &origin(2)), [format!("restart: origin a: none → {}", text(2))]);
     }
 
     #[test]

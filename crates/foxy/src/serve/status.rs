@@ -193,6 +193,7 @@ impl Operated for ProxyStatus {
         let out = numbered.map(|(number, store)| (store.folder.as_str(), self.is_out(number)));
         exposition.out_of_use(&out.collect::<Vec<_>>());
         exposition.rules(&self.purger.rules().counts());
+        exposition.servers(&self.proxy.servers());
         if let Some(queue) = &self.log {
             exposition.access_log(queue);
         }

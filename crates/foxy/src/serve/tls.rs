@@ -10,17 +10,44 @@ use foxy_base::{CivilTime, WallTime};
 use foxy_proxy::core::tls::{ClientCertificates, ClientTls};
 use foxy_proxy::intercept::{Authority, HostPattern, Interception};
 use foxy_proxy::upstream::{Authorities, OriginTls};
+use std::cell::RefCell;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// foxy warns at start-up if the intercepting authority expires within this time.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// TLS settings for clients. On SIGHUP, foxy reads the certificates again.
+/// TLS settings for clients. On SIGHUP, and when the files change, foxy reads the certificates
+/// again.
 #[derive(Debug)]
 pub struct ReloadableTls {
     files: Vec<KeyPairFiles>,
+    seen: RefCell<SeenVersions>,
     pub tls: ClientTls,
+}
+
+/// The versions of all files: number and time of change. A missing file has none.
+type Versions = Vec<Option<(u64, SystemTime)>>;
+
+/// The versions of the files that foxy has read, and those of the last look.
+#[derive(Debug)]
+struct SeenVersions {
+    read: Versions,
+    last: Versions,
+}
+
+impl SeenVersions {
+    /// Returns true if the files differ from those that foxy has read, and have not changed since
+    /// the last look. A renewal writes several files, and foxy must not read half of them.
+    fn have_settled(&mut self, now: Versions) -> bool {
+        let has_settled = now == self.last && now != self.read;
+        if has_settled {
+            self.read.clone_from(&now);
+        }
+        self.last = now;
+        has_settled
+    }
 }
 
 #[derive(Debug)]
@@ -36,8 +63,16 @@ impl ReloadableTls {
         let pairs = certificates.iter().cloned().zip(keys.iter().cloned());
         let files: Vec<_> =
             pairs.map(|(certificate, key)| KeyPairFiles { certificate, key }).collect();
+        let now = versions(&files);
         let tls = ClientTls::new(read_certificates(&files)?);
-        Ok(Self { files, tls })
+        let seen = RefCell::new(SeenVersions { read: now.clone(), last: now });
+        Ok(Self { files, seen, tls })
+    }
+
+    /// Reads all files again if they have changed. Returns `None` if they have not.
+    pub fn renew(&self) -> Option<Result<(), String>> {
+        let now = versions(&self.files);
+        self.seen.borrow_mut().have_settled(now).then(|| self.reload())
     }
 
     /// Reads all files again. If a file is invalid, the old certificates remain in use.
@@ -45,6 +80,14 @@ impl ReloadableTls {
         self.tls.replace(read_certificates(&self.files)?);
         Ok(())
     }
+}
+
+fn versions(files: &[KeyPairFiles]) -> Versions {
+    let version = |path: &PathBuf| {
+        let facts = std::fs::metadata(path).ok()?;
+        Some((facts.ino(), facts.modified().ok()?))
+    };
+    files.iter().flat_map(|pair| [&pair.certificate, &pair.key]).map(version).collect()
 }
 
 fn read_certificates(files: &[KeyPairFiles]) -> Result<ClientCertificates, String> {
@@ -85,6 +128,11 @@ fn read_key(path: &Path) -> Result<Vec<u8>, String> {
 /// `files`. If the system's authorities cannot be read, foxy only warns, because plain HTTP does
 /// not need them.
 pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
+    origin_authorities(files).map(OriginTls::trusting)
+}
+
+/// Reads the authorities of the system and those in `files`.
+pub fn origin_authorities(files: &[PathBuf]) -> Result<Authorities, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
     if authorities.add(found.certs) == 0 && files.is_empty() {
@@ -94,17 +142,27 @@ pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
                     origin-ca";
         terminal::report(Level::Warning, text);
     }
+    add_authorities(&mut authorities, files, "origin-ca")?;
+    Ok(authorities)
+}
+
+/// Adds the authorities in `files`, which the setting `key` names.
+pub fn add_authorities(
+    authorities: &mut Authorities,
+    files: &[PathBuf],
+    key: &str,
+) -> Result<(), Failure> {
     for file in files {
         let refuse = |reason: String| {
             let path = file.display();
             Failure::Unusable(format!(
-                "{path} (origin-ca): {reason}; give a readable file of certificates in PEM"
+                "{path} ({key}): {reason}; give a readable file of certificates in PEM"
             ))
         };
         let pem = std::fs::read(file).map_err(|error| refuse(error.to_string()))?;
         authorities.add_pem(&pem).map_err(|error| refuse(error.to_string()))?;
     }
-    Ok(OriginTls::trusting(authorities))
+    Ok(())
 }
 
 /// Opens the authority of `intercept-ca`, if the setting is given. Fails if the authority may not
@@ -169,7 +227,11 @@ mod tests {
         };
         write();
         let reloadable = read().expect("a certificate and its key");
+        assert_eq!(reloadable.renew(), None);
         write();
+        assert_eq!(reloadable.renew(), None, "another file may follow");
+        assert_eq!(reloadable.renew(), Some(Ok(())));
+        assert_eq!(reloadable.renew(), None);
         assert_eq!(reloadable.reload(), Ok(()));
         std::fs::write(&key, "nothing").expect("written");
         let refused = reloadable.reload().expect_err("no key");

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
 use crate::serve::tls::{self, ReloadableTls};
-use crate::serve::{access_log, listeners, parents, stores};
+use crate::serve::{access_log, listeners, origins, parents, stores};
 use crate::settings::Settings;
 use crate::settings::listen_address::ListenAddress;
 use crate::users_file;
@@ -37,6 +37,7 @@ pub fn try_out(settings: &Settings) -> Vec<Finding> {
     let failed = |key, failure: Failure| error(key, failure.to_string());
     findings.extend(access_log::try_out(settings).map_err(|f| failed("access-log", f)).err());
     findings.extend(tls::origin_tls(&network.origin_ca).map_err(|f| failed("origin-ca", f)).err());
+    findings.extend(origins::open(settings).map_err(|f| failed("origin", f)).err());
     if !network.tls_certificate.is_empty() {
         let read = ReloadableTls::read(&network.tls_certificate, &network.tls_key);
         findings.extend(read.map_err(|message| error("tls-certificate", message)).err());

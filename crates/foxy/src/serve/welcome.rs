@@ -75,8 +75,10 @@ impl Welcome<'_> {
     }
 
     fn role(&self) -> String {
+        let names: Vec<_> = self.settings.origins.iter().map(|it| it.name.as_str()).collect();
         match &self.settings.network.origin {
             Some(origin) => format!("reverse proxy for {origin}"),
+            None if !names.is_empty() => format!("reverse proxy for {}", names.join(", ")),
             None if self.settings.access.allow_destination.is_empty() => {
                 "forward proxy to public addresses".into()
             }
@@ -112,7 +114,7 @@ impl Welcome<'_> {
     }
 
     fn next_step(&self) -> String {
-        let is_reverse = self.settings.network.origin.is_some();
+        let is_reverse = self.settings.is_reverse();
         let address = self.proxy.iter().find(|(address, is_tls)| {
             !is_tls && (is_reverse || !matches!(address, ListenAddress::Unix(_)))
         });

@@ -1,6 +1,7 @@
 //! Generates `docs/configuration.md` from the table of settings.
 
 use super::kind::{Kind, MIN_SPAN, Notation, Preset, Setting};
+use super::origins::{self, OriginKey};
 use super::rows;
 use super::rules::keys::{KEYS, RuleKey, RulePart};
 use super::values::exact;
@@ -68,6 +69,23 @@ All clients share the cache. So only `access`, `bypass`, `rewrite`, `rate-limit`
 `rewrite`. A rule may not depend on a query parameter that another rule leaves out of the cache key.
 ";
 
+const ORIGINS: &str = "
+## Origins
+
+Each `[[origin]]` is an origin of foxy as a reverse proxy:
+
+```toml
+[[origin]]
+hosts = \"shop.example\"
+servers = [\"http://10.0.0.1:8080\", \"http://10.0.0.2:8080\"]
+probe = \"/health\"
+```
+
+The first origin whose host and path match receives the request. If none matches, foxy answers 421 \
+(host) or 404 (path). Keys:
+
+";
+
 const COLUMNS: usize = 100;
 
 pub fn markdown() -> String {
@@ -79,6 +97,10 @@ pub fn markdown() -> String {
             text.push_str(&format!("\n## {chapter}\n"));
         }
         section(&mut text, setting).expect("a String takes all");
+    }
+    text.push_str(ORIGINS);
+    for OriginKey(key, example, doc) in origins::KEYS {
+        text.push_str(&format!("- `{key} = {example}`: {doc}\n"));
     }
     text.push_str(RULES);
     for part in [RulePart::Condition, RulePart::Effect] {

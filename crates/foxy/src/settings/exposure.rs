@@ -7,12 +7,12 @@ use std::fmt::Display;
 
 /// Returns the reason to refuse a start with a listener at `address`, which other machines can
 /// reach. Returns `None` if the settings say which clients may use foxy. A reverse proxy needs no
-/// such setting, because it reaches only its own origin.
+/// such setting, because it reaches only its own origins.
 pub fn refusal(settings: &Settings, address: impl Display) -> Option<String> {
     let is_client_rule = serve_named_clients_alone(&settings.rules);
     let access = &settings.access;
     let says = is_client_rule || !access.allow_client.is_empty() || access.users_file.is_some();
-    if settings.network.origin.is_some() || says {
+    if settings.is_reverse() || says {
         return None;
     }
     Some(format!(

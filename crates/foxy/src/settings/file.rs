@@ -2,9 +2,11 @@
 
 use super::complaint::{Complaint, Complaints, FileLines, Source};
 use super::kind::{Kind, Notation, Setting};
+use super::origins;
 use super::rows;
 use super::rows::Written;
-use super::rules::{self, WrittenRule};
+use super::rules;
+use super::tables::WrittenTable;
 use super::text::{self, quoted};
 use foxy_cli::suggestion::nearest;
 use std::ffi::OsStr;
@@ -48,9 +50,16 @@ impl Reader<'_> {
         entries.sort_by_key(|(key, _)| key.span().start);
         for (key, value) in entries {
             let name = format!("{prefix}{}", key.get_ref());
-            if name == "rule" {
-                self.rules(value);
-                continue;
+            match value.get_ref() {
+                _ if name == "rule" => {
+                    self.rules(value);
+                    continue;
+                }
+                DeValue::Array(tables) if name == "origin" && is_of_tables(tables) => {
+                    self.origins(tables);
+                    continue;
+                }
+                _ => {}
             }
             let inner = format!("{name}.");
             if let Some(setting) = rows::all().find(|setting| setting.key == name) {
@@ -77,11 +86,26 @@ impl Reader<'_> {
             match rules::read(table, number) {
                 Ok((rule, text)) => {
                     let source = self.source(table.span());
-                    self.written.rules.push(WrittenRule { rule, text, source });
+                    self.written.rules.push(WrittenTable { value: rule, text, source });
                 }
                 Err(error) => {
                     let span = error.span().unwrap_or(table.span());
                     self.complain(span, format!("rule {number}: {}", error.message()));
+                }
+            }
+        }
+    }
+
+    fn origins(&mut self, tables: &[Spanned<DeValue<'_>>]) {
+        for (number, table) in (1..).zip(tables.iter()) {
+            match origins::read(table, number) {
+                Ok((value, text)) => {
+                    let source = self.source(table.span());
+                    self.written.origins.push(WrittenTable { value, text, source });
+                }
+                Err(error) => {
+                    let span = error.span().unwrap_or(table.span());
+                    self.complain(span, format!("origin {number}: {}", error.message()));
                 }
             }
         }
@@ -106,6 +130,10 @@ impl Reader<'_> {
             Err(message) => self.complain(value.span(), message),
         }
     }
+}
+
+fn is_of_tables(values: &[Spanned<DeValue<'_>>]) -> bool {
+    !values.is_empty() && values.iter().all(|value| value.get_ref().is_table())
 }
 
 fn unknown(name: &str) -> String {

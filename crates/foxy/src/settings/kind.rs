@@ -4,10 +4,10 @@ use super::listen_address::ListenAddress;
 use super::rows::Written;
 use super::squid::CacheDir;
 use super::store_choice::StoreChoice;
-use super::values::{OriginUrl, Output};
+use super::values::Output;
 use foxy_base::ByteSize;
 use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::upstream::{Cidr, NoProxy, Parent};
+use foxy_proxy::upstream::{Cidr, NoProxy, OriginServer, Parent};
 use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, SCHEMES, SchemeName};
 use std::fmt;
@@ -92,7 +92,7 @@ pub enum Kind {
     Hosts(Slot<Vec<HostPattern>>),
     Files(Slot<Vec<PathBuf>>),
     NameServers(Slot<Vec<SocketAddr>>),
-    Origin(Slot<OriginUrl>),
+    Origin(Slot<OriginServer>),
     Parents(Slot<Vec<Parent>>),
     NoProxies(Slot<Vec<NoProxy>>),
 }

@@ -9,12 +9,14 @@ mod file;
 pub mod flags;
 pub mod kind;
 pub mod listen_address;
+pub mod origins;
 pub mod resolve;
 pub mod rows;
 pub mod rules;
 pub mod schema;
 mod squid;
 pub mod store_choice;
+pub mod tables;
 mod text;
 pub mod values;
 
@@ -53,8 +55,8 @@ impl Loaded {
                 None => format!("# {name}: {}", setting.default),
             });
         }
-        let rules = rules::show(&self.written.rules);
-        lines.push(rules);
+        lines.push(tables::show("origin", &self.written.origins, &origins::keys()));
+        lines.push(tables::show("rule", &self.written.rules, rules::RULE_KEYS));
         lines.join("\n").trim_end().to_owned()
     }
 
@@ -66,8 +68,16 @@ impl Loaded {
     /// Returns the name of each rule, and its text in TOML without the name.
     pub fn rules(&self) -> impl Iterator<Item = (&str, String)> {
         self.written.rules.iter().map(|written| {
-            let lines: Vec<String> = written.lines(&["when", "unless", "then"]).collect();
-            (written.rule.name.as_str(), lines.join(", "))
+            let lines: Vec<String> = written.lines(&rules::RULE_KEYS[1..]).collect();
+            (written.value.name.as_str(), lines.join(", "))
+        })
+    }
+
+    /// Returns the name of each origin, and its text in TOML without the name.
+    pub fn origins(&self) -> impl Iterator<Item = (&str, String)> {
+        self.written.origins.iter().map(|written| {
+            let lines: Vec<String> = written.lines(&origins::keys()[1..]).collect();
+            (written.value.name.as_str(), lines.join(", "))
         })
     }
 

@@ -77,6 +77,7 @@ pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     complaints.extend(too_large(settings, written));
     complaints.extend(unused_policy(settings, written));
     complaints.extend(crossed_watermarks(settings, written));
+    complaints.extend(origins(settings, written));
     complaints.extend(super::rules::compile(&written.rules).err());
     if complaints.is_empty() { Ok(()) } else { Err(Complaints(complaints)) }
 }
@@ -128,21 +129,21 @@ fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
 
 /// Reports users of a reverse proxy, and rules that name users although foxy knows no users.
 fn users(settings: &Settings, written: &Written) -> Option<Complaint> {
-    match (&settings.access.users_file, &settings.network.origin) {
-        (Some(_), Some(_)) => {
+    match (&settings.access.users_file, settings.is_reverse()) {
+        (Some(_), true) => {
             let text = "`users-file` is for a forward proxy; with `origin`, the origin itself asks \
                         for credentials; remove one of the two";
             Some(complaint(written, "users-file", text.into()))
         }
         (None, _) => {
-            let naming = written.rules.iter().find(|written| written.rule.names_users())?;
+            let naming = written.rules.iter().find(|written| written.value.names_users())?;
             let message = format!(
                 "rule `{}`: `user` needs the setting `users-file`; `foxy user` writes the file",
-                naming.rule.name
+                naming.value.name
             );
             Some(Complaint { message, source: Some(naming.source.clone()) })
         }
-        (Some(_), None) => None,
+        (Some(_), false) => None,
     }
 }
 
@@ -197,7 +198,7 @@ fn client_tls(settings: &Settings, written: &Written) -> Option<Complaint> {
 fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
     let has_authority = settings.access.intercept_ca.is_some();
     let has_hosts = !settings.access.intercept_hosts.is_empty();
-    let (key, text) = match (has_authority, has_hosts, settings.network.origin.is_some()) {
+    let (key, text) = match (has_authority, has_hosts, settings.is_reverse()) {
         (true, false, _) => {
             ("intercept-ca", "`intercept-ca` does nothing without `intercept-hosts`; list them")
         }
@@ -214,6 +215,18 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
         _ => return None,
     };
     Some(complaint(written, key, text.into()))
+}
+
+/// Reports two origins of one name, and `[[origin]]` beside `origin`.
+fn origins(settings: &Settings, written: &Written) -> Option<Complaint> {
+    if settings.network.origin.is_some() && !settings.origins.is_empty() {
+        let text = "`origin` and `[[origin]]` name different origins; leave out one of them";
+        return Some(complaint(written, "origin", text.into()));
+    }
+    let names: Vec<_> = settings.origins.iter().map(|origin| &origin.name).collect();
+    let twice = (1..names.len()).find(|&at| names[..at].contains(&names[at]))?;
+    let message = format!("origin `{}`: another origin has this name; change one", names[twice]);
+    Some(Complaint { message, source: Some(written.origins[twice].source.clone()) })
 }
 
 /// Reports each store that is larger than its scheme supports.

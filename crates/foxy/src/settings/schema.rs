@@ -2,12 +2,13 @@
 
 use super::docs::bounds;
 use super::kind::{Kind, Preset, Setting};
+use super::origins::{self, OriginKey};
 use super::rows;
 use super::rules::keys::{KEYS, RuleKey, RulePart};
 use serde_json::{Map, Value, json};
 
 /// Regular expression for texts that `ByteSize` accepts. The next two patterns are for texts that
-/// `parse_duration` and `OriginUrl` accept.
+/// `parse_duration` and `values::origin` accept.
 const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
 const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
 const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";
@@ -28,6 +29,9 @@ pub fn text() -> String {
         }
     }
     properties.insert("rule".into(), rules());
+    if let Some(one) = properties.remove("origin") {
+        properties.insert("origin".into(), one_or_tables(one));
+    }
     let mut root = object(properties);
     root["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     root["title"] = "foxy.toml".into();
@@ -58,6 +62,23 @@ fn rules() -> Value {
     });
     rule["required"] = json!(["then"]);
     json!({ "type": "array", "items": rule, "description": "Rules of the operator, in order." })
+}
+
+/// Returns the schema of `origin`: one URL, or the list of `[[origin]]` tables.
+fn one_or_tables(one: Value) -> Value {
+    let keys = origins::KEYS.iter().map(|OriginKey(key, example, doc)| {
+        let mut schema = type_of(&example_of(example));
+        schema["description"] = (*doc).into();
+        ((*key).to_owned(), schema)
+    });
+    let mut table = object(keys.collect());
+    table["required"] = json!(["servers"]);
+    let mut both = one.clone();
+    if let Some(map) = both.as_object_mut() {
+        map.retain(|key, _| key == "description" || key == "examples");
+    }
+    both["anyOf"] = json!([one, { "type": "array", "items": table }]);
+    both
 }
 
 fn example_of(toml: &str) -> Value {

@@ -1,14 +1,13 @@
 //! Parses values of settings in flags and files, and prints them as TOML.
 
-use super::complaint::without_credentials;
 use super::kind::{Kind, Words};
 use super::rows::Written;
 use super::squid::CacheDir;
 use super::store_choice::{self, StoreChoice};
-use super::values::{OriginUrl, Output, exact};
+use super::values::{Output, exact, origin, port};
 use foxy_base::ByteSize;
 use foxy_cli::units::{parse_duration, show_duration};
-use foxy_proxy::upstream::{MAX_PARENTS, Parent, Scheme};
+use foxy_proxy::upstream::{MAX_PARENTS, Parent};
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
@@ -130,13 +129,6 @@ fn choice(text: &str, words: Words) -> Result<&'static str, String> {
     })
 }
 
-fn port(text: &str) -> Result<u16, String> {
-    match text.parse() {
-        Ok(port) if port != 0 => Ok(port),
-        _ => Err(format!("{text:?} is not a port; write a number from 1 to 65535")),
-    }
-}
-
 /// Parses the URLs of parent proxies. The errors never repeat a URL, which may hold a password.
 fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
     match texts {
@@ -147,32 +139,6 @@ fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
         _ if texts.len() > MAX_PARENTS => Err(format!("takes at most {MAX_PARENTS} values")),
         _ => each(texts, parsed),
     }
-}
-
-fn origin(text: &str) -> Result<OriginUrl, String> {
-    let shown = without_credentials(text);
-    let refuse =
-        |what: &str| format!("{shown:?} {what}; write a URL such as http://127.0.0.1:8080");
-    let (scheme, rest) = text
-        .split_once("://")
-        .and_then(|(scheme, rest)| Some((Scheme::named(scheme.as_bytes())?, rest)))
-        .ok_or_else(|| refuse("does not start with http:// or https://"))?;
-    let authority = rest.strip_suffix('/').unwrap_or(rest);
-    if authority.contains(['/', '?', '#', '@', ' ']) {
-        return Err(refuse("contains more than a host and a port"));
-    }
-    let (host, port_text) = match authority.rsplit_once(':') {
-        Some((host, digits)) if !digits.contains(']') => (host, Some(digits)),
-        _ => (authority, None),
-    };
-    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    if bare.is_empty() || (bare.contains(':') && bare.parse::<std::net::Ipv6Addr>().is_err()) {
-        return Err(refuse("has no usable host"));
-    }
-    let port = port_text
-        .map_or(Ok(scheme.default_port()), port)
-        .map_err(|message| refuse(&format!("has a bad port: {message}")))?;
-    Ok(OriginUrl { scheme, host: bare.to_owned(), port })
 }
 
 /// Prints a setting's value in TOML. Returns `None` if the setting has no value.
@@ -215,35 +181,6 @@ fn list<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn origins_are_read() {
-        let cases = [
-            ("http://example.com", Scheme::Http, "example.com", 80),
-            ("http://example.com:8080/", Scheme::Http, "example.com", 8080),
-            ("http://[::1]:81", Scheme::Http, "::1", 81),
-            ("http://[::1]", Scheme::Http, "::1", 80),
-            ("https://example.com", Scheme::Https, "example.com", 443),
-            ("HTTPS://[::1]:8443/", Scheme::Https, "::1", 8443),
-        ];
-        for (text, scheme, host, port) in cases {
-            assert_eq!(origin(text), Ok(OriginUrl { scheme, host: host.into(), port }));
-        }
-        let refusal = origin("http://user:SECRET@a").expect_err("credentials");
-        assert!(!refusal.contains("SECRET"), "{refusal}");
-        for text in [
-            "example.com",
-            "ftp://a",
-            "http://",
-            "https://",
-            "http://a:0",
-            "http://a/b",
-            "http://u@a",
-            "http://a:b:1",
-        ] {
-            assert!(origin(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn off_stands_alone_in_a_list_of_parents() {

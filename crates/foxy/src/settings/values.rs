@@ -1,7 +1,8 @@
 //! Types for values of settings that are neither a plain number nor a single word.
 
+use super::complaint::without_credentials;
 use foxy_base::ByteSize;
-use foxy_proxy::upstream::Scheme;
+use foxy_proxy::upstream::{OriginServer, Scheme};
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
@@ -24,22 +25,38 @@ impl Display for Output {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OriginUrl {
-    pub scheme: Scheme,
-    /// Host name or address. An IPv6 address has no brackets in this field.
-    pub host: String,
-    pub port: u16,
+/// Parses the URL of an origin server.
+pub fn origin(text: &str) -> Result<OriginServer, String> {
+    let shown = without_credentials(text);
+    let refuse =
+        |what: &str| format!("{shown:?} {what}; write a URL such as http://127.0.0.1:8080");
+    let (scheme, rest) = text
+        .split_once("://")
+        .and_then(|(scheme, rest)| Some((Scheme::named(scheme.as_bytes())?, rest)))
+        .ok_or_else(|| refuse("does not start with http:// or https://"))?;
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    if authority.contains(['/', '?', '#', '@', ' ']) {
+        return Err(refuse("contains more than a host and a port"));
+    }
+    let (host, port_text) = match authority.rsplit_once(':') {
+        Some((host, digits)) if !digits.contains(']') => (host, Some(digits)),
+        _ => (authority, None),
+    };
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if bare.is_empty() || (bare.contains(':') && bare.parse::<std::net::Ipv6Addr>().is_err()) {
+        return Err(refuse("has no usable host"));
+    }
+    let port = port_text
+        .map_or(Ok(scheme.default_port()), port)
+        .map_err(|message| refuse(&format!("has a bad port: {message}")))?;
+    Ok(OriginServer { scheme, host: bare.to_owned(), port })
 }
 
-impl Display for OriginUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.scheme.as_str();
-        if self.host.contains(':') {
-            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{scheme}://{}:{}", self.host, self.port)
-        }
+/// Parses a TCP port.
+pub fn port(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(port) if port != 0 => Ok(port),
+        _ => Err(format!("{text:?} is not a port; write a number from 1 to 65535")),
     }
 }
 
@@ -56,6 +73,35 @@ pub fn exact(size: ByteSize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn origins_are_read() {
+        let cases = [
+            ("http://example.com", Scheme::Http, "example.com", 80),
+            ("http://example.com:8080/", Scheme::Http, "example.com", 8080),
+            ("http://[::1]:81", Scheme::Http, "::1", 81),
+            ("http://[::1]", Scheme::Http, "::1", 80),
+            ("https://example.com", Scheme::Https, "example.com", 443),
+            ("HTTPS://[::1]:8443/", Scheme::Https, "::1", 8443),
+        ];
+        for (text, scheme, host, port) in cases {
+            assert_eq!(origin(text), Ok(OriginServer { scheme, host: host.into(), port }));
+        }
+        let refusal = origin("http://user:SECRET@a").expect_err("credentials");
+        assert!(!refusal.contains("SECRET"), "{refusal}");
+        for text in [
+            "example.com",
+            "ftp://a",
+            "http://",
+            "https://",
+            "http://a:0",
+            "http://a/b",
+            "http://u@a",
+            "http://a:b:1",
+        ] {
+            assert!(origin(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn sizes_are_shown_without_loss() {

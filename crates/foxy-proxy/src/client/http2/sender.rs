@@ -7,6 +7,7 @@ use crate::request::answered::{
     ClientTook, ConnectionFate, Framing, Opening, Progress, WriteEnd, within,
 };
 use crate::request::cache_status::CacheStatus;
+use crate::upstream::Responder;
 use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use h2::server::SendResponse;
@@ -153,8 +154,8 @@ impl<'a> Http2Sender<'a> {
         self.out.borrow().progress.open(status, outcome, 0);
     }
 
-    pub(crate) fn answered_by(&self, parent: Option<usize>) {
-        self.out.borrow().progress.answered_by(parent);
+    pub(crate) fn answered_by(&self, responder: Responder) {
+        self.out.borrow().progress.answered_by(responder);
     }
 
     pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {

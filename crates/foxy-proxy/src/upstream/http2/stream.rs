@@ -133,6 +133,11 @@ impl Http2Exchange {
         }
     }
 
+    /// Returns true once any part of a response has arrived.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.answered
+    }
+
     fn take(&mut self, piece: Accepted) {
         match piece {
             Accepted::Data { data, last } => {

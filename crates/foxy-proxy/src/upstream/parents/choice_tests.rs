@@ -18,26 +18,28 @@ fn aim(host: &str) -> Aim<'_> {
     Aim { scheme: Scheme::Http, host, port: 80, key: host.as_bytes() }
 }
 
-const NONE_TRIED: TriedParents = TriedParents(0);
+fn none_tried() -> Tried {
+    Tried::default()
+}
 
 #[test]
 fn the_first_parent_that_works_is_chosen() {
     let parents = parents(ParentChoice::Order, ParentFallback::Refuse, &[]);
     let now = Instant::ZERO;
-    let mut tried = NONE_TRIED;
+    let mut tried = none_tried();
     for number in 0..3 {
         assert_eq!(parents.choose(aim("x.test"), tried, now), Chosen::Parent(number));
         parents.fails(number, ParentFault::Down, now);
         tried.add(number);
     }
     assert_eq!(parents.choose(aim("x.test"), tried, now), Chosen::Nothing);
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Nothing);
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), now), Chosen::Nothing);
     assert_eq!(parents.down(now).len(), 3);
     parents.works(1);
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(1));
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), now), Chosen::Parent(1));
     let later = now + Duration::from_secs(1);
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, later), Chosen::Parent(0), "a trial");
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, later), Chosen::Parent(1));
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), later), Chosen::Parent(0), "a trial");
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), later), Chosen::Parent(1));
 }
 
 #[test]
@@ -46,9 +48,9 @@ fn a_silent_parent_is_the_last_choice() {
     let now = Instant::ZERO;
     parents.fails(0, ParentFault::Silent, now);
     parents.fails(1, ParentFault::Down, now);
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(2));
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), now), Chosen::Parent(2));
     parents.fails(2, ParentFault::Down, now);
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, now), Chosen::Parent(0));
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), now), Chosen::Parent(0));
 }
 
 #[test]
@@ -57,7 +59,7 @@ fn without_a_working_parent_only_a_setting_permits_a_direct_connection() {
     for number in 0..3 {
         parents.fails(number, ParentFault::Down, Instant::ZERO);
     }
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, Instant::ZERO), Chosen::Fallback);
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), Instant::ZERO), Chosen::Fallback);
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn rendezvous_hashing_moves_only_the_keys_of_a_parent_that_fails() {
     let now = Instant::ZERO;
     let hosts: Vec<String> = (0..300).map(|number| format!("h{number}.test")).collect();
     let all = || -> Vec<_> {
-        hosts.iter().map(|host| parents.choose(aim(host), NONE_TRIED, now)).collect()
+        hosts.iter().map(|host| parents.choose(aim(host), none_tried(), now)).collect()
     };
     let before = all();
     for number in 0..3 {
@@ -96,7 +98,7 @@ fn some_destinations_go_to_no_parent() {
         ("[::ffff:127.0.0.1]", Chosen::Direct),
         ("0.0.0.0", Chosen::Direct),
     ] {
-        assert_eq!(parents.choose(aim(host), NONE_TRIED, Instant::ZERO), expected, "{host}");
+        assert_eq!(parents.choose(aim(host), none_tried(), Instant::ZERO), expected, "{host}");
     }
 }
 
@@ -107,6 +109,6 @@ fn a_parent_for_one_scheme_receives_no_other() {
         ParentSettings { parents: vec![only.only_for(Scheme::Https)], ..ParentSettings::default() };
     let parents = Parents::new(settings, "foxy", 7).expect("it has parents");
     let secure = Aim { scheme: Scheme::Https, ..aim("x.test") };
-    assert_eq!(parents.choose(aim("x.test"), NONE_TRIED, Instant::ZERO), Chosen::Direct);
-    assert_eq!(parents.choose(secure, NONE_TRIED, Instant::ZERO), Chosen::Parent(0));
+    assert_eq!(parents.choose(aim("x.test"), none_tried(), Instant::ZERO), Chosen::Direct);
+    assert_eq!(parents.choose(secure, none_tried(), Instant::ZERO), Chosen::Parent(0));
 }

@@ -1,15 +1,9 @@
 //! Judges whether a parent proxy works, by the results of earlier requests. A parent that fails
 //! rests for a time that grows with each failure.
 
+use crate::upstream::fail_over::{Rest, WhileResting};
 use foxy_base::{Instant, Random};
 use std::time::Duration;
-
-/// Rest of a parent after its first failure.
-const FIRST_REST: Duration = Duration::from_millis(500);
-/// The rest doubles at most this number of times, so the longest rest is 16 s.
-const MAX_DOUBLINGS: u32 = 5;
-/// Largest extra part of a rest, which is random. So several proxies do not return at once.
-const JITTER: f64 = 0.25;
 
 /// Time after a rest for which a parent still counts as down if no request tries it again.
 const MEMORY: Duration = Duration::from_secs(60);
@@ -36,29 +30,25 @@ pub(crate) enum ParentRank {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ParentHealth {
     fault: Option<ParentFault>,
-    failures: u32,
-    rests_until: Instant,
-    is_tried: bool,
+    rest: Rest,
 }
 
 impl ParentHealth {
     /// Returns the parent's rank. Returns `None` while the parent rests.
     pub(crate) fn rank(&self, now: Instant) -> Option<ParentRank> {
-        let rests = now < self.rests_until;
         match self.fault {
             None => Some(ParentRank::Works),
-            Some(_) if !rests => Some(ParentRank::Works),
+            Some(_) if now >= self.rest.until() => Some(ParentRank::Works),
             Some(ParentFault::Silent) => Some(ParentRank::Silent),
-            Some(ParentFault::Down) => self.is_tried.then_some(ParentRank::Tried),
+            Some(ParentFault::Down) => self.rest.is_tried().then_some(ParentRank::Tried),
         }
     }
 
     /// Notes that a request will try the parent. If the parent was down, it ranks behind the others
     /// until the result is known.
     pub(crate) fn try_now(&mut self, now: Instant) {
-        if self.fault == Some(ParentFault::Down) && now >= self.rests_until {
-            self.is_tried = true;
-            self.rests_until = now + rest(self.failures);
+        if self.fault == Some(ParentFault::Down) {
+            self.rest.try_now(now);
         }
     }
 
@@ -66,12 +56,10 @@ impl ParentHealth {
     /// Returns true if the parent was not down before, and is now.
     pub(crate) fn fails(&mut self, fault: ParentFault, now: Instant, random: &mut Random) -> bool {
         let is_worse = self.fault != Some(ParentFault::Down) && fault == ParentFault::Down;
-        if !is_worse && !self.is_tried && now < self.rests_until {
+        let during = if is_worse { WhileResting::Count } else { WhileResting::Ignore };
+        if !self.rest.begin(during, now, random) {
             return false;
         }
-        self.failures = self.failures.saturating_add(1);
-        self.rests_until = now + rest(self.failures).mul_f64(1.0 + JITTER * random.unit());
-        self.is_tried = false;
         // A silent parent accepted a connection, so it is no longer down.
         self.fault = Some(fault);
         is_worse
@@ -84,12 +72,8 @@ impl ParentHealth {
 
     /// Returns true if the parent was down at the last attempt, and this attempt was not long ago.
     pub(crate) fn is_down(&self, now: Instant) -> bool {
-        self.fault == Some(ParentFault::Down) && now < self.rests_until + MEMORY
+        self.fault == Some(ParentFault::Down) && now < self.rest.until() + MEMORY
     }
-}
-
-fn rest(failures: u32) -> Duration {
-    FIRST_REST * 2u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS))
 }
 
 #[cfg(test)]
@@ -98,27 +82,6 @@ mod tests {
 
     fn at(milliseconds: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(milliseconds)
-    }
-
-    #[test]
-    fn a_parent_that_is_down_rests_longer_after_each_trial() {
-        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
-        let mut now = at(0);
-        let mut rests = Vec::new();
-        for _ in 0..8 {
-            health.try_now(now);
-            health.fails(ParentFault::Down, now, &mut random);
-            assert_eq!(health.rank(now), None);
-            rests.push(health.rests_until.since(now));
-            now = health.rests_until;
-            assert_eq!(health.rank(now), Some(ParentRank::Works), "it is tried again");
-        }
-        for (number, rest) in rests.iter().enumerate() {
-            let least = FIRST_REST * 2u32.pow(u32::try_from(number).expect("small").min(5));
-            assert!((least..least.mul_f64(1.25)).contains(rest), "{number}: {rest:?}");
-        }
-        health.works();
-        assert_eq!(health, ParentHealth::default());
     }
 
     #[test]
@@ -136,15 +99,6 @@ mod tests {
         health.fails(ParentFault::Down, at(0), &mut random);
         assert!(health.is_down(at(60_000)));
         assert!(!health.is_down(at(61_000)));
-    }
-
-    #[test]
-    fn failures_of_one_moment_count_once() {
-        let (mut health, mut random) = (ParentHealth::default(), Random::new(1));
-        assert!(health.fails(ParentFault::Down, at(0), &mut random));
-        let first = health;
-        assert!(!health.fails(ParentFault::Down, at(1), &mut random));
-        assert_eq!(health, first);
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod health;
 pub(crate) mod no_proxy;
 pub(crate) mod parent;
 
+use crate::upstream::fail_over::{MAX_CHOICES, Tried};
 use crate::upstream::parents::health::{ParentFault, ParentHealth};
 use crate::upstream::parents::no_proxy::NoProxy;
 use crate::upstream::parents::parent::Parent;
@@ -17,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Largest number of parents. More parents are ignored.
-pub const MAX_PARENTS: usize = 64;
+pub const MAX_PARENTS: usize = MAX_CHOICES;
 
 /// The order in which parents are tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,24 +104,6 @@ pub enum ExpectedWay {
     Nothing,
 }
 
-/// The parents that have failed for a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TriedParents(u64);
-
-impl TriedParents {
-    pub(crate) fn add(&mut self, number: usize) {
-        self.0 |= 1 << number;
-    }
-
-    pub(crate) const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    const fn contains(self, number: usize) -> bool {
-        self.0 & 1 << number != 0
-    }
-}
-
 impl Parents {
     /// Creates the parents. `via_name` is this proxy's name in Via. Returns `None` without parents.
     pub fn new(mut settings: ParentSettings, via_name: &str, seed: u64) -> Option<Self> {
@@ -152,7 +135,7 @@ impl Parents {
     }
 
     /// Chooses the way of a request for which the parents `tried` have failed.
-    pub(crate) fn choose(&self, aim: Aim<'_>, tried: TriedParents, now: Instant) -> Chosen {
+    pub(crate) fn choose(&self, aim: Aim<'_>, tried: Tried, now: Instant) -> Chosen {
         if self.are_bypassed(aim) {
             return Chosen::Direct;
         }
@@ -172,7 +155,7 @@ impl Parents {
         if self.are_bypassed(aim) {
             return ExpectedWay::Direct;
         }
-        match self.best(&self.states().health, aim, TriedParents::default(), now) {
+        match self.best(&self.states().health, aim, Tried::default(), now) {
             Some(number) => ExpectedWay::Parent(self.parent(number).clone()),
             None if self.settings.fallback == ParentFallback::Direct => ExpectedWay::Fallback,
             None => ExpectedWay::Nothing,
@@ -183,7 +166,7 @@ impl Parents {
         &self,
         health: &[ParentHealth],
         aim: Aim<'_>,
-        tried: TriedParents,
+        tried: Tried,
         now: Instant,
     ) -> Option<usize> {
         let parents = self.settings.parents.iter().enumerate();

@@ -3,8 +3,8 @@
 use super::bench::{behind, behind_with, connect, detail, refused, use_parents};
 use crate::bench::proxy_with;
 use foxy_proxy::core::counters::Counter;
-use foxy_proxy::request::mode::{Mode, ReverseOrigin};
-use foxy_proxy::upstream::Scheme;
+use foxy_proxy::request::mode::Mode;
+use foxy_proxy::upstream::{OriginServer, Scheme};
 use foxy_testkit::http::{header, ok};
 use foxy_testkit::origin::TestOrigin;
 use foxy_testkit::parent::TestParent;
@@ -69,10 +69,10 @@ fn an_options_request_for_a_server_has_no_path() {
 #[test]
 fn a_reverse_proxy_reaches_its_origin_through_the_parent() {
     let parent = TestParent::usual();
-    let origin = ReverseOrigin { scheme: Scheme::Http, host: "10.0.0.1".into(), port: 81 };
+    let origin = OriginServer { scheme: Scheme::Http, host: "10.0.0.1".into(), port: 81 };
     let proxy = proxy_with(|settings| {
         use_parents(settings, &[parent.url("")], |_| {});
-        settings.mode = Mode::Reverse { origin };
+        settings.mode = Mode::reverse(origin);
     });
     let answer = proxy.connect().ask("GET /x HTTP/1.1\r\nHost: public.test\r\n\r\n");
     assert_eq!(answer.body, b"parent");

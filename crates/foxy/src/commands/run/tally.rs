@@ -105,6 +105,7 @@ mod tests {
                 version: "",
                 parent: None,
                 user: None,
+                server: None,
                 rules: None,
                 content_type: None,
                 referer: None,

@@ -99,7 +99,8 @@ fn hierarchy(line: &AccessRecord<'_>) -> &'static str {
     }
 }
 
-/// Returns the host that received the request: the origin or a parent proxy. Returns empty text if
+/// Returns the host that received the request: the origin, its server or a parent
+/// proxy. Returns empty text if
 /// foxy did not forward the request.
 fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
@@ -108,7 +109,7 @@ fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if let Some(parent) = line.parent {
         return parent.as_bytes();
     }
-    let authority = line.authority();
+    let authority = line.server.map_or(line.authority(), |(_, server)| server.as_bytes());
     match authority.iter().rposition(|byte| matches!(byte, b':' | b']')) {
         Some(at) if authority[at] == b':' => &authority[..at],
         _ => authority,
@@ -242,6 +243,8 @@ fn json(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     text("referer", line.referer, out)?;
     text("user_agent", line.user_agent, out)?;
     text("cache_status", Some(line.outcome.to_string().as_bytes()), out)?;
+    text("origin", line.server.map(|(origin, _)| origin.as_bytes()), out)?;
+    text("server", line.server.map(|(_, server)| server.as_bytes()), out)?;
     text("rules", line.rules.map(str::as_bytes), out)?;
     out.extend_from_slice(b"}\n");
     Ok(())

@@ -29,6 +29,7 @@ fn sample() -> AccessRecord<'static> {
         version: "HTTP/1.1",
         parent: None,
         user: None,
+        server: None,
         rules: Some("assets"),
         content_type: Some(b"text/html; charset=utf-8"),
         referer: None,
@@ -55,6 +56,12 @@ fn a_squid_line() {
         &AccessRecord { parent: Some("proxy.test"), ..sample() },
         "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
          FIRSTUP_PARENT/proxy.test text/html",
+    );
+    check(
+        AccessFormat::Squid,
+        &AccessRecord { server: Some(("shop", "10.0.0.1:8080")), ..sample() },
+        "1286536308.779    180 192.168.0.224 TCP_MISS/200 411 GET http://example.com/a?b - \
+         HIER_DIRECT/10.0.0.1 text/html",
     );
     let hit = AccessRecord {
         outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5, permit: None },
@@ -100,7 +107,7 @@ fn a_json_line() {
          \"url\":\"http://example.com/a?b\",\"version\":\"HTTP/1.1\",\"hierarchy\":\"HIER_DIRECT\",\
          \"content_type\":\"text/html; charset=utf-8\",\"referer\":null,\
          \"user_agent\":\"curl/8\",\"cache_status\":\"foxy; fwd=uri-miss; fwd-status=200; \
-         stored\",\"rules\":\"assets\"}",
+         stored\",\"origin\":null,\"server\":null,\"rules\":\"assets\"}",
     );
 }
 

@@ -107,6 +107,7 @@ mod tests {
             version: "HTTP/1.1",
             parent: None,
             user: None,
+            server: None,
             rules: None,
             content_type: None,
             referer: None,

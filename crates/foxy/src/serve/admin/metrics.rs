@@ -3,6 +3,7 @@
 use crate::serve::access_log::queue::LogQueue;
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::server::Gauges;
+use foxy_proxy::upstream::ServerStatus;
 use foxy_store::statistics::{Measure, MeasureKind};
 use std::fmt::{Display, Write};
 
@@ -111,6 +112,26 @@ impl Exposition {
         let labels: Vec<_> = counts.iter().map(|(name, _)| [("rule", name.as_str())]).collect();
         let samples = labels.iter().zip(counts).map(|(labels, (_, count))| (&labels[..], *count));
         self.family("foxy_rule_requests_total", FamilyKind::Counter, help, samples);
+    }
+
+    /// Adds the metrics of each server of each origin.
+    pub fn servers(&mut self, all: &[ServerStatus]) {
+        let labels: Vec<_> =
+            all.iter().map(|it| [("origin", it.origin.as_str()), ("server", &it.server)]).collect();
+        let mut family = |name: &str, kind, help: &str, value: fn(&ServerStatus) -> u64| {
+            let samples = labels.iter().zip(all).map(|(labels, it)| (&labels[..], value(it)));
+            self.family(name, kind, help, samples);
+        };
+        let (counter, gauge) = (FamilyKind::Counter, FamilyKind::Gauge);
+        let help = "Requests that foxy sent to the server, probes not included.";
+        family("foxy_server_requests_total", counter, help, |it| it.requests);
+        let help = "Requests that failed: no connection, no valid response, or status 500, 502, \
+                    503 or 504.";
+        family("foxy_server_errors_total", counter, help, |it| it.errors);
+        let help = "Requests in progress.";
+        family("foxy_server_requests_open", gauge, help, |it| it.in_flight);
+        let help = "1 if the server gets no requests because requests or probes failed.";
+        family("foxy_server_resting", gauge, help, |it| it.rests.into());
     }
 
     pub fn access_log(&mut self, queue: &LogQueue) {

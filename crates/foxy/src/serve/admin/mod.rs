@@ -240,7 +240,9 @@ async fn reload(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     }
     match operated.reload(request.query() == Some("watch")).await {
         Ok(changes) => response("200 OK", JSON, "", &format!("{changes}\n"), true),
-        Err(why @ NotReloaded::Unusable(_)) => refusal("400 Bad Request", &why.to_string()),
+        Err(why @ (NotReloaded::Unusable(_) | NotReloaded::Unopened(_))) => {
+            refusal("400 Bad Request", &why.to_string())
+        }
         Err(why @ NotReloaded::NeedsRestart(_)) => refusal("409 Conflict", &why.to_string()),
     }
 }

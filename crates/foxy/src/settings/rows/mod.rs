@@ -68,14 +68,23 @@ macro_rules! chapters {
             $(pub $place: $group,)*
             /// The operator's rules, in order.
             pub rules: Vec<OperatorRule>,
+            /// The `[[origin]]` tables, in order.
+            pub origins: Vec<OriginTable>,
         }
 
         impl Settings {
             /// Builds the final settings. The function `complete` must have added all defaults
             /// before.
             pub fn of(written: &Written) -> Self {
-                let rules = written.rules.iter().map(|written| written.rule.clone()).collect();
-                Self { $($place: $group::of(&written.$place),)* rules }
+                let rules = written.rules.iter().map(|written| written.value.clone()).collect();
+                let origins = written.origins.iter().map(|written| written.value.clone());
+                let origins = origins.collect();
+                Self { $($place: $group::of(&written.$place),)* rules, origins }
+            }
+
+            /// Returns true if foxy is a reverse proxy.
+            pub fn is_reverse(&self) -> bool {
+                self.network.origin.is_some() || !self.origins.is_empty()
             }
         }
 
@@ -85,6 +94,8 @@ macro_rules! chapters {
             $(pub $place: $file::$written,)*
             /// The operator's rules, in order.
             pub rules: Vec<WrittenRule>,
+            /// The `[[origin]]` tables, in order.
+            pub origins: Vec<WrittenOrigin>,
             /// The place where each setting was written, by key.
             pub sources: BTreeMap<&'static str, Source>,
         }
@@ -105,6 +116,7 @@ mod parents;
 
 use super::complaint::Source;
 use super::kind::Setting;
+use super::origins::{OriginTable, WrittenOrigin};
 use super::rules::WrittenRule;
 use foxy_rules::operator::OperatorRule;
 use std::collections::BTreeMap;

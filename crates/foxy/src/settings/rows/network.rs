@@ -2,9 +2,8 @@
 
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::listen_address::ListenAddress;
-use super::super::values::OriginUrl;
 use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::upstream::Cidr;
+use foxy_proxy::upstream::{Cidr, OriginServer};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -53,8 +52,10 @@ settings! {
     admin_hosts: given Vec<HostPattern> = "admin-hosts" flag "admin-host", Hosts, Fixed();
 
     /// Origin server of foxy as a reverse proxy. foxy sends the requests for all host names to this
-    /// server. The server may have any address, without `allow-destination`.
-    origin: optional OriginUrl = "origin" flag "origin", Origin, Nothing("foxy is a forward proxy");
+    /// server. The server may have any address, without `allow-destination`. For several origins
+    /// or servers, write [`[[origin]]`](#origins).
+    origin: optional OriginServer = "origin" flag "origin",
+        Origin, Nothing("foxy is a forward proxy");
 
     /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
     /// to the system's authorities. As in OpenSSL, `SSL_CERT_FILE` and `SSL_CERT_DIR` name the

@@ -4,7 +4,8 @@
 pub mod keys;
 mod values;
 
-use crate::settings::complaint::{Complaint, Source};
+use crate::settings::complaint::Complaint;
+use crate::settings::tables::{Parsed, Values, WrittenTable};
 use foxy_base::ByteSize;
 use foxy_rules::freshness::Heuristic;
 use foxy_rules::operator::{
@@ -18,24 +19,14 @@ use std::fmt;
 use toml::Spanned;
 use toml::de::DeValue;
 use values::{
-    ClientNetwork, Field, FieldName, FieldTable, FinalStatus, Parameter, Parsed, PathText,
-    SchemeText, Seconds, Values,
+    ClientNetwork, Field, FieldName, FieldTable, FinalStatus, Parameter, PathText, SchemeText,
+    Seconds,
 };
 
-/// A rule, its text, and its place in the file.
-#[derive(Debug)]
-pub struct WrittenRule {
-    pub rule: OperatorRule,
-    pub text: toml::Table,
-    pub source: Source,
-}
+/// All keys of a rule.
+pub const RULE_KEYS: &[&str] = &["name", "when", "unless", "then"];
 
-impl WrittenRule {
-    /// Returns these keys of the rule with their values in TOML, if the rule has them.
-    pub fn lines(&self, keys: &[&str]) -> impl Iterator<Item = String> {
-        keys.iter().filter_map(|key| self.text.get(*key).map(|value| format!("{key} = {value}")))
-    }
-}
+pub type WrittenRule = WrittenTable<OperatorRule>;
 
 /// Reads a `[[rule]]` table. `number` is its place in the file, counted from 1.
 pub fn read(
@@ -60,21 +51,12 @@ pub fn read(
 
 /// Compiles the rules. The error names the place of the rule that is wrong.
 pub fn compile(written: &[WrittenRule]) -> Result<OperatorRules, Complaint> {
-    let rules = written.iter().map(|written| written.rule.clone()).collect();
+    let rules = written.iter().map(|written| written.value.clone()).collect();
     OperatorRules::new(rules).map_err(|(position, error)| {
-        let WrittenRule { rule, source, .. } = &written[position];
-        let message = format!("rule `{}`: {error}", rule.name);
+        let WrittenTable { value, source, .. } = &written[position];
+        let message = format!("rule `{}`: {error}", value.name);
         Complaint { message, source: Some(source.clone()) }
     })
-}
-
-/// Returns the rules as they stand in a configuration file.
-pub fn show(written: &[WrittenRule]) -> String {
-    let tables = written.iter().map(|written| {
-        let lines: Vec<String> = written.lines(&["name", "when", "unless", "then"]).collect();
-        format!("\n[[rule]] # {}\n{}", written.source, lines.join("\n"))
-    });
-    tables.collect::<Vec<_>>().join("\n")
 }
 
 #[derive(Deserialize)]

@@ -5,6 +5,7 @@ use super::keys::{KEYS, RuleKey};
 use super::*;
 use crate::settings::file;
 use crate::settings::rows::Written;
+use crate::settings::tables::show;
 use foxy_rules::operator::serve_named_clients_alone;
 use std::path::Path;
 
@@ -25,7 +26,7 @@ fn each_key_of_the_documentation_is_read() {
         let mut written = Written::default();
         let read = file::read(Path::new("foxy.toml"), &format!("[[rule]]\n{rule}"), &mut written);
         assert!(read.is_ok(), "{key}: {}", read.expect_err("refused"));
-        let rule = &written.rules[0].rule;
+        let rule = &written.rules[0].value;
         match part {
             Condition => assert_ne!(rule.when, Conditions::default(), "{key} has no effect"),
             Effect => assert_ne!(rule.then, Effects::default(), "{key} has no effect"),
@@ -111,19 +112,19 @@ fn the_shown_rules_are_a_file_that_gives_the_same() {
                    unless = { scheme = \"https\" }\nthen = { fresh-at-least = \"1h\", query-keep = [] }\n\
                    [[rule]]\nthen = { rewrite = { from = \"/a\", to = \"/b\" } }\n";
     let first = read_file(content).expect("sound");
-    let second = read_file(&show(&first.rules)).expect("sound");
+    let second = read_file(&show("rule", &first.rules, RULE_KEYS)).expect("sound");
     let rules = |written: &Written| {
-        written.rules.iter().map(|written| written.rule.clone()).collect::<Vec<_>>()
+        written.rules.iter().map(|written| written.value.clone()).collect::<Vec<_>>()
     };
     assert_eq!(rules(&first), rules(&second));
-    assert_eq!(second.rules[1].rule.name, "rule-2");
+    assert_eq!(second.rules[1].value.name, "rule-2");
 }
 
 #[test]
 fn only_rules_that_admit_named_clients_replace_allow_client() {
     let serves = |content: &str| {
         let rules: Vec<_> =
-            read_file(content).expect(content).rules.into_iter().map(|rule| rule.rule).collect();
+            read_file(content).expect(content).rules.into_iter().map(|rule| rule.value).collect();
         serve_named_clients_alone(&rules)
     };
     let rule = |when: &str, unless: &str, access: &str| {

@@ -4,10 +4,7 @@ use foxy_cli::units::parse_duration;
 use foxy_rules::operator::{NamedPattern, Pattern, canonical_network, path_pattern};
 use ipnet::IpNet;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -157,56 +154,5 @@ impl FromStr for Seconds {
 
     fn from_str(text: &str) -> Result<Self, String> {
         parse_duration(text).map(|time| Self(time.as_secs()))
-    }
-}
-
-/// A value that TOML writes as a text.
-pub struct Parsed<T>(pub T);
-
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(D::Error::custom)
-    }
-}
-
-/// One value or a list of values. TOML writes each value as a text or an integer.
-pub struct Values<T>(pub Vec<T>);
-
-impl<T> Default for Values<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Values<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValuesVisitor(PhantomData))
-    }
-}
-
-struct ValuesVisitor<T>(PhantomData<T>);
-
-impl<'de, T: FromStr<Err: fmt::Display>> Visitor<'de> for ValuesVisitor<T> {
-    type Value = Values<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a list of texts")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Values<T>, E> {
-        text.parse().map(|value| Values(vec![value])).map_err(E::custom)
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Values<T>, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values<T>, A::Error> {
-        let mut all = Vec::new();
-        while let Some(Values(values)) = list.next_element::<Values<T>>()? {
-            all.extend(values);
-        }
-        Ok(Values(all))
     }
 }

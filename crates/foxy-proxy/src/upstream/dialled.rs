@@ -1,0 +1,15 @@
+//! A connection that was just opened, and its HTTP version.
+
+use crate::core::transport::Transport;
+
+/// The HTTP version that a connection uses, or that the proxy offers to the origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DialedProtocol {
+    Http1,
+    Http2,
+}
+
+pub(crate) struct Dialled {
+    pub(crate) stream: Transport,
+    pub(crate) spoken: DialedProtocol,
+}

@@ -1,0 +1,179 @@
+//! Chooses a server for each request of an origin: two servers that work, by chance, and of these
+//! the server with the lower cost.
+
+use crate::upstream::fail_over::Tried;
+use crate::upstream::origins::server::{ServerRank, ServerState};
+use foxy_base::{Instant, Random};
+
+/// Repetitions that are allowed from the start.
+const FIRST_REPETITIONS: f64 = 100.0;
+/// Repetitions that each request adds.
+const REPETITIONS_PER_REQUEST: f64 = 0.2;
+const MOST_REPETITIONS: f64 = 1000.0;
+
+/// Whether a request may be sent a second time after a server has received it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeatable {
+    Yes,
+    No,
+}
+
+/// Limits the share of requests that are sent twice. Otherwise an origin that fails as a whole
+/// would receive twice the load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RepetitionBudget(f64);
+
+impl Default for RepetitionBudget {
+    fn default() -> Self {
+        Self(FIRST_REPETITIONS)
+    }
+}
+
+impl RepetitionBudget {
+    pub(crate) fn earn(&mut self) {
+        self.0 = (self.0 + REPETITIONS_PER_REQUEST).min(MOST_REPETITIONS);
+    }
+
+    /// Returns true if another request may be sent a second time.
+    pub(crate) fn spend(&mut self) -> bool {
+        let is_enough = self.0 >= 1.0;
+        if is_enough {
+            self.0 -= 1.0;
+        }
+        is_enough
+    }
+}
+
+/// Chooses a server for a request for which the servers `tried` have failed. Only a repeatable
+/// request tries a server after its rest, because the server may fail again. If every server
+/// rests, a request that has tried none goes to the server whose rest ends first.
+pub(crate) fn choose(
+    servers: &[ServerState],
+    tried: Tried,
+    repeatable: Repeatable,
+    now: Instant,
+    random: &mut Random,
+) -> Option<usize> {
+    let cost = |number: usize| servers[number].cost(now);
+    let mut usable: Vec<usize> = usable(servers, tried, repeatable, now).collect();
+    let is_on_trial = |number: &usize| servers[*number].rank(now) == ServerRank::OnTrial;
+    let trial = usable.iter().copied().find(is_on_trial);
+    match &mut usable[..] {
+        [] if tried.is_empty() => {
+            (0..servers.len()).min_by_key(|number| servers[*number].rests_until())
+        }
+        [] => None,
+        [only] => Some(*only),
+        _ if trial.is_some() => trial,
+        several => {
+            let first = below(random, several.len());
+            several.swap(0, first);
+            let second = 1 + below(random, several.len() - 1);
+            let (first, second) = (several[0], several[second]);
+            Some(if cost(second) < cost(first) { second } else { first })
+        }
+    }
+}
+
+/// Returns the servers that may receive a request next.
+pub(crate) fn usable(
+    servers: &[ServerState],
+    tried: Tried,
+    repeatable: Repeatable,
+    now: Instant,
+) -> impl Iterator<Item = usize> {
+    (0..servers.len()).filter(move |number| match servers[*number].rank(now) {
+        _ if tried.contains(*number) => false,
+        ServerRank::Works => true,
+        ServerRank::OnTrial => repeatable == Repeatable::Yes,
+        ServerRank::Rests => false,
+    })
+}
+
+fn below(random: &mut Random, bound: usize) -> usize {
+    usize::try_from(random.below(bound as u64)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::origins::server::ServerFault;
+    use std::time::Duration;
+
+    const NOW: Instant = Instant(1_000_000_000);
+
+    fn shares(servers: &[ServerState], repeatable: Repeatable) -> Vec<usize> {
+        let mut random = Random::new(7);
+        let mut shares = vec![0; servers.len()];
+        for _ in 0..900 {
+            let chosen = choose(servers, Tried::default(), repeatable, NOW, &mut random);
+            shares[chosen.expect("a server")] += 1;
+        }
+        shares
+    }
+
+    fn failed(fault: ServerFault, before: u64) -> ServerState {
+        let mut server = ServerState::default();
+        for _ in 0..3 {
+            server.fails(fault, NOW - Duration::from_millis(before), &mut Random::new(1));
+        }
+        server
+    }
+
+    #[test]
+    fn equal_servers_get_equal_shares_and_a_slow_server_few_requests() {
+        let mut servers = [ServerState::default(); 3];
+        assert!(shares(&servers, Repeatable::No).iter().all(|share| (250..350).contains(share)));
+        servers[1].load.observe(Duration::from_secs(1), NOW);
+        assert_eq!(shares(&servers, Repeatable::No)[1], 0);
+    }
+
+    #[test]
+    fn the_server_with_fewer_requests_in_flight_comes_first() {
+        let mut servers = [ServerState::default(); 2];
+        servers[0].load.begin();
+        assert_eq!(shares(&servers, Repeatable::No), [0, 900]);
+    }
+
+    #[test]
+    fn a_resting_server_gets_no_request_unless_all_rest() {
+        let (dead, later) =
+            (failed(ServerFault::Unreachable, 0), failed(ServerFault::Failing, 100));
+        assert_eq!(shares(&[dead, ServerState::default()], Repeatable::Yes), [0, 900]);
+        assert_eq!(shares(&[dead, later], Repeatable::Yes), [0, 900], "its rest ends first");
+        let (mut tried, mut random) = (Tried::default(), Random::new(7));
+        tried.add(1);
+        let again = choose(&[dead, later], tried, Repeatable::Yes, NOW, &mut random);
+        assert_eq!(again, None, "a request tries one resting server at most");
+    }
+
+    #[test]
+    fn only_a_repeatable_request_tries_a_server_after_its_rest() {
+        let servers = [failed(ServerFault::Failing, 700), ServerState::default()];
+        assert_eq!(shares(&servers, Repeatable::No), [0, 900]);
+        let chosen = choose(&servers, Tried::default(), Repeatable::Yes, NOW, &mut Random::new(7));
+        assert_eq!(chosen, Some(0), "the trial");
+    }
+
+    #[test]
+    fn a_request_changes_to_each_server_that_works() {
+        let (servers, mut random) = ([ServerState::default(); 3], Random::new(7));
+        let mut tried = Tried::default();
+        for _ in 0..3 {
+            let number = choose(&servers, tried, Repeatable::No, NOW, &mut random);
+            let number = number.expect("a server");
+            assert!(!tried.contains(number));
+            tried.add(number);
+        }
+        assert_eq!(choose(&servers, tried, Repeatable::No, NOW, &mut random), None);
+    }
+
+    #[test]
+    fn a_fifth_of_the_requests_may_be_repeated() {
+        let mut budget = RepetitionBudget::default();
+        assert_eq!((0..200).filter(|_| budget.spend()).count(), 100);
+        (0..100).for_each(|_| budget.earn());
+        let again = (0..200).filter(|_| budget.spend()).count();
+        assert!((19..=20).contains(&again), "{again}");
+    }
+}

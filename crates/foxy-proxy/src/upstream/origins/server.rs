@@ -1,0 +1,311 @@
+//! A server of an origin: its URL, and the judgement on its health by requests and probes. All
+//! decisions take the time and the generator as arguments.
+
+use crate::upstream::Scheme;
+use crate::upstream::error::{ConnectError, Http2Error, UpstreamError};
+use crate::upstream::fail_over::{Rest, WhileResting};
+use crate::upstream::origins::load::ServerLoad;
+use foxy_base::{Instant, Random};
+use std::fmt;
+use std::time::Duration;
+
+/// Time in which a server's share grows from [`LEAST_SHARE`] to its full share after its return.
+const SLOW_START: Duration = Duration::from_secs(10);
+const LEAST_SHARE: f64 = 0.1;
+
+/// Weight of the newest response in the share of failures.
+const FAILURE_WEIGHT: f64 = 0.2;
+/// Share of failures at which a server rests. Three failures in a row reach this share.
+const MOST_FAILURES: f64 = 0.45;
+
+/// Number of failed probes in a row after which a server rests.
+const MOST_FAILED_PROBES: u32 = 2;
+
+/// A server of an origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginServer {
+    /// The protocol that the proxy uses with the server.
+    pub scheme: Scheme,
+    /// The host name or address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl OriginServer {
+    fn bracketed(&self) -> String {
+        let is_bare = self.host.contains(':') && !self.host.starts_with('[');
+        if is_bare { format!("[{}]", self.host) } else { self.host.clone() }
+    }
+
+    /// Returns the authority in the form of the Host field.
+    pub fn authority(&self) -> String {
+        let host = self.bracketed();
+        if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+impl fmt::Display for OriginServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", self.scheme.as_str(), self.bracketed(), self.port)
+    }
+}
+
+/// The kind of a server's failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerFault {
+    /// The server accepts no connection.
+    Unreachable,
+    /// The server accepts connections, but fails requests: no response, no response in time, a
+    /// malformed response, or status 500, 502, 503 or 504.
+    Failing,
+}
+
+impl ServerFault {
+    /// Returns the fault that an error proves. Returns `None` if the server may be without fault.
+    pub(crate) const fn of(error: UpstreamError) -> Option<Self> {
+        match error {
+            UpstreamError::Connect(
+                ConnectError::Forbidden(_) | ConnectError::OutOfResources | ConnectError::Parent(_),
+            )
+            | UpstreamError::RequestBodyBroken
+            | UpstreamError::BodyTimeout
+            | UpstreamError::Http2(Http2Error::Crowded) => None,
+            UpstreamError::Connect(_) => Some(Self::Unreachable),
+            UpstreamError::NoResponse
+            | UpstreamError::HeadTimeout
+            | UpstreamError::BadResponse(_)
+            | UpstreamError::Reset
+            | UpstreamError::Http2(_) => Some(Self::Failing),
+        }
+    }
+
+    /// Returns true if a response with this status is a failure of the server.
+    pub(crate) const fn is_status(status: u16) -> bool {
+        matches!(status, 500 | 502 | 503 | 504)
+    }
+}
+
+/// Whether a server may receive requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ServerRank {
+    Works,
+    /// The rest of the server is over, and no request has tried the server since.
+    OnTrial,
+    Rests,
+}
+
+/// The state of a server. All workers share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ServerState {
+    fault: Option<ServerFault>,
+    /// Time of the last failure that began a rest.
+    failed: Instant,
+    rest: Rest,
+    /// Share of failures among the last responses.
+    failing: f64,
+    failed_probes: u32,
+    probed: Instant,
+    /// Start of the slow start.
+    returned: Option<Instant>,
+    pub(crate) load: ServerLoad,
+    pub(crate) requests: u64,
+    pub(crate) errors: u64,
+}
+
+impl ServerState {
+    /// Returns the state of a server that joins servers in use.
+    pub(crate) fn joining(now: Instant) -> Self {
+        Self { returned: Some(now), ..Self::default() }
+    }
+
+    /// Returns the state that the same server has after a reload.
+    pub(crate) fn continued(&self) -> Self {
+        Self { load: ServerLoad::default(), ..*self }
+    }
+
+    pub(crate) fn rank(&self, now: Instant) -> ServerRank {
+        match self.fault {
+            _ if self.failed_probes >= MOST_FAILED_PROBES => ServerRank::Rests,
+            None => ServerRank::Works,
+            Some(_) if now >= self.rest.until() => ServerRank::OnTrial,
+            Some(_) => ServerRank::Rests,
+        }
+    }
+
+    /// Returns the end of the rest. Servers whose probes fail alone come first.
+    pub(crate) fn rests_until(&self) -> Instant {
+        if self.fault.is_some() { self.rest.until() } else { Instant::ZERO }
+    }
+
+    /// Returns the cost of another request. The server with the lowest cost is the best choice.
+    pub(crate) fn cost(&self, now: Instant) -> f64 {
+        self.load.cost(now) / self.share(now)
+    }
+
+    fn share(&self, now: Instant) -> f64 {
+        self.returned.map_or(1.0, |returned| {
+            let grown = now.since(returned).as_secs_f64() / SLOW_START.as_secs_f64();
+            grown.clamp(LEAST_SHARE, 1.0)
+        })
+    }
+
+    /// Notes that a request will use the server.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.requests += 1;
+        self.load.begin();
+        if self.fault.is_some() {
+            self.rest.try_now(now);
+        }
+    }
+
+    /// Notes a good response to a request that began at `since`. A request from before the failure
+    /// proves nothing.
+    pub(crate) fn works(&mut self, since: Instant, now: Instant) {
+        if self.fault.is_some() && since < self.failed {
+            return;
+        }
+        self.failing *= 1.0 - FAILURE_WEIGHT;
+        if self.fault.take().is_some() {
+            self.rest.is_passed(now);
+            self.returned = Some(now);
+        } else if self.returned.is_some_and(|returned| now.since(returned) >= SLOW_START) {
+            self.returned = None;
+            self.rest = Rest::default();
+        }
+    }
+
+    /// Notes a failure of a request. Returns true if the server rests from now on.
+    pub(crate) fn fails(&mut self, fault: ServerFault, now: Instant, random: &mut Random) -> bool {
+        self.errors += 1;
+        self.failing += (1.0 - self.failing) * FAILURE_WEIGHT;
+        let is_known = self.fault.is_some();
+        if fault == ServerFault::Failing && !is_known && self.failing < MOST_FAILURES {
+            return false;
+        }
+        let during = if is_known { WhileResting::Ignore } else { WhileResting::Count };
+        if !self.rest.begin(during, now, random) {
+            return false;
+        }
+        self.fault = Some(fault);
+        self.failed = now;
+        self.failing = 0.0;
+        true
+    }
+
+    /// Returns true if a probe is due, and notes that the probe begins.
+    pub(crate) fn begins_probe(&mut self, interval: Duration, now: Instant) -> bool {
+        let is_due = self.probed == Instant::ZERO || now.since(self.probed) >= interval;
+        if is_due {
+            self.probed = now;
+        }
+        is_due
+    }
+
+    /// Notes the result of a probe. A good probe ends the rest of a server that accepted no
+    /// connection, but not the rest of a server that failed requests.
+    pub(crate) fn probe_ends(&mut self, is_good: bool, now: Instant) {
+        if !is_good {
+            self.failed_probes = self.failed_probes.saturating_add(1);
+            return;
+        }
+        if self.failed_probes >= MOST_FAILED_PROBES {
+            self.returned = Some(now);
+        }
+        self.failed_probes = 0;
+        if self.fault == Some(ServerFault::Unreachable) {
+            self.rest.end_early(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(milliseconds)
+    }
+
+    fn failing(failures: usize) -> (ServerState, Random) {
+        let (mut server, mut random) = (ServerState::default(), Random::new(1));
+        for _ in 0..failures {
+            server.fails(ServerFault::Failing, at(0), &mut random);
+        }
+        (server, random)
+    }
+
+    #[test]
+    fn three_failures_in_a_row_are_a_rest_and_a_failed_connection_at_once() {
+        assert_eq!(failing(2).0.rank(at(0)), ServerRank::Works);
+        assert_eq!(failing(3).0.rank(at(0)), ServerRank::Rests);
+        let (mut server, mut random) = failing(0);
+        server.fails(ServerFault::Unreachable, at(0), &mut random);
+        assert_eq!(server.rank(at(0)), ServerRank::Rests);
+    }
+
+    #[test]
+    fn half_of_the_requests_failing_is_soon_a_rest_and_a_tenth_never() {
+        for (every, expected) in [(2, ServerRank::Rests), (10, ServerRank::Works)] {
+            let (mut server, mut random) = failing(0);
+            for number in 0..20 {
+                match number % every {
+                    0 => drop(server.fails(ServerFault::Failing, at(0), &mut random)),
+                    _ if server.rank(at(0)) == ServerRank::Works => server.works(at(0), at(0)),
+                    _ => {}
+                }
+            }
+            assert_eq!(server.rank(at(0)), expected, "each {every}th request fails");
+        }
+    }
+
+    #[test]
+    fn a_failed_trial_is_a_longer_rest_and_a_good_trial_a_slow_start() {
+        let (mut server, mut random) = failing(3);
+        assert_eq!(server.rank(at(700)), ServerRank::OnTrial);
+        server.begin(at(700));
+        assert_eq!(server.rank(at(700)), ServerRank::Rests, "one request tries the server");
+        server.fails(ServerFault::Failing, at(700), &mut random);
+        assert_eq!(server.rank(at(1650)), ServerRank::Rests);
+        server.begin(at(2000));
+        server.works(at(600), at(1000));
+        assert_eq!(server.rank(at(1000)), ServerRank::Rests, "an old request proves nothing");
+        server.works(at(2000), at(2000));
+        assert_eq!(server.rank(at(2000)), ServerRank::Works);
+        assert!((server.share(at(2000)) - 0.1).abs() < 0.001);
+        assert!((server.share(at(7000)) - 0.5).abs() < 0.001);
+        server.works(at(12_000), at(12_000));
+        assert_eq!((server.share(at(12_000)), server.rest), (1.0, Rest::default()));
+    }
+
+    #[test]
+    fn probes_never_end_the_rest_of_a_server_that_fails_requests() {
+        let (mut server, mut random) = failing(3);
+        server.probe_ends(true, at(0));
+        assert_eq!(server.rank(at(0)), ServerRank::Rests);
+        let mut dead = ServerState::default();
+        dead.fails(ServerFault::Unreachable, at(0), &mut random);
+        dead.probe_ends(true, at(1));
+        assert_eq!(dead.rank(at(1)), ServerRank::OnTrial);
+    }
+
+    #[test]
+    fn two_failed_probes_are_a_rest_until_a_probe_succeeds() {
+        let mut server = ServerState::default();
+        server.probe_ends(false, at(0));
+        assert_eq!(server.rank(at(0)), ServerRank::Works);
+        server.probe_ends(false, at(0));
+        assert_eq!(server.rank(at(60_000)), ServerRank::Rests);
+        server.probe_ends(true, at(60_000));
+        assert_eq!(server.rank(at(60_000)), ServerRank::Works);
+        assert!(server.share(at(60_000)) < 0.2, "slow start");
+    }
+
+    #[test]
+    fn probes_keep_their_interval() {
+        let mut server = ServerState::default();
+        let interval = Duration::from_secs(2);
+        let due = [1, 1000, 2000, 2001, 4500].map(|ms| server.begins_probe(interval, at(ms)));
+        assert_eq!(due, [true, false, false, true, true]);
+    }
+}

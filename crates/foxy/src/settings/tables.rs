@@ -1,0 +1,85 @@
+//! Lists of tables in the configuration file, such as `[[rule]]`: a table with its text and place,
+//! and the forms of its values.
+
+use super::complaint::Source;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+/// A table of a list, its text, and its place in the file.
+#[derive(Debug)]
+pub struct WrittenTable<T> {
+    pub value: T,
+    pub text: toml::Table,
+    pub source: Source,
+}
+
+impl<T> WrittenTable<T> {
+    /// Returns these keys of the table with their values in TOML, if the table has them.
+    pub fn lines(&self, keys: &[&str]) -> impl Iterator<Item = String> {
+        keys.iter().filter_map(|key| self.text.get(*key).map(|value| format!("{key} = {value}")))
+    }
+}
+
+/// Returns the tables of the list `name` as they stand in a configuration file.
+pub fn show<T>(name: &str, written: &[WrittenTable<T>], keys: &[&str]) -> String {
+    let tables = written.iter().map(|written| {
+        let lines: Vec<String> = written.lines(keys).collect();
+        format!("\n[[{name}]] # {}\n{}", written.source, lines.join("\n"))
+    });
+    tables.collect::<Vec<_>>().join("\n")
+}
+
+/// A value that TOML writes as a text.
+pub struct Parsed<T>(pub T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// One value or a list of values. TOML writes each value as a text or an integer.
+#[derive(Debug)]
+pub struct Values<T>(pub Vec<T>);
+
+impl<T> Default for Values<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Values<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValuesVisitor(PhantomData))
+    }
+}
+
+struct ValuesVisitor<T>(PhantomData<T>);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Visitor<'de> for ValuesVisitor<T> {
+    type Value = Values<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or a list of texts")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Values<T>, E> {
+        text.parse().map(|value| Values(vec![value])).map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Values<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values<T>, A::Error> {
+        let mut all = Vec::new();
+        while let Some(Values(values)) = list.next_element::<Values<T>>()? {
+            all.extend(values);
+        }
+        Ok(Values(all))
+    }
+}
