@@ -90,7 +90,7 @@ fn a_mistake_is_reported_with_its_place_and_remedy() {
         (
             "[[rule]]\nwhen = { path = \"/a\" }\nthen = { query-keep = [\"id\"] }\n\
              [[rule]]\nwhen = { query = \"preview\" }\nthen = { store = false }",
-            "foxy.toml:4:1: rule `rule-2`: a rule leaves the query parameter `preview` out",
+            "leaves this parameter out of the cache key; change one of these rules",
         ),
         ("[[rule]]\nwhen = { path = \"secret\" }\nthen = { bypass = true }", "begin with / or *"),
         ("[[rule]]\nname = \"a\\u001b\"\nthen = { bypass = true }", "`name` is one line of text"),

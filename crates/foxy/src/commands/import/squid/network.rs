@@ -118,8 +118,10 @@ pub fn connections_per_client(import: &mut SquidImport<'_>, line: &SquidLine) ->
 
 pub fn auth_param(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     match (line.argument(0), line.argument(1)) {
-        (Some("basic"), Some("program")) => Err(ImportReason::Missing(
-            "foxy calls no helper program; rules with `proxy_auth` are not converted".into(),
+        (Some("basic"), Some("program")) => Err(ImportReason::Step(
+            "make the users with `foxy user add`, and name the file in `users-file`; then foxy \
+             serves users alone"
+                .into(),
         )),
         (Some("basic"), _) => Err(ImportReason::NotNeeded("foxy has its own default".into())),
         (scheme, _) => {
