@@ -40,12 +40,7 @@ pub(crate) async fn request(
     let options = options(worker, head);
     let settings = worker.settings();
     let refusal = admission::refusal(settings, peer).or(refusal);
-    let over = match &settings.mode {
-        Mode::Reverse { origins } => {
-            replace(head, peer, client.scheme(), &origins.get(), &settings.forwarded_from)
-        }
-        Mode::Forward => client.scheme(),
-    };
+    let over = requested_scheme(settings, head, peer, client.scheme());
     let asks = ClientBlock::from(peer.ip());
     let (user, refusal) = identified(worker, head, client.inside(), asks, refusal).await;
     let asker = Asker { client: peer.ip(), user };
@@ -107,6 +102,22 @@ pub(crate) async fn request(
             switched(worker, client, head, stream, rest, reason).await
         }
         Err(aborted) => (Ended::Aborted(aborted), bytes),
+    }
+}
+
+/// Returns the scheme of the request. A reverse proxy first replaces the forwarding fields of the
+/// client, which may name another scheme than the connection has.
+fn requested_scheme(
+    settings: &ProxySettings,
+    head: &mut RequestHead,
+    peer: SocketAddr,
+    over: Scheme,
+) -> Scheme {
+    match &settings.mode {
+        Mode::Reverse { origins } => {
+            replace(head, peer, over, &origins.get(), &settings.forwarded_from)
+        }
+        Mode::Forward => over,
     }
 }
 
