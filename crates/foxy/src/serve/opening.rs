@@ -256,13 +256,9 @@ pub fn open(
         sockets: shared,
     };
     let proxy = start(proxy_settings, parts)?;
-    let bound = proxy.addresses().iter().enumerate();
-    let mut addresses: Vec<_> =
-        bound.map(|(index, &address)| (ListenAddress::Socket(address), index >= plain)).collect();
-    addresses.extend(shown);
     Ok(RunningProxy {
+        addresses: bound_addresses(&proxy, plain).chain(shown).collect(),
         proxy,
-        addresses,
         token,
         certificates,
         stores,
@@ -274,6 +270,13 @@ pub fn open(
         refused,
         parents: parent_lines,
     })
+}
+
+/// Returns the addresses on which the proxy listens, and whether it expects TLS there. The first
+/// `plain` addresses are without TLS.
+fn bound_addresses(proxy: &Proxy, plain: usize) -> impl Iterator<Item = (ListenAddress, bool)> {
+    let bound = proxy.addresses().iter().enumerate();
+    bound.map(move |(index, &address)| (ListenAddress::Socket(address), index >= plain))
 }
 
 fn mode(groups: Vec<GroupSettings>, seed: u64) -> Mode {
