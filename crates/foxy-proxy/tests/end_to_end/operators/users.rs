@@ -48,7 +48,7 @@ fn rules(list: Vec<(&str, Conditions, Effects)>) -> OperatorRules {
     let rule = |(name, when, then): (&str, _, _)| OperatorRule {
         name: name.to_owned(),
         when,
-        unless: None,
+        unless: Vec::new(),
         then,
     };
     OperatorRules::new(list.into_iter().map(rule).collect()).expect("sound rules")
