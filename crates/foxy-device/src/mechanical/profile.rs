@@ -192,7 +192,7 @@ impl DiskProfile {
     }
 
     /// Returns a smaller disk with at least `size` bytes. The disk has fewer cylinders. A full move
-    /// of the arm takes the same time. Returns `None` for sizes below [`LEAST_CYLINDERS`] or above
+    /// of the arm takes the same time. Returns `None` for sizes below 64 cylinders or above
     /// this disk.
     #[must_use]
     pub fn with_capacity(self, size: u64) -> Option<Self> {
