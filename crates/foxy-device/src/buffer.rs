@@ -141,8 +141,8 @@ impl fmt::Debug for IoBuffer {
 /// limits the cost of the calls. The longest pause limits the delay until freed memory is returned.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
 
-/// The pause after a call lasts this many times as long as the call itself. So the calls take about
-/// 0.2 % of the thread's time.
+/// The pause after a call of `release_freed_memory` lasts this many times as long as the call. So
+/// the calls take about 0.2 % of the calling thread's time.
 const PAUSE_FACTOR: u32 = 500;
 
 /// Returns the calling thread's freed memory to the operating system. Returns the time to wait

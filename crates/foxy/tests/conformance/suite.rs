@@ -15,7 +15,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/sui
 #[derive(Clone)]
 pub struct Cut {
     pub folder: PathBuf,
-    /// Name of this version in docs/conformance.md.
+    /// Name of this version of the test suite in docs/conformance.md.
     pub name: &'static str,
 }
 

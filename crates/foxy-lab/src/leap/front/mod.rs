@@ -67,7 +67,8 @@ impl Front {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }
 
-    /// Uses this listener. The front is offline and has no limit on requests or time.
+    /// Accepts clients on this listener. The front sends nothing to the internet, and limits no
+    /// requests and no time.
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,

@@ -70,7 +70,9 @@ pub fn command() -> Command {
                 .long("from")
                 .value_name("PROGRAM")
                 .value_parser(PossibleValuesParser::new(names))
-                .help("Program of the configuration [default: foxy looks at the content]"),
+                .help(
+                    "Proxy program that the file configures [default: recognised by the content]",
+                ),
         )
         .arg(
             Arg::new("output")

@@ -76,14 +76,14 @@ impl fmt::Display for NotUpgraded {
             Self::Failed(why) => write!(f, "the new process failed: {why}"),
             Self::Ended(Some(status)) => write!(
                 f,
-                "the new process ended ({status}); foxy's standard error has its messages, and the \
-                 binary may be no foxy that knows upgrades"
+                "the new process ended ({status}); read its messages on foxy's standard error; the \
+                 binary must be a foxy that has the command `upgrade`"
             ),
             Self::Ended(None) => f.write_str("the new process ended"),
             Self::StartTooSlow => write!(
                 f,
-                "the new process was not ready after {} s; the binary may be no foxy that knows \
-                 upgrades",
+                "the new process was not ready after {} s; the binary must be a foxy that has the \
+                 command `upgrade`",
                 START_LIMIT.as_secs()
             ),
             Self::OpenTooSlow => write!(
