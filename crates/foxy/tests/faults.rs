@@ -54,8 +54,9 @@ fn an_origin_that_is_slow_fails_nothing() {
 fn a_disk_that_is_full_for_a_while_fails_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
+    // Filling the disk may take most of a second, and the fault lasts until two thirds of the run.
     let mut compare =
-        command(&["compare", "foxy", "--workload", "disk-full", "--quick", "--seconds", "1"]);
+        command(&["compare", "foxy", "--workload", "disk-full", "--quick", "--seconds", "4"]);
     let (code, text, err) =
         ended(compare.arg("--folder").arg(folder.path()).arg("--out").arg(&out));
     let records = records(&out.join("records.jsonl"));
