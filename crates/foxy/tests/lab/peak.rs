@@ -88,7 +88,7 @@ fn a_started_proxy_is_held_to_its_cores_or_the_search_says_why_not() {
             records.iter().find(|record| record["kind"] == "subject").expect("how it was set up");
         let notes = set_up["notes"].as_array().expect("notes");
         assert!(
-            notes.iter().any(|note| note == "held to 0.05 cores by a control group"),
+            notes.iter().any(|note| note == "limited by a control group: --cores 0.05"),
             "{notes:?}"
         );
     } else {
