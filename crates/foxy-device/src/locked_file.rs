@@ -35,7 +35,7 @@ pub struct BlockDevice {
     pub bytes: u64,
 }
 
-/// What is wrong with a locked file while a store uses it.
+/// A fault of a locked file while a store uses the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFault {
     /// The file's name no longer exists.

@@ -66,8 +66,8 @@ pub enum Lifetime {
     Long,
 }
 
-/// What the store knows about the web object (such as an image) that a record belongs to. The store
-/// knows nothing else about it.
+/// Facts about the web object (such as an image) that a record belongs to. The store knows no other
+/// facts about the object.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlacementHint {
     /// The origin server of the object.

@@ -1,4 +1,4 @@
-//! What a storage scheme reports besides its answers: counters, status, the outcome of opening the
+//! Reports of a storage scheme besides its answers: counters, status, the outcome of opening the
 //! store, and the submission time of the oldest unfinished disk operation.
 
 use crate::beginning::{Beginning, BeginningCell};

@@ -27,7 +27,7 @@ pub enum Recovery {
     AfterCleanStop,
 }
 
-/// What to do if the disk lacks space for the preallocated file of a store.
+/// How a store reacts if the disk lacks space for its preallocated file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeWish {
     /// Create a smaller store: halve the size until the store fits, down to [`MINIMUM_SIZE`].
@@ -66,7 +66,7 @@ pub struct WriteBudget {
 pub struct StoreSettings {
     /// Disk space for the store in bytes, including its journal, index and superblocks.
     pub size: u64,
-    /// What to do if the disk has less space than `size`.
+    /// How the store reacts if the disk has less space than `size`.
     pub size_wish: SizeWish,
     /// Size in bytes of the largest object of which the store accepts a record (policy LRU-TH,
     /// requirement R49).

@@ -6,7 +6,7 @@ use foxy_device::IoError;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// What a store can do at this moment.
+/// The abilities of a store at this moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreStatus {
     /// The store is being opened. No request succeeds yet.

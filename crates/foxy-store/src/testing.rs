@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a test does with a disk operation of the store.
+/// A test's decision about a disk operation of the store.
 pub enum Intercept {
     Pass(IoOp),
     /// The operation never finishes.

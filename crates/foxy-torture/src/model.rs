@@ -43,7 +43,7 @@ pub enum Verdict {
     Refused,
 }
 
-/// What the model knows about a put. Positions count requests and answers.
+/// The model's knowledge about a put. Positions count requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// The put is not answered yet, or was answered `Stored`.

@@ -50,7 +50,7 @@ pub(super) struct Operation {
     pub(super) pending: usize,
 }
 
-/// What the engine does after a disk request finishes.
+/// The engine's action after a disk request finishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// No further action, apart from continuing the operations that wait for the request.

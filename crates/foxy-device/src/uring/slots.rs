@@ -29,7 +29,7 @@ impl Work {
     }
 }
 
-/// What a transfer does after the kernel completed its entry.
+/// The next step of a transfer after the kernel completed an entry of the transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     /// The transfer must submit another entry, for example for the rest of its bytes.

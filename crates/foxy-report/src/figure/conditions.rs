@@ -15,7 +15,7 @@ pub const SEEDS: u32 = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "kebab-case")]
 pub enum Condition {
-    /// The cache was filled so many times (R6).
+    /// The run wrote at least 1.5 times the size of the cache (R6).
     Fills {
         /// Bytes written over the size of the cache, in the run with the fewest.
         reached: f64,

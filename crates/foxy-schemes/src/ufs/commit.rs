@@ -43,8 +43,8 @@ impl Commit {
         self.unsettled.insert(key, self.round + 1);
     }
 
-    /// Returns whether so many commits failed in a row that a store which is opening or closing
-    /// stops trying.
+    /// Returns true after `MAX_ATTEMPTS` failed commits in a row. A store that opens or closes then
+    /// makes no further attempt.
     pub(super) const fn gives_up(&self) -> bool {
         self.failures >= MAX_ATTEMPTS
     }

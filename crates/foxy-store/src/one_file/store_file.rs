@@ -30,7 +30,7 @@ pub enum Opened {
     Failed(OpenStoreError),
 }
 
-/// What a finished disk operation means for the storage scheme.
+/// The meaning of a finished disk operation for the storage scheme.
 #[derive(Debug)]
 pub enum Completion<P> {
     /// The opening is finished.

@@ -44,7 +44,7 @@ pub struct Superblock {
     pub origin: u64,
 }
 
-/// What the two copies of the superblock say together.
+/// The result of reading both copies of the superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A valid superblock.

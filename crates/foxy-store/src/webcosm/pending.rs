@@ -37,7 +37,7 @@ pub enum Pending {
     Trim,
 }
 
-/// What the current step of the running list of writes and syncs does.
+/// The current step of the running list of writes and syncs.
 pub enum PendingStep {
     Write,
     Summary(Segment),

@@ -12,7 +12,7 @@ const RECORD_BYTES: usize = 24;
 /// Start of every object's URL. The object's number follows as the path.
 const HOST: &str = "http://oracle-general.test/";
 
-/// Upper bound of the index of a next request. No known trace has so many requests. A larger value
+/// Upper bound of the index of a next request. No known trace has 2⁴⁰ requests, so a larger value
 /// shows that the file has another format.
 const MAX_NEXT: i64 = 1 << 40;
 

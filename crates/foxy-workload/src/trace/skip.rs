@@ -96,7 +96,7 @@ impl fmt::Display for Skip {
     }
 }
 
-/// What a logged response says about the size of its object.
+/// The size of an object as a logged response shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The response has the whole object, with this number of bytes.
@@ -132,7 +132,7 @@ pub struct Entry<'a> {
     pub client: &'a str,
     /// URL or path.
     pub url: &'a str,
-    /// What the response says about the size of the object.
+    /// The size of the object as the response shows it.
     pub answer: Answer,
 }
 

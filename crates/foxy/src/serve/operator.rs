@@ -45,6 +45,11 @@ pub struct OwnSockets {
 
 pub struct Operator {
     served: Served,
+    parts: ProcessParts,
+}
+
+/// The parts of the process that stay when the process leaves or serves again.
+struct ProcessParts {
     signals: Signals,
     reloader: Rc<Reloader>,
     sockets: OwnSockets,
@@ -73,15 +78,16 @@ impl Operator {
         if let Some(predecessor) = &predecessor {
             predecessor.serving(keeper).map_err(failed)?;
         }
-        Ok(Self { served, signals, reloader, sockets, wish, wished, predecessor })
+        let parts = ProcessParts { signals, reloader, sockets, wish, wished, predecessor };
+        Ok(Self { served, parts })
     }
 
     /// Operates the proxy until foxy stops.
     pub async fn run(mut self) -> Result<(), Failure> {
         loop {
             let wish = tokio::select! {
-                wish = self.signals.next() => wish,
-                Some(wish) = self.wished.recv() => match self.upgrade(wish).await? {
+                wish = self.parts.signals.next() => wish,
+                Some(wish) = self.parts.wished.recv() => match self.upgrade(wish).await? {
                     Some(serving) => {
                         self = serving;
                         continue;
@@ -103,13 +109,14 @@ impl Operator {
                     reopen_log(&self.served.running, "SIGHUP");
                     let certificates = self.served.running.certificates.as_ref();
                     report_certificates(certificates.map(ReloadableTls::reload), "SIGHUP");
-                    reload_settings(&self.reloader);
+                    reload_settings(&self.parts.reloader);
                     process::notify(&[NotifyState::Ready]);
                 }
             }
         }
         process::notify(&[NotifyState::Stopping]);
-        let Self { mut served, mut signals, reloader, sockets, predecessor, .. } = self;
+        let Self { mut served, parts } = self;
+        let ProcessParts { mut signals, reloader, sockets, predecessor, .. } = parts;
         if let Some(predecessor) = predecessor {
             predecessor.leaving();
         }
@@ -134,7 +141,7 @@ impl Operator {
             }
         };
         let (began, process) = (clock::monotonic(), successor.process);
-        let Self { mut served, signals, reloader, sockets, wish, wished, predecessor } = self;
+        let Self { mut served, parts } = self;
         served.end_tasks();
         let Served { running, status, .. } = served;
         let keeper = Arc::clone(&successor.keeper);
@@ -145,7 +152,7 @@ impl Operator {
         let ended = |_| Failure::Failed("the thread of the upgrade failed".into());
         let departed = departed.ok_or_else(|| ended(()))?;
         let (departed, taken_over) = departed.await.map_err(|_| ended(()))?;
-        let leaving = Leaving { departed, signals, reloader, sockets, wish, wished, predecessor };
+        let leaving = Leaving { departed, parts };
         match taken_over {
             Ok(news) => {
                 let gap = clock::monotonic().since(began);
@@ -170,7 +177,7 @@ impl Operator {
 
     /// Starts the new process, and waits until it needs the stores.
     async fn prepare(&self, binary: Option<String>) -> Result<Successor, NotUpgraded> {
-        if let Err(why) = settings::can_be_read_again(self.reloader.file().as_deref()) {
+        if let Err(why) = settings::can_be_read_again(self.parts.reloader.file().as_deref()) {
             return Err(NotUpgraded::UnreadableSettings(why.to_string()));
         }
         if let Some(folder) = self.served.status.silent_folder() {
@@ -192,7 +199,7 @@ impl Operator {
             let purpose = if shared.is_tls { Purpose::ListenTls } else { Purpose::Listen };
             (purpose, shared)
         });
-        let of_admin = self.sockets.admin.iter().map(|shared| (Purpose::Admin, shared));
+        let of_admin = self.parts.sockets.admin.iter().map(|shared| (Purpose::Admin, shared));
         let copy =
             |(purpose, shared): (Purpose, &SharedListener)| Ok((purpose, shared.try_clone()?));
         of_proxy.chain(of_admin).map(copy).collect()
@@ -202,12 +209,7 @@ impl Operator {
 /// A process whose connections end, because a new process serves.
 struct Leaving {
     departed: DepartedProxy,
-    signals: Signals,
-    reloader: Rc<Reloader>,
-    sockets: OwnSockets,
-    wish: UnboundedSender<UpgradeWish>,
-    wished: UnboundedReceiver<UpgradeWish>,
-    predecessor: Option<Rc<Predecessor>>,
+    parts: ProcessParts,
 }
 
 impl Leaving {
@@ -219,8 +221,8 @@ impl Leaving {
         status: Rc<ProxyStatus>,
         keeper: &RemoteKeeper,
     ) -> Result<Option<Operator>, Failure> {
-        let until = clock::monotonic() + self.reloader.settings().operation.leave_after;
-        if let Some(predecessor) = &self.predecessor {
+        let until = clock::monotonic() + self.parts.reloader.settings().operation.leave_after;
+        if let Some(predecessor) = &self.parts.predecessor {
             predecessor.leaving();
         }
         let mut may_serve_again = true;
@@ -228,14 +230,16 @@ impl Leaving {
             // Each admin request in progress, such as the request of this upgrade, has a copy.
             let is_answering = Rc::strong_count(&status) > 1;
             let is_followed =
-                self.predecessor.as_ref().is_some_and(|predecessor| !predecessor.has_ended());
+                self.parts.predecessor.as_ref().is_some_and(|predecessor| !predecessor.has_ended());
             let is_busy = is_answering || is_followed || self.departed.connections() > 0;
             if !is_busy || clock::monotonic() >= until {
                 break;
             }
             tokio::select! {
-                wish = self.signals.next() => if wish == SignalWish::Stop { break },
-                Some(wish) = self.wished.recv() => drop(wish.reply.send(Err(NotUpgraded::Leaving))),
+                wish = self.parts.signals.next() => if wish == SignalWish::Stop { break },
+                Some(wish) = self.parts.wished.recv() => {
+                    drop(wish.reply.send(Err(NotUpgraded::Leaving)));
+                }
                 Some(news) = news.recv() => match news {
                     SuccessorNews::Leaving => {
                         may_serve_again = false;
@@ -259,7 +263,7 @@ impl Leaving {
                 () = tokio::time::sleep(DEPARTED_LOOK_INTERVAL) => {}
             }
         }
-        let Self { departed, mut signals, sockets, .. } = self;
+        let Self { departed, parts: ProcessParts { mut signals, sockets, .. } } = self;
         sockets.files.into_iter().for_each(SocketFile::leave);
         let Some(closed) = in_thread("stop", move || departed.close()) else {
             return Ok(None);
@@ -273,7 +277,7 @@ impl Leaving {
 
     fn close_sockets(&mut self) {
         self.departed.sockets.clear();
-        self.sockets.admin.clear();
+        self.parts.sockets.admin.clear();
     }
 
     /// Opens the stores again, and serves from the same sockets. The departed proxy finishes its
@@ -282,16 +286,16 @@ impl Leaving {
         match self.open_again() {
             Err(why) => Err((why, Box::new(self))),
             Ok(served) => {
-                let Self { departed, signals, reloader, sockets, wish, wished, predecessor } = self;
+                let Self { departed, parts } = self;
                 let keeper = Arc::clone(&served.running.keeper) as Arc<dyn PurgeKeeper>;
                 remote.give_back(&*keeper);
                 departed.keeper.replace(keeper);
                 process::notify_main(std::process::id());
-                let until = clock::monotonic() + reloader.settings().operation.leave_after;
+                let until = clock::monotonic() + parts.reloader.settings().operation.leave_after;
                 let finish = move || departed.finish(until);
                 // Without the thread, the connections of the departed proxy end now.
                 let _runs = in_thread("departed", finish);
-                Ok(Operator { served, signals, reloader, sockets, wish, wished, predecessor })
+                Ok(Operator { served, parts })
             }
         }
     }
@@ -301,11 +305,11 @@ impl Leaving {
         for shared in &self.departed.sockets {
             listeners.add(shared.try_clone().map_err(failed)?);
         }
-        let extra = Extra { own: self.sockets.own.clone(), ..Extra::default() };
-        let running = opening::open(&self.reloader.settings(), listeners, extra)?;
-        self.reloader.switch(running.proxy.purger());
-        let (reloader, wish) = (Rc::clone(&self.reloader), self.wish.clone());
-        Served::begin(running, &self.sockets.admin, reloader, wish).map_err(failed)
+        let extra = Extra { own: self.parts.sockets.own.clone(), ..Extra::default() };
+        let running = opening::open(&self.parts.reloader.settings(), listeners, extra)?;
+        self.parts.reloader.switch(running.proxy.purger());
+        let (reloader, wish) = (Rc::clone(&self.parts.reloader), self.parts.wish.clone());
+        Served::begin(running, &self.parts.sockets.admin, reloader, wish).map_err(failed)
     }
 }
 

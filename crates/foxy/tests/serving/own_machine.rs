@@ -56,8 +56,8 @@ fn service() -> u16 {
     port
 }
 
-/// The test above runs this test, with `--ignored`, in a network namespace. Elsewhere this test
-/// would meet the machine's own addresses.
+/// The test above starts this test, with `--ignored`, in a network namespace. If this test fails,
+/// the test above fails. Elsewhere this test would use the machine's own addresses.
 #[test]
 #[ignore = "runs inside the namespace that another test makes"]
 fn inside_a_namespace() {

@@ -40,7 +40,7 @@ pub struct ClassCount {
     pub bytes: u64,
 }
 
-/// What the check read in the active half of the journal.
+/// The check's counts from the active half of the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalReport {
     pub blocks: u64,

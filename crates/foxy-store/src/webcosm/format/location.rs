@@ -10,7 +10,7 @@ use crate::webcosm::index::{Extent, IndexEntry};
 use bytes::Bytes;
 use foxy_device::IoBuffer;
 
-/// What a slot contains: the number of a segment, and the incarnation (opening of the store) that
+/// The content of a slot: the number of a segment, and the incarnation (opening of the store) that
 /// started it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotContent {

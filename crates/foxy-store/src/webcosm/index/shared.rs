@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// other work of the caller's thread.
 const MAX_LOOKUP_BYTES: usize = 64 << 10;
 
-/// What a lookup needs to know to read a record.
+/// The values with which a lookup reads and checks a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable {
     pub salt: u64,
@@ -46,8 +46,8 @@ struct Content {
     /// memory and has its tag in `buffered`. Otherwise lookups cannot know whether a record is
     /// absent.
     complete: Option<Readable>,
-    /// What is needed to read records after the store has closed: the last value of `complete` that
-    /// was not `None`.
+    /// The last value of `complete` that was not `None`. With this value, lookups read
+    /// records after the store has closed.
     lent: Option<Readable>,
     /// Whether lookups may count uses of records. If true, the store's thread will later write the
     /// use counters to disk.

@@ -12,7 +12,7 @@ use foxy_device::{IoBuffer, IoError};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-/// Of each segment that is discarded, 1/`BASE_SHARE` of its bytes may be copied in any case.
+/// The store may always copy 1/`BASE_SHARE` of the bytes of each segment that it discards.
 const BASE_SHARE: i64 = 32;
 
 /// Each time `get` requests have found this many bytes on disk, one more byte may be copied.

@@ -138,7 +138,7 @@ pub struct Rotation {
 /// segment becomes void (without summary) and the list continues.
 pub type Steps = Vec<IoStep<Segment>>;
 
-/// What to do when a list of writes and syncs has ended.
+/// The work that follows when a list of writes and syncs has ended.
 pub enum After {
     /// The superblock and the journal of an empty store are on disk.
     Formatted(Superblock),

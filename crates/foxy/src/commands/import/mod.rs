@@ -3,6 +3,7 @@
 //! permits nothing that the original denies without a warning.
 
 mod draft;
+mod handling;
 mod haproxy;
 mod nginx;
 mod original_files;

@@ -1,5 +1,5 @@
-//! What an import could not convert: the reasons, and the report for the terminal, for the end of
-//! the new file, and for programs.
+//! Directives that an import could not convert: the reasons, and the report for the terminal, for
+//! the end of the new file, and for programs.
 
 use serde_json::{Value, json};
 use std::fmt;

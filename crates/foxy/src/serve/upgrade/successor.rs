@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 /// The variable that tells a process that its standard input is the link to the old process.
 pub const VARIABLE: &str = "UPGRADE_OF_FOXY";
 
-/// What happens to the new process after it serves.
+/// An event of the new process after the process has begun to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuccessorNews {
     /// It stops, or has a successor of its own.

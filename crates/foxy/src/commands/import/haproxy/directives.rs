@@ -1,27 +1,14 @@
 //! The table of HAProxy's directives. Rows say where a directive is converted, or why it is not.
 
-/// What the import does with a directive. A row matches the beginning of a line.
-#[derive(Clone, Copy, Debug)]
-pub enum HaproxyHandling {
-    /// The conversion of a section reads the directive.
-    Read,
-    /// foxy works so without a setting.
-    NotNeeded(&'static str),
-    /// foxy has no equivalent.
-    Missing(&'static str),
-    /// foxy has no equivalent, and permits more.
-    Opens(&'static str),
-}
+use super::super::handling::DirectiveHandling::{self, Missing, NotNeeded, Opens, Read};
+use super::super::handling::{ALWAYS, UNIT};
 
-use HaproxyHandling::{Missing, NotNeeded, Opens, Read};
-
-const UNIT: &str = "the service manager decides this; see packaging/systemd";
-const ALWAYS: &str = "foxy always works so";
 const BALANCE: &str = "foxy takes the less busy of two servers";
 const HEALTH: &str = "foxy judges servers by errors, by latency and by `probe`";
 
-/// All directives with a row of their own; the first row that matches counts.
-pub const TABLE: &[(&[&str], HaproxyHandling)] = &[
+/// All directives with a row of their own. The first row that matches the beginning of a line
+/// counts.
+pub const TABLE: &[(&[&str], DirectiveHandling)] = &[
     (&["bind"], Read),
     (&["acl"], Read),
     (&["use_backend"], Read),

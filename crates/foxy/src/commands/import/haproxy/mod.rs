@@ -8,9 +8,10 @@ mod lines;
 mod routing;
 
 use super::draft::{ImportDraft, Original};
+use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
-use directives::{HaproxyHandling, TABLE};
+use directives::TABLE;
 use lines::{HaproxyLine, HaproxySection};
 
 /// The file, and what the sections say so far.
@@ -61,14 +62,9 @@ impl HaproxyImport {
     /// Reports a line that has no exact equivalent.
     fn explain(&mut self, line: &HaproxyLine) {
         let row = TABLE.iter().find(|(words, _)| line.starts(words));
-        let reason = match row.map(|(_, handling)| *handling) {
-            Some(HaproxyHandling::Read) => return,
-            Some(HaproxyHandling::NotNeeded(why)) => ImportReason::NotNeeded(why.into()),
-            Some(HaproxyHandling::Missing(why)) => ImportReason::Missing(why.into()),
-            Some(HaproxyHandling::Opens(why)) => ImportReason::Opens(why.into()),
-            None => ImportReason::Missing("foxy has no such setting".into()),
-        };
-        self.draft.leave(&line.original, reason);
+        if let Some(reason) = DirectiveHandling::reason(row.map(|(_, handling)| *handling)) {
+            self.draft.leave(&line.original, reason);
+        }
     }
 
     /// Returns the lines of the `defaults` sections and of a section, the last first.

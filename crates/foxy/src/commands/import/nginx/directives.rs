@@ -1,27 +1,13 @@
 //! The table of nginx's directives. Rows say where a directive is converted, or why it is not.
 
-/// What the import does with a directive.
-#[derive(Clone, Copy, Debug)]
-pub enum NginxHandling {
-    /// The conversion of a server or location reads the directive.
-    Read,
-    /// foxy works so without a setting.
-    NotNeeded(&'static str),
-    /// foxy has no equivalent.
-    Missing(&'static str),
-    /// foxy has no equivalent, and permits more.
-    Opens(&'static str),
-}
+use super::super::handling::DirectiveHandling::{self, Missing, NotNeeded, Opens, Read};
+use super::super::handling::{ALWAYS, UNIT};
 
-use NginxHandling::{Missing, NotNeeded, Opens, Read};
-
-const UNIT: &str = "the service manager decides this; see packaging/systemd";
-const ALWAYS: &str = "foxy always works so";
 const NO_FILES: &str = "foxy serves no files";
 const TLS: &str = "foxy has its own TLS settings, with TLS 1.2 and 1.3";
 
 /// All directives with a row of their own. Others have no equivalent.
-pub const TABLE: &[(&str, NginxHandling)] = &[
+pub const TABLE: &[(&str, DirectiveHandling)] = &[
     ("http", Read),
     ("server", Read),
     ("upstream", Read),

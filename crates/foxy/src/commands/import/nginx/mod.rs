@@ -11,9 +11,10 @@ mod scope;
 mod server;
 
 use super::draft::{ImportDraft, Original};
+use super::handling::DirectiveHandling;
 use super::original_files::OriginalFiles;
 use super::report::ImportReason;
-use directives::{NginxHandling, TABLE};
+use directives::TABLE;
 use parse::NginxDirective;
 use std::collections::HashMap;
 
@@ -24,7 +25,7 @@ pub struct NginxUpstream {
     servers: Vec<String>,
 }
 
-/// What the file says so far.
+/// The settings that the directives read so far give.
 #[derive(Default)]
 struct NginxImport {
     draft: ImportDraft,
@@ -111,19 +112,15 @@ impl NginxImport {
     fn explain(&mut self, directive: &NginxDirective) {
         let row = TABLE.iter().find(|(name, _)| *name == directive.name());
         let reason = match row.map(|(_, handling)| *handling) {
-            Some(NginxHandling::Read) => return,
-            Some(NginxHandling::NotNeeded(why)) => ImportReason::NotNeeded(why.into()),
-            Some(NginxHandling::Missing(why)) => ImportReason::Missing(why.into()),
-            Some(NginxHandling::Opens(why)) if !is_off(directive) => {
-                ImportReason::Opens(why.into())
-            }
-            Some(NginxHandling::Opens(_)) => return,
+            Some(DirectiveHandling::Opens(_)) if is_off(directive) => None,
             None if directive.name() == "include" => {
-                ImportReason::Missing("no such file is here".into())
+                Some(ImportReason::Missing("no such file is here".into()))
             }
-            None => ImportReason::Missing("foxy has no such setting".into()),
+            handling => DirectiveHandling::reason(handling),
         };
-        self.draft.leave(&directive.original, reason);
+        if let Some(reason) = reason {
+            self.draft.leave(&directive.original, reason);
+        }
     }
 
     /// Converts `upstream NAME { server ADDRESS …; }`.

@@ -1,5 +1,5 @@
-//! What an nginx location sees and says: the directives around it, its hosts and paths, and the
-//! origins and rules that stand for it.
+//! The scope of an nginx location: the directives around the location, its hosts and paths, and the
+//! origins and rules that replace the location.
 
 use super::super::draft::Original;
 use super::super::terms::{AccessTerm, Facets};

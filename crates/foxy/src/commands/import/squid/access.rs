@@ -15,7 +15,7 @@ pub struct AccessLine {
     original: Original,
 }
 
-/// What a list decides.
+/// The decision that a list makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPurpose {
     /// Whether a request is served (`http_access`).

@@ -1,10 +1,11 @@
 //! The table of Squid's directives. A row converts a directive or says why not.
 
+use super::super::handling::UNIT;
 use super::super::report::ImportReason;
 use super::lines::SquidLine;
 use super::{SquidImport, caching, headers, network, peers, refresh};
 
-/// What the import does with a directive.
+/// How the import handles a directive.
 #[derive(Clone, Copy)]
 pub enum Handling {
     Convert(for<'i, 'f> fn(&'i mut SquidImport<'f>, &SquidLine) -> Result<(), ImportReason>),
@@ -20,7 +21,6 @@ pub enum Handling {
 
 use Handling::{Convert, Denials, Missing, NotNeeded, Opens};
 
-const UNIT: &str = "the service manager decides this; see packaging/systemd";
 const NEIGHBOURS: &str = "foxy asks no neighbour caches with ICP, HTCP or cache digests";
 const OWN_ENGINE: &str = "foxy's store has its own rule";
 const HELPER: &str = "foxy calls no helper program, which may refuse requests";

@@ -23,7 +23,8 @@ use directives::{Handling, TABLE};
 use lines::{SQUID_FOLDER, SquidLine};
 use peers::SquidPeers;
 
-/// What the lines say so far. Lists are converted after the last line, because their order counts.
+/// The settings that the lines read so far give. Lists are converted after the last line, because
+/// their order counts.
 struct SquidImport<'f> {
     draft: ImportDraft,
     files: &'f OriginalFiles,
