@@ -41,7 +41,7 @@ pub struct Shown {
     pub lifetime: u64,
     /// Length of the body in bytes.
     pub length: u64,
-    /// Identifies the last purge before the fetch of this response began.
+    /// The number of the last purge before the fetch of this response began.
     pub begun: Stamp,
 }
 
@@ -116,7 +116,8 @@ impl Purger {
         }
     }
 
-    /// Adds steps about the operator's origin, and about parent proxies before a fetch.
+    /// Adds the steps after the cache's decision: which operator's origin serves the URL, and which
+    /// parent proxy a fetch would use.
     fn with_way(
         &self,
         mut explanation: Explanation,

@@ -40,8 +40,8 @@ pub struct ProxySettings {
     /// Size in bytes of the largest body that the store accepts. The limit keeps one large body
     /// from displacing many small bodies.
     pub object_limit: u64,
-    /// Time in seconds for which a negative answer is fresh if the answer itself gives no lifetime.
-    /// 0 disables such caching.
+    /// Time in seconds for which a negative answer, such as a 404, is fresh if the answer itself
+    /// gives no lifetime. 0 disables the caching of such answers.
     pub negative_lifetime: Live<u64>,
     /// Addresses of the clients that may use the proxy. Every client may use it if the list is
     /// empty.
@@ -69,7 +69,8 @@ pub struct ProxySettings {
     /// Longest time for which a tunnel may transfer nothing.
     pub tunnel_idle: Duration,
     /// Time limit for a read from the store. After this time, the read counts as a miss. If the
-    /// proxy has already begun to send the answer, it waits ten times as long.
+    /// proxy has already begun to send the answer, it waits ten times as long for the rest of the
+    /// body.
     pub store_patience: Duration,
     /// Largest number of client connections over all workers. At the limit, a new connection
     /// replaces the connection that has been idle longest. If no connection is idle, the new
@@ -84,17 +85,19 @@ pub struct ProxySettings {
     pub descriptors_for_connections: usize,
     /// Limits for the head, trailers and chunks of a request.
     pub limits: foxy_http::Limits,
-    /// Number of bytes of an unneeded request body that the proxy reads and drops, so that the
-    /// connection can stay open. If the body is longer, the connection closes.
+    /// The proxy does not need the body of a request that it refuses. It reads and drops up to this
+    /// many bytes of the body, so that the connection can stay open. If the body is longer, the
+    /// proxy closes the connection.
     pub drain_limit: u64,
-    /// The proxy's name in Via. Each process needs a unique name, so that the proxy detects loops.
+    /// The proxy's name in the Via header. Each proxy process needs a unique name: a request whose
+    /// Via contains the own name has run in a loop.
     pub via_name: String,
     /// Longest time for which a graceful stop waits for requests in progress.
     pub stop_after: Duration,
     /// The seed of the cache's random numbers.
     pub seed: u64,
-    /// Function that returns a worker's freed memory to the operating system. The function returns
-    /// the time until its next call.
+    /// Function that returns freed memory of a worker's thread to the operating system. The
+    /// function returns the time until its next call.
     pub give_back: Option<fn() -> Duration>,
 }
 

@@ -48,8 +48,8 @@ pub(crate) struct Shared {
     pub(crate) parts: SharedParts,
     /// Memory budget for body bytes that clients have not read yet.
     pub(crate) waiting: ByteBudget,
-    /// Memory budget for requests in progress. For each connection, one request with a small head
-    /// does not count.
+    /// Memory budget in bytes for requests in progress. For each connection, one request with a
+    /// small head does not count.
     pub(crate) requests: ByteBudget,
     pub(crate) sink: Option<Arc<dyn AccessSink>>,
     /// Set if the course is not [`Course::Serve`].
@@ -58,14 +58,16 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Whether each connection ends after its next request. The cache then answers no new request.
+    /// Whether each client connection closes after its next request. New requests are then not
+    /// answered from the cache.
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }
 
-    /// Joins the flight of a URL, or starts a flight for a request of `epoch`. A flight is a fetch
-    /// that several requests share. A request joins a flight if `fits` accepts the flight, and if
-    /// no newer response of the `variant` was stored after the flight began.
+    /// Joins the flight of a URL, or starts a new flight. A flight is a fetch that several requests
+    /// share. A request joins a flight if `fits` accepts the flight, and if no newer response of
+    /// the `variant` was stored after the flight began. `epoch` is the time at which the request
+    /// searched the cache.
     pub(crate) fn board(
         &self,
         key: &CacheKey,
@@ -121,7 +123,7 @@ impl Worker {
         self.policies.of(self.settings().mode.role(), key, head, length)
     }
 
-    /// Returns the time as an HTTP date. Formats it only once a second.
+    /// Returns the time as an HTTP date. Formats the date at most once per second.
     pub(crate) fn http_date(&self, now: WallTime) -> String {
         let mut date = self.date.borrow_mut();
         if date.0 != now.seconds() {

@@ -1,6 +1,6 @@
-//! Finds out which user sends a request. Passwords are checked on another thread, at most
-//! [`CHECKS_AT_ONCE`] at a time. Each client has at most one check in the common queue, so that the
-//! tries of a client delay another client by at most one check.
+//! Finds out which user of the proxy sends a request. The slow password checks run on other
+//! threads, at most [`CHECKS_AT_ONCE`] at a time. Each client has at most one check in the common
+//! queue. So a client that tries many passwords delays another client by at most one check.
 
 use crate::core::live::Live;
 use crate::core::places::ClientBlock;
@@ -16,15 +16,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Number of password checks that run at the same time. With one check, wrong tries use at most one
-/// core and 19 MiB of memory.
+/// Number of password checks that run at the same time. Checks with wrong passwords then use at
+/// most one core and 19 MiB of memory.
 const CHECKS_AT_ONCE: usize = 1;
-/// Number of requests of a client that may wait for a check.
+/// Number of requests of one client that may wait for a password check. Further requests are
+/// refused.
 const MAX_WAITING_OF_CLIENT: usize = 128;
-/// Number of right and of wrong credentials that are remembered.
+/// The proxy remembers this number of right credentials, and the same number of wrong credentials.
 const MAX_REMEMBERED: usize = 4096;
 
-/// The reason why a request has no user.
+/// The reason why the proxy cannot assign a request to a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoUser {
     /// The credentials are missing, unreadable or wrong.
@@ -33,19 +34,21 @@ pub(crate) enum NoUser {
     Busy,
 }
 
-/// The check of credentials. All workers share it.
+/// Checks the credentials of requests. All workers share it.
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     book: Live<Option<UserBook>>,
     checks: Arc<Semaphore>,
     queues: Queues,
     remembered: Arc<Mutex<Remembered>>,
-    /// Key of the hashes in `remembered`, so that memory contains no unkeyed hash of a password.
+    /// Secret key of the hashes in `remembered`. A reader of the memory cannot test passwords
+    /// against these hashes without this key.
     key: [u8; 32],
 }
 
-/// The results of earlier checks. The hashes cover the user's line of the file, so that a change of
-/// the file makes them useless.
+/// The results of earlier password checks, under hashes of the credentials. Each hash also covers
+/// the user's password hash in the users file. So a new password in the file makes the old results
+/// useless.
 #[derive(Debug, Default)]
 struct Remembered {
     right: HashSet<[u8; 32]>,
@@ -75,7 +78,7 @@ impl Authenticator {
         Self { book, checks, queues: Queues::default(), remembered: Arc::default(), key }
     }
 
-    /// Returns whether requests need a user.
+    /// Returns true if the proxy has a users file, so that each request must come from a user.
     pub(crate) fn is_needed(&self) -> bool {
         self.book.get().is_some()
     }
@@ -116,7 +119,8 @@ impl Authenticator {
         let (hash, user) = {
             let book = self.book.get();
             let book = (**book).as_ref().ok_or(NoUser::Credentials)?;
-            // Programs that know only passwords may send a token as the password of its user.
+            // A client program that supports only Basic authentication may send a token as the
+            // password of the token's user.
             let owner = book.with_token(password.as_bytes());
             if let Some(owner) = owner.filter(|owner| **owner == *name) {
                 return Ok(owner);
@@ -137,7 +141,8 @@ impl Authenticator {
         }
         let slot = Arc::clone(&self.checks).acquire_owned().await.map_err(|_| NoUser::Busy)?;
         let remembered = Arc::clone(&self.remembered);
-        // The check holds its places until it ends, even if the client leaves.
+        // The check occupies its slot and the client's turn until it ends, even if the client
+        // disconnects.
         let check = tokio::task::spawn_blocking(move || {
             let is_right = matches(&hash, password.as_bytes());
             lock(&remembered).add(key, is_right);
@@ -180,7 +185,7 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// The queues of the clients. A client without waiting requests has no queue.
+/// The queue of each client for password checks. A client without waiting requests has no queue.
 #[derive(Clone, Debug, Default)]
 struct Queues(Arc<Mutex<HashMap<ClientBlock, Queue>>>);
 
@@ -204,7 +209,8 @@ impl Queues {
     }
 }
 
-/// A place in the queue of a client.
+/// The place of one request in the password queue of its client. Dropping this value frees the
+/// place.
 struct QueuePlace {
     queues: Queues,
     client: ClientBlock,

@@ -1,4 +1,4 @@
-//! Tests of the check of credentials: results, memory and queues.
+//! Tests the check of credentials: its results, the remembered results, and the queues of clients.
 
 use super::*;
 use crate::core::users::{password_line, token_line};
@@ -32,7 +32,7 @@ fn with_book(book: UserBook) -> (Authenticator, Live<Option<UserBook>>) {
     (Authenticator::new(live.clone()), live)
 }
 
-/// Returns the number of credentials that were checked, right and wrong.
+/// Returns how many right and how many wrong credentials the authenticator remembers.
 fn checked(authenticator: &Authenticator) -> (usize, usize) {
     let remembered = lock(&authenticator.remembered);
     (remembered.right.len(), remembered.wrong.len())

@@ -1,14 +1,16 @@
-//! A memory budget in bytes that all workers share. If there is no space for a user's bytes, the
-//! user drops them and reads them again later, or refuses them. No user ever waits for the budget.
+//! A memory budget in bytes that all workers share. A user of the budget is, for example, a
+//! response that keeps bytes for a slow client. If the budget has no space for a user's bytes, the
+//! user drops the bytes and reads them again later, or refuses them. No user ever waits for the
+//! budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A user may reserve at most 1/`HOLDER_PART` of the free bytes. With this value, 15 greedy users
-/// still leave more than a third of the budget to other users.
+/// One user may reserve at most 1/`HOLDER_PART` of the free bytes. If 15 users in turn reserve as
+/// many bytes as they may, more than a third of the budget stays free.
 const HOLDER_PART: usize = 8;
 
-/// A budget of bytes. Clones share the same budget.
+/// A memory budget in bytes. Clones share the same budget.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteBudget(Arc<Budget>);
 

@@ -1,5 +1,5 @@
-//! Limits each client to the rates of requests and bytes that the operator's rules give. All workers
-//! share the state.
+//! Limits each client to the rates of requests and of bytes that the operator's rules set. All
+//! workers share the counts of each client.
 
 use crate::core::places::ClientBlock;
 use foxy_base::clock;
@@ -14,15 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Number of clients that a limit remembers. Above this number, the limit forgets the clients that
-/// have their whole rate again. Further clients then share one rate.
+/// Number of clients that one rate limit remembers. At this number, the limit forgets the clients
+/// that currently may use their full rate. If the table is still full, all further clients share
+/// one rate.
 const MAX_CLIENTS: usize = 1 << 16;
 
-/// A client receives at most this many KiB at a time, so that other connections of the client get
-/// their turn.
+/// A rate limit hands out at most this many KiB of a response body at a time. Other connections of
+/// the same client then get their turn.
 const MAX_PIECE_KIBIBYTES: u32 = 16;
 
-/// A client receives a second's bytes in at least this many pieces.
+/// A rate limit divides the bytes of one second into at least this many pieces, so that slow rates
+/// stay smooth.
 const PIECES_PER_SECOND: u32 = 8;
 
 /// The monotonic clock, in the form that the crate `governor` reads.
@@ -40,11 +42,11 @@ impl Clock for MonotonicClock {
 type Limiter =
     RateLimiter<ClientBlock, DashMapStateStore<ClientBlock>, MonotonicClock, NoOpMiddleware<Nanos>>;
 
-/// A rate for each client, in units such as requests.
+/// A rate limit with a separate account for each client. Its units are requests or KiB.
 #[derive(Debug)]
 struct ClientRate {
     limiter: Limiter,
-    /// Monotonic time in seconds at which the limit last forgot clients.
+    /// Monotonic time in seconds at which this limit last forgot idle clients.
     swept: AtomicU64,
 }
 
@@ -54,8 +56,8 @@ impl ClientRate {
         Self { limiter, swept: AtomicU64::new(0) }
     }
 
-    /// Takes `units` from the client's rate. The error is the time until the rate permits them.
-    /// `units` is at most the number of units that a client may take at once.
+    /// Takes `units` from the client's account. If the rate does not permit them yet, the error is
+    /// the time to wait. `units` is at most the number that a client may take at once.
     fn take(&self, client: ClientBlock, units: NonZeroU32) -> Result<(), Duration> {
         let client = if self.has_room() { client } else { ClientBlock::default() };
         match self.limiter.check_key_n(&client, units) {
@@ -64,8 +66,8 @@ impl ClientRate {
         }
     }
 
-    /// Returns whether the limit can remember another client. Forgets clients at most once a
-    /// second, because each time costs as much as a thousand requests.
+    /// Returns whether the limit can remember another client. A full table first forgets idle
+    /// clients, at most once a second, because one pass costs as much as a thousand requests.
     fn has_room(&self) -> bool {
         if self.limiter.len() < MAX_CLIENTS {
             return true;
@@ -78,7 +80,7 @@ impl ClientRate {
     }
 }
 
-/// The limits of one rule.
+/// The rate limits that one rule of the operator sets for each client.
 #[derive(Debug, Default)]
 pub(crate) struct RuleLimits {
     requests: Option<ClientRate>,
@@ -106,18 +108,20 @@ impl RuleLimits {
         Self { requests, bytes }
     }
 
-    /// Counts a request. Returns false if the client has sent too many requests.
+    /// Counts a request of the client. Returns false if the client has sent more requests than its
+    /// rate permits.
     pub(crate) fn admits(&self, client: ClientBlock) -> bool {
         self.requests.as_ref().is_none_or(|rate| rate.take(client, NonZeroU32::MIN).is_ok())
     }
 
-    /// Returns the pace at which the client receives bytes.
+    /// Returns the limit on the client's bytes per second, if the rule has such a limit.
     pub(crate) fn pace(&self, client: ClientBlock) -> Option<Pace> {
         self.bytes.clone().map(|limit| Pace { limit, client })
     }
 }
 
-/// The pace at which a client receives bytes. All connections of the client share the pace.
+/// The limit on the bytes per second that a client receives. All connections of the client share
+/// this limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     limit: Arc<BandwidthLimit>,
@@ -125,19 +129,21 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Returns the largest number of bytes that may be taken at a time.
+    /// Returns the largest number of bytes that one call of [`Self::take`] accepts.
     pub(crate) fn piece(&self) -> usize {
         (self.limit.piece.get() as usize) << 10
     }
 
-    /// Takes `bytes` bytes, at most [`Self::piece`], rounded up to 1 KiB. The error is the time to
-    /// wait before the next try.
+    /// Takes `bytes` bytes, at most [`Self::piece`], from the client's rate. Rounds up to whole
+    /// KiB. If the rate does not permit them yet, the error is the time to wait before the next
+    /// try.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Duration> {
         let kibibytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
         let units = NonZeroU32::new(kibibytes).map_or(Ok(()), |units| {
             self.limit.kibibytes.take(self.client, units.min(self.limit.piece))
         });
-        // The timer has steps of a millisecond, so a shorter wait would poll too often.
+        // The runtime's timer has steps of a millisecond. A shorter wait would end at once, and
+        // poll in a busy loop.
         units.map_err(|wait| wait.max(Duration::from_millis(1)))
     }
 

@@ -1,5 +1,5 @@
-//! Counters of the proxy in one table. Each worker adds to its own cells; readers add the cells of
-//! all workers together.
+//! The proxy's counters, in one table. Each worker adds to its own cells. A reader adds the cells
+//! of all workers together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

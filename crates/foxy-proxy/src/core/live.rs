@@ -8,7 +8,8 @@ use std::sync::Arc;
 pub struct Live<T>(Arc<ArcSwap<T>>);
 
 impl<T> Live<T> {
-    /// Returns the value, for a short time.
+    /// Returns the current value. The caller must drop the guard soon, because it can keep a
+    /// replaced value in memory.
     pub fn get(&self) -> Guard<Arc<T>> {
         self.0.load()
     }

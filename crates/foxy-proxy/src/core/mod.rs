@@ -1,5 +1,5 @@
 //! Values and budgets that all parts of the proxy share: counters, HTTP/2 frames, limits on
-//! connections, TLS with clients.
+//! connections, users, and TLS with clients.
 
 pub(crate) mod authentication;
 pub(crate) mod byte_budget;

@@ -1,4 +1,5 @@
-//! Describes how a request was answered: why it was forwarded, or where its answer was found.
+//! Describes how the proxy answered a request: why it forwarded the request, or where it found the
+//! stored response.
 
 use crate::core::counters::Counter;
 

@@ -1,7 +1,7 @@
-//! Limits the number of client connections. Each connection needs a place, and each client may have
-//! a share of the places. If no place is free, an idle connection closes and gives up its place.
-//! All workers share the places. A connection locks the table only when it opens and closes. A
-//! request usually changes just one atomic number.
+//! Limits the number of client connections. Each connection needs a *place*, and each client may
+//! have a share of the places. If no place is free, a new connection takes the place of an idle
+//! connection, which closes. All workers share the places. A connection locks the table of places
+//! only when it opens and closes. A request usually changes just one atomic number.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -14,24 +14,26 @@ use tokio::sync::futures::Notified;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// State of a connection with a request in progress. A state other than this constant and the next
-/// two is a time in microseconds: the connection has been idle since then.
+/// State of a connection with a request in progress. Any state other than this constant and the
+/// next two is a time: the connection has been idle since then. The time counts microseconds since
+/// the proxy started.
 const AT_WORK: u64 = u64::MAX;
-/// State of a connection with a request in progress that is not in the queues.
+/// State of a connection that has a request in progress and is not in the queues of idle
+/// connections.
 const UNQUEUED: u64 = u64::MAX - 1;
-/// State of a connection that gave up its place.
+/// State of a connection that closes, because it gave up its place to another connection.
 const ENDING: u64 = u64::MAX - 2;
 
 /// Time for which a connection must be idle before it is closed for another client's connection.
 /// The next request of the idle connection may already be on the way.
 const YIELD_GRACE: Duration = Duration::from_millis(20);
 
-/// If a client has more than this fraction (1/4) of all places, its idle connections close for
-/// other clients without the delay `YIELD_GRACE`. The client's own new connections still wait, so
-/// that a burst of requests does not close the client's own connections.
+/// A client with more than 1/`GREEDY_PART` of all places is greedy. Its idle connections close for
+/// other clients without the delay `YIELD_GRACE`. Its own new connections still wait for the delay,
+/// so that a burst of requests does not close the client's own connections.
 const GREEDY_PART: usize = 4;
 
-/// Reason for which no place is free.
+/// The reason why a new connection gets no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
     /// All places are taken, and each connection has a request in progress.
@@ -74,8 +76,8 @@ pub(crate) struct Places {
     freed: Notify,
 }
 
-/// A queue entry: a time in microseconds, and the connection's number. The connection has been idle
-/// since this time, or since a later time.
+/// An entry in a queue of idle connections: a time in microseconds, and the connection's number.
+/// The connection has been idle since this time or since a later time.
 type Ticket = (u64, u64);
 
 #[derive(Default)]
@@ -95,14 +97,15 @@ struct Share {
 struct Taken {
     state: Arc<AtomicU64>,
     client: Option<ClientBlock>,
-    /// The time in the connection's queue entries, or `None` if the connection is not queued.
+    /// The time in the connection's entries in the queues. `None` if the connection is not in the
+    /// queues.
     queued: Option<u64>,
     task: Option<AbortHandle>,
 }
 
 impl Places {
-    /// Creates `limit` places. One client may have `share` of them. The process has enough file
-    /// descriptors for `descriptors` connections.
+    /// Creates `limit` places. One client may have up to `share` places. The process has enough
+    /// file descriptors for `descriptors` connections.
     pub(crate) fn new(limit: usize, share: usize, descriptors: usize) -> Arc<Self> {
         let (table, refusals, freed) = (Mutex::default(), AtomicUsize::new(0), Notify::new());
         Arc::new(Self {
@@ -121,8 +124,8 @@ impl Places {
         self.table().taken.len()
     }
 
-    /// Takes a place for a new connection. The flag is true if another connection gave up its
-    /// place. If `client` is `None`, only the total limit applies.
+    /// Takes a place for a new connection. The returned flag is true if another connection gave up
+    /// its place. If `client` is `None`, only the total limit applies.
     pub(crate) fn take(
         self: &Arc<Self>,
         client: Option<ClientBlock>,
@@ -193,8 +196,9 @@ impl Place {
         &self.activity
     }
 
-    /// Counts the connection for `client`, once the client is known. The flag is true if another
-    /// connection gave up its place.
+    /// Records that the connection belongs to `client`, once the proxy knows the client. The
+    /// connection then counts against the client's share. Returns true if another connection of the
+    /// client gave up its place.
     pub(crate) fn name(&self, client: ClientBlock) -> Result<bool, NoPlace> {
         let Activity { places, number, .. } = &self.activity;
         let mut table = places.table();
@@ -220,7 +224,7 @@ impl Drop for Place {
     }
 }
 
-/// Marks whether a connection is idle or has a request in progress.
+/// Sets the state of a connection: idle, or with a request in progress.
 #[derive(Clone)]
 pub(crate) struct Activity {
     places: Arc<Places>,
@@ -229,7 +233,7 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// Sets the task that is aborted when the connection gives up its place.
+    /// Sets the task of the connection. The task is aborted when the connection gives up its place.
     pub(crate) fn set_task(&self, task: AbortHandle) {
         match self.places.table().taken.get_mut(&self.number) {
             Some(taken) => taken.task = Some(task),
@@ -237,7 +241,8 @@ impl Activity {
         }
     }
 
-    /// Marks the connection as idle since `now`. If it is already idle, its time does not change.
+    /// Marks the connection as idle since `now`. If it is already idle, its start of idleness does
+    /// not change.
     pub(crate) fn begin_wait(&self, now: Instant) {
         let since = self.places.since(now);
         let began =
@@ -302,11 +307,11 @@ impl Table {
     }
 
     /// Removes the connection that has been idle longest, if it became idle earlier than `before`.
-    /// With a client `of`, considers only the connections of this client.
+    /// If `of` names a client, considers only the connections of this client.
     ///
-    /// The time in a queue entry may be too early, because the connection may have worked since.
-    /// Such a connection is queued again with its correct time. A connection with a request in
-    /// progress leaves the queues until it is idle.
+    /// The time in a queue entry may be too early, because the connection may have had a request
+    /// since. Such a connection is queued again with its correct time. A connection with a request
+    /// in progress leaves the queues until it is idle.
     fn end_longest_waiting(
         &mut self,
         of: Option<ClientBlock>,

@@ -1,4 +1,5 @@
-//! Tests which connection gives up its place, and when connections are refused.
+//! Tests which connection gives up its place to a new connection, and when new connections are
+//! refused.
 
 use super::*;
 
@@ -66,7 +67,7 @@ fn where_all_are_at_work_nobody_ends_and_whoever_waits_next_does() {
 #[test]
 fn a_connection_that_has_just_come_ends_for_its_own_client_alone() {
     let mut places = Places::new(4, 1, usize::MAX);
-    // This grace is longer than the test can run, even on a busy machine.
+    // This `YIELD_GRACE` is longer than the test can run, even on a busy machine.
     Arc::get_mut(&mut places).expect("nobody else has it").grace = Some(Duration::from_secs(3600));
     let held: Vec<Place> = (1..=4).map(|number| taken(&places, number)).collect();
     held.iter().for_each(|place| waits_since(place, 1));

@@ -13,13 +13,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The rules in force. Clones share the rules, so that [`Self::replace`] reaches all users.
+/// The rules in force. Clones share the rules, so that [`Self::replace`] changes the rules for
+/// every clone.
 #[derive(Clone, Debug, Default)]
 pub struct RulesInForce {
     shared: Live<CountedRules>,
 }
 
-/// Rules, with the number of requests that each rule decided, and the state of its limits.
+/// The operator's rules. For each rule, also the number of requests that the rule decided, and the
+/// state of its rate limits.
 #[derive(Debug, Default)]
 pub(crate) struct CountedRules {
     rules: OperatorRules,
@@ -49,18 +51,19 @@ impl RulesInForce {
         Self { shared: CountedRules::new(rules).into() }
     }
 
-    /// Replaces the rules, counts from 0 again, and forgets how much of its limits each client has
-    /// used. Requests in progress finish with the old rules.
+    /// Replaces the rules after a reload. All counts begin at 0 again, and each client may use its
+    /// full rates again. Requests in progress finish with the old rules.
     pub fn replace(&self, rules: OperatorRules) {
         self.shared.replace(CountedRules::new(rules));
     }
 
-    /// Returns the rules in force, for a short time.
+    /// Returns the rules in force. The caller must drop the guard soon, because it can keep
+    /// replaced rules in memory.
     pub(crate) fn get(&self) -> Guard<Arc<CountedRules>> {
         self.shared.get()
     }
 
-    /// Counts a request for the rules at these positions.
+    /// Adds one request to the count of each rule at these positions of the list.
     pub(crate) fn count(&self, positions: &[usize]) {
         if positions.is_empty() {
             return;
@@ -73,14 +76,15 @@ impl RulesInForce {
         }
     }
 
-    /// Counts a request of the client for the rule at this position. Returns false if the client
-    /// has sent more requests than the rule permits.
+    /// Counts a request of the client against the request rate of the rule at this position.
+    /// Returns false if the client has sent more requests than the rule permits. Without a
+    /// position, returns true.
     pub(crate) fn admits(&self, position: Option<usize>, client: ClientBlock) -> bool {
         let Some(position) = position else { return true };
         self.get().limits.get(position).is_none_or(|limits| limits.admits(client))
     }
 
-    /// Returns the pace at which the client receives bytes by the rule at this position.
+    /// Returns the limit that the rule at this position sets on the client's bytes per second.
     pub(crate) fn pace(&self, position: Option<usize>, client: ClientBlock) -> Option<Pace> {
         position.and_then(|position| self.get().limits.get(position)?.pace(client))
     }
@@ -92,7 +96,8 @@ impl RulesInForce {
         names.zip(rules.counts.iter().map(|count| count.load(Ordering::Relaxed))).collect()
     }
 
-    /// Returns the cache key of a URL, with the query parameters that the rules leave.
+    /// Returns the cache key of a URL without the query parameters that the operator's rules
+    /// remove.
     pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
         self.get().key(key)
     }
@@ -111,7 +116,7 @@ impl RulesInForce {
     }
 }
 
-/// Changes fields: first removals, then new values.
+/// Applies the header changes of a rule: first it removes fields, then it sets fields.
 pub(crate) fn apply(edits: &FieldEdits, headers: &mut foxy_http::Headers) {
     for name in &edits.remove {
         headers.remove(name);
@@ -121,10 +126,10 @@ pub(crate) fn apply(edits: &FieldEdits, headers: &mut foxy_http::Headers) {
     }
 }
 
-/// The caching policies that the settings and the rules give.
+/// The operator's caching policy, from the settings and the rules.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
-    /// Lifetime in seconds of negative answers that give no lifetime.
+    /// Lifetime in seconds of a negative answer, such as a 404, that gives no lifetime itself.
     pub negative_lifetime: Live<u64>,
     /// The rules in force.
     pub rules: RulesInForce,

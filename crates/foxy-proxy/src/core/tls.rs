@@ -22,7 +22,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// Certificates with their keys, in order of preference.
+/// Certificate chains with their keys. The operator lists the preferred certificate first.
 #[derive(Clone, Debug, Default)]
 pub struct ClientCertificates {
     keys: Vec<Arc<CertifiedKey>>,
@@ -101,7 +101,7 @@ impl ResolvesServerCert for InUse {
     }
 }
 
-/// TLS settings for clients. Clones share the certificates.
+/// The server's TLS settings for handshakes with clients. Clones share the certificates.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     certificates: Arc<InUse>,
@@ -109,8 +109,8 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Creates settings for TLS 1.2 and 1.3. Clients resume sessions with tickets; the keys of the
-    /// tickets rotate.
+    /// Creates settings for TLS 1.2 and 1.3. Clients can resume sessions with tickets. The keys
+    /// that encrypt the tickets change regularly.
     pub fn new(certificates: ClientCertificates) -> Self {
         let certificates = Arc::new(InUse(RwLock::new(Arc::new(certificates))));
         let resolver = Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>;

@@ -18,8 +18,8 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Creates a token from visible ASCII characters. Returns `None` if `text` contains blanks or
-    /// other characters, or is shorter than [`MIN_TOKEN_BYTES`].
+    /// Creates a token from `text`. Returns `None` if `text` contains a character other than
+    /// visible ASCII, or is shorter than [`MIN_TOKEN_BYTES`].
     pub fn new(text: &str) -> Option<Self> {
         let sound =
             text.len() >= MIN_TOKEN_BYTES && text.bytes().all(|byte| byte.is_ascii_graphic());

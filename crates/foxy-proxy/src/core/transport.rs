@@ -1,5 +1,5 @@
-//! Reads and writes the bytes of a connection, with or without TLS. Both the client side and the
-//! origin side of the proxy use this type. It does not know HTTP, and checks no certificates.
+//! Reads and writes the bytes of a connection, with or without TLS. The proxy uses this type for
+//! connections with clients and with origins. It does not know HTTP, and checks no certificates.
 
 use bytes::BytesMut;
 use foxy_http::Scheme;
@@ -61,7 +61,8 @@ impl Transport {
         }
     }
 
-    /// Returns the protocol that both sides agreed on during the TLS handshake (RFC 7301).
+    /// Returns the application protocol that both sides agreed on during the TLS handshake (ALPN,
+    /// RFC 7301).
     pub(crate) fn agreed_protocol(&self) -> Option<Vec<u8>> {
         match self {
             Self::Plain(_) => None,
@@ -77,8 +78,8 @@ impl Transport {
         }
     }
 
-    /// Returns true if the peer has sent neither application bytes nor the end of the stream. Asks
-    /// the kernel, because the async runtime knows only the result of its last poll.
+    /// Returns true if the peer has sent neither application bytes nor the end of the stream. Reads
+    /// from the kernel, because the async runtime remembers only the result of its last poll.
     pub(crate) fn is_silent(&mut self) -> bool {
         if let Self::Tls(stream) = self {
             let mut byte = [0];

@@ -1,4 +1,5 @@
-//! The users of the proxy, and the check of their passwords and tokens. This module reads no files.
+//! The users file: which users the proxy has, and how their passwords and tokens are checked. This
+//! module reads no files.
 
 use argon2::password_hash::rand_core::{OsRng, RngCore};
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
@@ -8,25 +9,29 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-/// Mark of a token in a line of the users file. Passwords have the mark `$argon2id$`.
+/// Marks the hash of a token in a line of the users file. The hash of a password begins with
+/// `$argon2id$`.
 const TOKEN_MARK: &str = "$blake2s$";
 const TOKEN_BYTES: usize = 24;
 const MAX_NAME_BYTES: usize = 128;
 const MAX_PASSWORD_BYTES: usize = 1024;
 
 /// The cost of a password check: memory in KiB, passes and lanes, as OWASP recommends. All hashes
-/// have this cost, so that the time of a check reveals nothing.
+/// have this cost, so that the duration of a check does not show whether the user exists.
 const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
-/// A hash of the same cost for names that are not in the file. Nothing depends on its secret.
+/// The hash against which a password is checked if the name is not in the file. No password matches
+/// it.
 const UNKNOWN: &str = "$argon2id$v=19$m=19456,t=2,p=1$Zm94eS11bmtub3duLXVzZXI\
                        $AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// The proof of a user. The file stores hashes alone.
+/// The hash that proves a user's password or token. The file contains no password and no token in
+/// plain text.
 #[derive(Clone, PartialEq, Eq)]
 enum Verifier {
     /// An Argon2 hash in PHC format.
     Password(String),
-    /// The BLAKE2s hash of a random token. A random token needs no slow hash.
+    /// The BLAKE2s hash of a random token. Nobody can guess a random token, so its hash need not be
+    /// slow.
     Token([u8; 32]),
 }
 
@@ -50,7 +55,7 @@ pub enum BadUserLine {
     NoColon,
     /// The name is empty, too long, or contains a colon or a control character.
     Name,
-    /// The text after the name is no hash that `foxy user` writes.
+    /// The text after the name is not a hash that `foxy user` writes.
     Hash,
     /// An earlier line has the same name or the same token.
     Repeated,
@@ -67,7 +72,7 @@ impl fmt::Display for BadUserLine {
     }
 }
 
-/// The difference of a user between two versions of the file.
+/// A change of one user between two versions of the users file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserChange {
     /// The user is new.
@@ -117,7 +122,7 @@ impl UserBook {
         self.users.contains_key(name)
     }
 
-    /// Returns the users in which `new` differs from this version.
+    /// Returns each user that `new` adds, removes or changes, compared with this version.
     pub fn changes<'a>(&'a self, new: &'a Self) -> Vec<(&'a str, UserChange)> {
         let gone = self.users.keys().filter(|name| !new.contains(name));
         let gone = gone.map(|name| (&**name, UserChange::Removed));
@@ -132,13 +137,14 @@ impl UserBook {
         changed.chain(gone).collect()
     }
 
-    /// Returns the user with this token.
+    /// Returns the user to whom this token belongs.
     pub(super) fn with_token(&self, token: &[u8]) -> Option<Arc<str>> {
         self.tokens.get(&<[u8; 32]>::from(Blake2s256::digest(token))).cloned()
     }
 
-    /// Returns the hash against which [`matches`] checks a password of `name`, and the user. A name
-    /// without a password gets a hash too, so that its check takes as long.
+    /// Returns the hash against which [`matches`] checks a password of `name`, and the user. If no
+    /// user has this name and a password, returns the hash [`UNKNOWN`], so that the check takes
+    /// equally long.
     pub(super) fn hash_of(&self, name: &str) -> (&str, Option<Arc<str>>) {
         match self.users.get_key_value(name) {
             Some((name, Verifier::Password(hash))) => (hash, Some(Arc::clone(name))),

@@ -1,7 +1,7 @@
-//! Finds out whether a field block (the headers or trailers of HTTP/2) begins with a pseudo-field.
-//! Trailers with a pseudo-field are malformed (RFC 9113 §8.1), but the HTTP/2 library drops the
-//! pseudo-field silently. The library refuses a block in which a pseudo-field follows a regular
-//! field. So this code checks only the first field.
+//! Finds out whether a field block (the headers or trailers of HTTP/2) begins with a pseudo-field,
+//! such as `:path`. Trailers with a pseudo-field are malformed (RFC 9113 §8.1), but the HTTP/2
+//! library drops the pseudo-field silently. The library itself refuses a block in which a
+//! pseudo-field follows a regular field. So this code checks only the first field.
 //!
 //! This code tracks only one part of the HPACK state (RFC 7541): which entries of the dynamic table
 //! are pseudo-fields. An index counts from the newest entry, so sizes and evictions do not matter.
@@ -19,8 +19,8 @@ const LAST_STATIC: usize = 61;
 /// entry counts as at least 32 bytes (RFC 7541 §4.1).
 const MAX_TABLE_ENTRIES: usize = 4096 / 32;
 
-/// The seven-bit Huffman code of `:` (RFC 7541, appendix B). In the first byte of a name, one more
-/// bit follows the code.
+/// The seven-bit Huffman code of `:` (RFC 7541, appendix B). The first byte of an encoded name
+/// contains these seven bits and one more bit.
 const HUFFMAN_COLON: u8 = 0b101_1100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum FirstField {
     Regular,
 }
 
-/// The encoding of a field (RFC 7541 §6).
+/// The way in which a field is encoded (RFC 7541 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Indexed,
@@ -166,8 +166,8 @@ impl FieldBlocks {
                     self.begin_number(byte, 7, Number::Length(text));
                 }
                 BlockStep::More(number) => {
-                    // Longer numbers need no decoding, because the HTTP/2 library closes the
-                    // connection on them.
+                    // A longer number need not be decoded, because the HTTP/2 library closes the
+                    // connection on such a number.
                     if self.shift < 28 {
                         self.number += usize::from(byte & 0x7f) << self.shift;
                     }

@@ -102,9 +102,10 @@ impl FrameReader {
     }
 }
 
-/// The peer may send one more frame for each `FRAME_PRICE` bytes that the proxy sends to the peer.
-/// The price is larger than the answer to a PING (17 bytes) or to a SETTINGS frame (9 bytes). So
-/// the answer to a frame never permits another frame.
+/// The proxy limits the frames without message content that a peer may send, such as PING. The peer
+/// may send one more such frame for each `FRAME_PRICE` bytes that the proxy sends to the peer. The
+/// price is larger than the proxy's answer to a PING (17 bytes) or to SETTINGS (9 bytes). So the
+/// answer to a frame never permits another frame.
 const FRAME_PRICE: u64 = 64;
 
 pub(crate) const FRAMES_AT_ONCE: u64 = 1000;
@@ -114,8 +115,8 @@ pub(crate) const FRAMES_A_SECOND: u64 = 100;
 pub(crate) const FRAMES_A_REQUEST: u64 = 4;
 
 /// Number of frames without message content that a peer may still send. The number grows with time.
-/// It also grows with the bytes sent to the peer, because the peer must answer them with window
-/// updates.
+/// It also grows with the bytes that the proxy sends to the peer, because the peer must acknowledge
+/// them with window updates.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     left: u64,
@@ -139,7 +140,7 @@ impl Allowance {
         self.earn(frames * FRAME_PRICE);
     }
 
-    /// Subtracts `frames` frames from the allowance. Fails if fewer frames are left.
+    /// Subtracts `frames` frames from the allowance. Fails if the allowance has fewer frames.
     pub(crate) fn take(&mut self, frames: u64, now: Instant) -> Result<(), TooMany> {
         let since = now
             .saturating_duration_since(self.counted)
