@@ -1,5 +1,5 @@
-//! Reads files that contain a secret: the token of the admin server, and private keys. Refuses a
-//! file that every user can read, or that other users can change or replace.
+//! Reads files that contain a secret: the token of the admin server, private keys, and users.
+//! Refuses a file that every user can read, or that other users can change or replace.
 
 use std::fmt;
 use std::fs::File;
@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bits of a file's mode: other users may read, or other users may write.
+/// Bits of a file's mode: users outside of the file's group may read, group or others may write,
+/// others may write.
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_OR_GROUP_WRITE: u32 = 0o022;
 const OTHERS_WRITE: u32 = 0o002;
@@ -65,7 +66,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     let mut file = File::open(path).map_err(SecretError::Unreadable)?;
     let metadata = file.metadata().map_err(SecretError::Unreadable)?;
     let mode = metadata.permissions().mode() & 0o7777;
-    // The permissions of a pipe are not checked, because a pipe stores no content.
+    // A pipe is not checked: only the process at its other end writes to it, and nothing remains on
+    // disk.
     if metadata.is_file() {
         if mode & OTHERS_READ != 0 {
             return Err(SecretError::Public { mode, path: path.to_owned() });
@@ -80,9 +82,8 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(content)
 }
 
-/// Refuses a file in a folder that every user may write to. In a sticky folder such as `/tmp`, only
-/// the file's owner can replace it. There foxy accepts only files of root and of its own user,
-/// because any user could have created the file.
+/// Refuses a file in a folder that every user may write to. The exception is a file of root or
+/// foxy's user in a sticky folder such as `/tmp`: there no other user can replace it.
 fn refuse_if_replaceable(path: &Path, owner: u32) -> Result<(), SecretError> {
     let place = std::fs::canonicalize(path).map_err(SecretError::Unreadable)?;
     let Some(folder) = place.parent() else { return Ok(()) };
@@ -99,7 +100,8 @@ mod tests {
     use super::*;
     use std::fs::{Permissions, set_permissions};
 
-    /// Tries to read a secret from a file with mode `file`, in a folder with mode `folder`.
+    /// Tries to read a secret from a file with mode `file` in a folder with mode `folder`. The
+    /// error is the text for the user.
     fn of(file: u32, folder: u32) -> Result<Vec<u8>, String> {
         let place = tempfile::tempdir().expect("a folder");
         let path = place.path().join("secret");

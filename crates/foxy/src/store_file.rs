@@ -1,5 +1,5 @@
-//! Opens store files for reading at a path that the user gives. Determines their scheme, and reads
-//! and checks their superblocks. Other programs can read the files at the same time.
+//! Opens store files read-only at a path that a command's argument names. Finds the possible
+//! schemes by the file's name, and checks the superblocks.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 pub struct StoreFile {
     pub path: PathBuf,
-    /// File name, which the scheme determines.
+    /// File name. Each scheme has a fixed file name.
     pub name: &'static str,
     medium: Medium,
     file: ReadOnlyFile,
@@ -91,7 +91,7 @@ pub fn open(path: &Path) -> Result<Vec<StoreFile>, Failure> {
     Ok(files)
 }
 
-/// Opens the file `name`. If `name` is a block device and the scheme supports devices, opens the
+/// Opens the store file `name` in the folder. For webcosm, `name` may also be a link to a block
 /// device.
 fn open_file(folder: &ReadOnlyFolder, name: &str) -> Result<(Medium, ReadOnlyFile), IoError> {
     let path = StorePath::new(name);
@@ -116,7 +116,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl StoreFile {
-    /// Whether the file is a webcosm store, in which every byte can be checked.
+    /// Whether the file is a webcosm store. Only such a store can be checked byte by byte.
     pub fn is_webcosm(&self) -> bool {
         self.name == webcosm::FILE_NAME
     }
@@ -130,7 +130,7 @@ impl StoreFile {
         self.file.size()
     }
 
-    /// Checks a webcosm store. Calls `progress` with the number of bytes that were read so far.
+    /// Checks a webcosm store. Calls `progress` with the number of bytes read so far.
     pub fn check(
         &self,
         scope: CheckScope,
@@ -147,14 +147,14 @@ impl StoreFile {
         found.map_err(|refused| self.judged_by_folder(refused))
     }
 
-    /// Changes the error for a blank store. If the store contains only zeros but its folder
-    /// contains a purge list, the store has lost its content.
+    /// Distinguishes a new store from a store that lost its content. Both contain only zeros, but a
+    /// purge list in the folder means that foxy has used the store.
     fn judged_by_folder(&self, refused: Refused) -> Refused {
         let begun = || self.path.with_file_name(list::NAME).is_file();
         if refused == Refused::Blank && begun() { Refused::ContentLost } else { refused }
     }
 
-    /// Returns the states of both superblock copies, and the superblock to use.
+    /// Returns the states of both superblock copies, and the superblock that foxy would use.
     pub fn superblocks(&self) -> Result<([CopyState; 2], Superblock), Refused> {
         let size = self.file.size();
         let found = superblocks(self.medium, size, &mut |offset, buffer: &mut [u8]| {
@@ -164,8 +164,8 @@ impl StoreFile {
             Ok((_, superblock)) if self.name == stream_packetizer::FILE_NAME => {
                 judge_size(&superblock, size).map_err(Refused::Unusable)?;
             }
-            // A file of this size without superblocks is not a foxy store: schemes without
-            // preallocation write both superblocks before the file grows.
+            // Schemes without preallocation write both superblocks before the file grows. So a
+            // larger file without superblocks is not a foxy store.
             Err(Refused::Blank) if !self.is_preallocated() && size > 2 * PAGE as u64 => {
                 return Err(Refused::Unusable(OpenStoreError::Foreign));
             }
@@ -180,7 +180,8 @@ impl StoreFile {
     }
 }
 
-/// Returns the error of a command for a store that it cannot check.
+/// Returns the failure of a command whose store cannot be checked. The kind of failure determines
+/// the exit code.
 pub fn refusal(path: &Path, refused: Refused) -> Failure {
     let text = format!("store {}: {refused}", path.display());
     match refused {

@@ -1,4 +1,5 @@
-//! The file of `users-file`: reads it, and replaces the line of a user.
+//! Reads the file that the setting `users-file` names, and replaces the line of a user in it. A
+//! line has a user's name and the hash of a password or token.
 
 use crate::failure::Failure;
 use crate::secret_file;
@@ -14,7 +15,7 @@ pub fn of(settings: &Settings) -> Result<Option<UserBook>, Failure> {
     settings.access.users_file.as_deref().map(read).transpose()
 }
 
-/// Reads a file of users.
+/// Reads a users file.
 pub fn read(path: &Path) -> Result<UserBook, Failure> {
     book(path, &content(path)?)
 }
@@ -34,8 +35,8 @@ fn unusable(path: &Path, why: String) -> Failure {
     Failure::Unusable(format!("{} (users-file): {why}", path.display()))
 }
 
-/// Replaces the line of the user `name`, or removes it without `line`. Creates the file if it is
-/// missing and `line` is some. Returns whether the file had the user.
+/// Replaces the line of the user `name`, or removes it if `line` is `None`. A new user's line
+/// creates a missing file. Returns whether the file had the user before.
 pub fn replace(path: &Path, name: &str, line: Option<&str>) -> Result<bool, Failure> {
     let failed = |path: &Path, error: &io::Error| {
         let path = path.display();
@@ -45,7 +46,8 @@ pub fn replace(path: &Path, name: &str, line: Option<&str>) -> Result<bool, Fail
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         result => result.map_err(|error| failed(path, &error))?,
     };
-    // The file with the new content is also a lock: a second command at the same time fails.
+    // The new file, which will replace the old file, is also a lock. While it exists, a second
+    // command fails.
     let mut new_path = path.clone().into_os_string();
     new_path.push(".new");
     let new_path = PathBuf::from(new_path);
@@ -81,8 +83,8 @@ fn rewrite(path: &Path, new: &mut File, name: &str, line: Option<&str>) -> Resul
     Ok(had)
 }
 
-/// Returns the content with the new line of the user. Other lines stay. The flag is true if the
-/// content had the user.
+/// Returns the content with `line` in place of the user's line, and whether the user had a line. A
+/// new user's line comes last.
 fn edited(content: &str, name: &str, line: Option<&str>) -> (String, bool) {
     let is_of_user =
         |line: &str| line.trim().split_once(':').is_some_and(|(listed, _)| listed == name);

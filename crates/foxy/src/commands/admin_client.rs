@@ -36,7 +36,7 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Finds the admin server from the flags, or from the configuration if no flag is given.
+    /// Finds the admin server's address and token: flags come first, then the configuration.
     pub fn new(matches: &ArgMatches) -> Result<Self, Failure> {
         let file = matches.get_one::<PathBuf>("config").map(PathBuf::as_path);
         let loaded = settings::read(file, None, &Machine::look())
@@ -62,7 +62,7 @@ impl AdminClient {
         Ok(Self { address, authorization, patience: ANSWER_TIMEOUT })
     }
 
-    /// Waits up to `patience` for an answer.
+    /// Waits up to `patience` for each read of the answer.
     pub fn patient(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
@@ -94,7 +94,8 @@ impl AdminClient {
     }
 }
 
-/// Returns true if a client can connect to the address. With port 0, the port is unknown.
+/// Returns whether a client can connect to the address. Port 0 means that the system chose a port,
+/// which this process does not know.
 fn is_whole(address: &ListenAddress) -> bool {
     address.sockets().iter().all(|socket| socket.port() != 0)
 }

@@ -55,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     refuse(matches, Some(&mut loaded), &warnings, Complaints(errors))
 }
 
-/// Prints the result. Fails if there are `errors`.
+/// Prints the settings, warnings and errors. Fails if there are errors.
 fn refuse(
     matches: &ArgMatches,
     loaded: Option<&mut Loaded>,

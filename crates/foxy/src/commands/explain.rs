@@ -1,5 +1,5 @@
-//! `foxy explain [METHOD] URL`: shows the operator's rules that a running foxy tries for a request,
-//! the stored response, and rule by rule how foxy would answer now.
+//! `foxy explain [METHOD] URL`: shows the operator's rules for a request, the stored response, and
+//! how a running foxy would answer now, with its reasons.
 
 use super::admin_client::{self, AdminClient};
 use crate::failure::Failure;

@@ -69,8 +69,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 enum Verdict {
     Whole(Box<Report>),
-    /// The result for a store of a scheme other than webcosm. Only the checksums of its superblock
-    /// can be verified.
+    /// The result for a store of a scheme other than webcosm. fsck can verify only the checksums of
+    /// its superblock.
     Beginning {
         /// Numbers (0 or 1) of the damaged copies of the superblock.
         damaged: Vec<usize>,

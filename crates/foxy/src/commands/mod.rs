@@ -1,4 +1,4 @@
-//! The commands of the proxy. Each command has its own file. `foxy --help` lists them in groups,
+//! The commands of the proxy, each in its own file. `foxy --help` lists them in groups, together
 //! with the commands of the lab.
 
 mod admin_client;
@@ -22,7 +22,7 @@ use foxy_cli::Entry;
 use foxy_cli::disk_helper;
 use foxy_cli::failure::Failure;
 
-/// The commands of the proxy. The crate `foxy-lab-cli` defines the commands of the lab.
+/// The group of commands that run or configure a proxy.
 const PROXY: &[Entry] = &[
     Entry { command: serve::command, run: serve::run },
     Entry { command: run::command, run: run::run },
@@ -38,7 +38,7 @@ const PROXY: &[Entry] = &[
     Entry { command: disk_helper::command, run: disk_helper::run },
 ];
 
-/// The commands that look at a proxy or a store.
+/// The group of commands that inspect a proxy or a store without changing it.
 const LOOK: &[Entry] = &[
     Entry { command: explain::command, run: explain::run },
     Entry { command: health::command, run: health::run },
@@ -54,7 +54,7 @@ const LAB: &[Entry] = &[];
 /// The groups of commands, in the order of `foxy --help`.
 const GROUPS: [(&str, &[Entry]); 3] = [("Proxy", PROXY), ("Look", LOOK), ("Lab", LAB)];
 
-/// Version, commit and features.
+/// Version and commit for `--version`, and whether this build contains the lab.
 const VERSION: &str = if cfg!(feature = "lab") {
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("COMMIT"), ", with the lab)")
 } else {
@@ -141,8 +141,8 @@ mod tests {
         }
     }
 
-    /// Returns whether a `cargo test` command names a crate and a test file that exist, and a
-    /// filter that a test's name or place has.
+    /// Returns whether a `cargo test` command can run tests: its crate and test file must exist,
+    /// and a test's name or file must contain the filter.
     fn is_test(words: &[&str]) -> bool {
         let ["cargo", "test", "-p", package, rest @ ..] = words else { return false };
         let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(package);

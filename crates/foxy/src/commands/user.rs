@@ -1,4 +1,4 @@
-//! `foxy user`: writes the file of `users-file`.
+//! `foxy user`: adds users to the file of `users-file` and removes them.
 
 use crate::failure::Failure;
 use crate::terminal::{self, Level};

@@ -1,14 +1,15 @@
-//! The configuration that an import makes: settings, rules, and what could not be converted.
+//! The configuration that `foxy import` makes (the draft): settings, rules and origins, and a list
+//! of the directives that it could not convert (the leftovers).
 
 use super::report::{ImportReason, Leftover, OriginalPlace};
 use crate::settings;
 use toml::{Table, Value};
 
-/// A part of the new configuration, and the directive from which it comes.
+/// A part of the new configuration, with place and text of the directive that it replaces.
 #[derive(Debug)]
 struct DraftPart {
     place: OriginalPlace,
-    /// The words of the directive.
+    /// The words of the directive, for a comment in the new file.
     original: String,
     content: DraftContent,
 }
@@ -16,21 +17,21 @@ struct DraftPart {
 #[derive(Debug)]
 enum DraftContent {
     Setting(&'static str, Value),
-    /// A table in a list of tables: `rule` or `origin`.
+    /// An entry of `[[rule]]` or `[[origin]]`. The text is the key of the list.
     Listed(&'static str, Table),
 }
 
-/// The keys of a table that stand first, in this order.
+/// Keys that an entry of `[[rule]]` or `[[origin]]` writes first, in this order.
 const FIRST_KEYS: [&str; 4] = ["name", "when", "unless", "then"];
 
-/// The new configuration.
+/// The new configuration, under construction.
 #[derive(Debug, Default)]
 pub struct ImportDraft {
     parts: Vec<DraftPart>,
     pub leftovers: Vec<Leftover>,
 }
 
-/// A directive, as the handlers see it: its place and its text.
+/// A directive of the original configuration: its place in the file and its text.
 #[derive(Clone, Debug)]
 pub struct Original {
     pub place: OriginalPlace,
@@ -38,7 +39,8 @@ pub struct Original {
 }
 
 impl Original {
-    /// The configuration as a whole.
+    /// Stands for the whole configuration, where no single line is the reason. `text` names the
+    /// subject.
     pub fn file(text: &str) -> Self {
         Self { place: OriginalPlace { file: None, line: 0 }, text: text.to_owned() }
     }
@@ -53,7 +55,8 @@ impl ImportDraft {
         }
     }
 
-    /// Sets a setting. A second value replaces the first. A value that foxy refuses is reported.
+    /// Sets a setting. A second value replaces the first. If foxy refuses the value, the directive
+    /// becomes a leftover.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>, original: &Original) {
         let value = value.into();
         if let Some(mistake) = settings::mistakes(&format!("{key} = {value}")) {
@@ -63,7 +66,8 @@ impl ImportDraft {
         self.add(DraftContent::Setting(key, value), original);
     }
 
-    /// Adds a value to a setting that is a list.
+    /// Adds a value to a setting that is a list. If foxy refuses the value, the directive becomes a
+    /// leftover.
     pub fn push(&mut self, key: &'static str, value: impl Into<Value>, original: &Original) {
         let value = value.into();
         if let Some(mistake) = settings::mistakes(&format!("{key} = [{value}]")) {
@@ -90,7 +94,8 @@ impl ImportDraft {
         })
     }
 
-    /// Adds a table to the list `key`. Returns whether foxy accepts the table.
+    /// Adds an entry to the list `key`. If foxy refuses the entry, the directive becomes a
+    /// leftover, and the function returns false.
     pub fn list(&mut self, key: &'static str, table: Table, original: &Original) -> bool {
         let content = DraftContent::Listed(key, table);
         match settings::mistakes(&content.text()) {
@@ -108,8 +113,8 @@ impl ImportDraft {
         self.parts.push(DraftPart { place, original: text, content });
     }
 
-    /// Removes the part whose text contains this line of [`Self::text`], and reports the reason.
-    /// Returns whether there is such a part.
+    /// Removes the part that wrote this line of [`Self::text`], counted from 1. The part's
+    /// directive becomes a leftover with `reason`. Returns false if no part wrote the line.
     pub fn remove_line(&mut self, line: usize, reason: &str) -> bool {
         let mut next = 1;
         for at in self.order() {
@@ -127,8 +132,8 @@ impl ImportDraft {
         false
     }
 
-    /// Makes every listener reachable from this machine alone, because foxy does not start as an
-    /// open proxy. Returns whether a listener has changed.
+    /// Makes every listener accept connections from this machine alone, because foxy refuses to
+    /// start as an open proxy. Returns whether this changed a listener.
     pub fn listen_on_loopback(&mut self) -> bool {
         let mut changed = Vec::new();
         for part in &mut self.parts {
@@ -157,8 +162,8 @@ impl ImportDraft {
         !changed.is_empty()
     }
 
-    /// Returns the configuration as text: settings first, because tables end the list of settings,
-    /// then origins and rules.
+    /// Returns the configuration as TOML: settings, then origins, then rules. Settings come first,
+    /// because a TOML key after a table header belongs to that table.
     pub fn text(&self) -> String {
         self.order().into_iter().map(|at| self.parts[at].text()).collect()
     }

@@ -1,28 +1,29 @@
-//! How the import of nginx and HAProxy handles a directive. Each program has a table of directives.
+//! For the import of nginx and HAProxy: says whether a directive is converted, or why it is not.
+//! Each program has a table that gives this answer for each directive.
 
 use super::report::ImportReason;
 
-/// How the import handles a directive.
+/// Whether the import converts a directive, or why it does not.
 #[derive(Clone, Copy, Debug)]
 pub enum DirectiveHandling {
-    /// The conversion of a section, server or location reads the directive.
+    /// The code for a section, server or location finds and converts the directive.
     Read,
-    /// foxy works so without a setting.
+    /// foxy does this without a setting.
     NotNeeded(&'static str),
     /// foxy has no equivalent.
     Missing(&'static str),
-    /// foxy has no equivalent, and permits more.
+    /// foxy has no equivalent, and so permits more than the original.
     Opens(&'static str),
 }
 
-/// The service manager decides about processes, users and files.
+/// Text for directives about processes, users and files.
 pub const UNIT: &str = "the service manager decides this; see packaging/systemd";
-/// foxy has no other behaviour.
+/// Text for directives that only ask for the behaviour that foxy always has.
 pub const ALWAYS: &str = "foxy always works so";
 
 impl DirectiveHandling {
-    /// Returns the reason to report the directive. Returns `None` if the conversion reads the
-    /// directive. `handling` is `None` if the table has no row for the directive.
+    /// Returns the reason with which the report lists the directive. Returns `None` if the import
+    /// converts it. `handling` is `None` if the table has no row for the directive.
     pub fn reason(handling: Option<Self>) -> Option<ImportReason> {
         Some(match handling {
             Some(Self::Read) => return None,

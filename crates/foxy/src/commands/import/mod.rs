@@ -1,6 +1,6 @@
-//! `foxy import FILE`: converts the configuration of another proxy into a configuration of foxy.
-//! Each directive without an exact equivalent is reported. The new file passes `foxy check`, and
-//! permits nothing that the original denies without a warning.
+//! `foxy import FILE`: converts the configuration of Squid, nginx or HAProxy into a configuration
+//! of foxy. The report lists each directive without an exact equivalent. The new file passes `foxy
+//! check`. Where foxy would permit more than the original, the report warns.
 
 mod draft;
 mod handling;
@@ -27,10 +27,11 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A program whose configuration foxy can read.
+/// A proxy program whose configuration `foxy import` can read.
 struct OriginalKind {
     name: &'static str,
-    /// Words at the start of a line that tell this kind.
+    /// First words of lines that are typical of this program. They tell which program a file
+    /// configures.
     marks: &'static [&'static str],
     import: fn(&str, &OriginalFiles, bool) -> ImportDraft,
 }
@@ -149,7 +150,8 @@ fn kind_of(content: &str, from: Option<&str>) -> Result<&'static OriginalKind, F
     })
 }
 
-/// Removes what `foxy check` would refuse, and reports it.
+/// Removes the parts of the draft that `foxy check` would refuse, and reports their directives as
+/// leftovers.
 fn make_valid(draft: &mut ImportDraft) -> Result<(), Failure> {
     let machine = Machine { environment: Vec::new(), ..Machine::look() };
     loop {

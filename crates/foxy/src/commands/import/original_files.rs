@@ -1,9 +1,9 @@
-//! Reads the files of the original configuration, with the files that they include.
+//! Reads the files that the original configuration includes.
 
 use foxy_rules::operator::Pattern;
 use std::path::{Path, PathBuf};
 
-/// Reads files that the main file names.
+/// Finds and reads the included files.
 #[derive(Debug)]
 pub struct OriginalFiles {
     /// The folder of the main file.
@@ -15,9 +15,9 @@ impl OriginalFiles {
         Self { folder: main.parent().unwrap_or(Path::new("")).to_owned() }
     }
 
-    /// Returns name and content of the files that `path` names. The last part of `path` may have
-    /// wildcards. If `path` is absent, the folder of the main file stands for `usual`, where the
-    /// program expects its files.
+    /// Returns name and content of each file at `path`, which an `include` names. The last part of
+    /// `path` may have wildcards. `usual` is the program's usual folder, such as `/etc/squid/`. If
+    /// `path` is in `usual` and does not exist, reads the same file beside the main file.
     pub fn read(&self, path: &str, usual: &str) -> Result<Vec<(String, String)>, String> {
         let moved = path.strip_prefix(usual).map(|rest| self.folder.join(rest));
         let mut paths = find(&self.folder.join(path))?;
@@ -39,7 +39,7 @@ fn content(path: &Path) -> Result<(String, String), String> {
     Ok((name, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Returns the files that exist, in the order of their names.
+/// Returns the existing files at `path`, sorted by name.
 fn find(path: &Path) -> Result<Vec<PathBuf>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if !name.contains(['*', '?', '[']) {

@@ -1,10 +1,10 @@
-//! Sets of numbers as ranges, for ports and addresses: intersections and complements of lists that
-//! a rule can only contain as a list.
+//! Sets of ports and of addresses, for intersections and complements. A rule has no operators for
+//! sets, so the import computes the resulting list.
 
 use ipnet::{IpNet, Ipv4Subnets, Ipv6Subnets};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A set of numbers: ranges in order, without overlap.
+/// A set of numbers, as ascending ranges from first to last without overlap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeSet(Vec<(u128, u128)>);
 
@@ -41,7 +41,8 @@ impl RangeSet {
     }
 }
 
-/// Ports or networks as texts of a rule, for example `443`, `8000-8999` or `192.0.2.0/24`.
+/// A set that has a form in rules: a list of ports or networks, for example `443`, `8000-8999` or
+/// `192.0.2.0/24`.
 pub trait RangeTexts: Sized {
     fn read(texts: &[String]) -> Option<Self>;
     fn texts(&self) -> Vec<String>;
@@ -73,7 +74,7 @@ impl RangeTexts for PortSet {
     }
 }
 
-/// A set of addresses.
+/// A set of IPv4 and IPv6 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressSet {
     v4: RangeSet,
@@ -95,7 +96,7 @@ impl AddressSet {
         Some(networks)
     }
 
-    /// Returns all other addresses.
+    /// Returns the set of all addresses that are not in this set.
     #[must_use]
     pub fn complement(&self) -> Self {
         Self { v4: self.v4.complement(u32::MAX.into()), v6: self.v6.complement(u128::MAX) }

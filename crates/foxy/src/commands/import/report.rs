@@ -1,5 +1,5 @@
-//! Directives that an import could not convert: the reasons, and the report for the terminal, for
-//! the end of the new file, and for programs.
+//! The leftovers of an import: directives without an exact equivalent, with the reason. Writes the
+//! report in three forms: for the terminal, as comments at the end of the new file, and as JSON.
 
 use serde_json::{Value, json};
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 pub struct OriginalPlace {
     /// The name of the file, if the main file includes this file.
     pub file: Option<String>,
-    /// Counted from 1. 0 stands for the whole file.
+    /// Counted from 1. 0 means the file as a whole.
     pub line: usize,
 }
 
@@ -23,23 +23,24 @@ impl fmt::Display for OriginalPlace {
     }
 }
 
-/// Why a directive has no exact equivalent in the new configuration.
+/// The reason why a directive has no exact equivalent in the new configuration. The text explains
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportReason {
     /// The original refuses or limits something that foxy would permit.
     Opens(String),
-    /// The operator must complete the move.
+    /// The new file needs a manual step by the operator.
     Step(String),
     /// The new configuration has the directive, but foxy differs in a detail.
     Differs(String),
     /// foxy has no equivalent.
     Missing(String),
-    /// foxy needs no setting for this purpose.
+    /// foxy does this without a setting.
     NotNeeded(String),
 }
 
 impl ImportReason {
-    /// Returns the name in JSON.
+    /// Returns the name of the reason in the JSON report.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Opens(_) => "permits-more",
@@ -79,7 +80,7 @@ pub struct Leftover {
 }
 
 impl Leftover {
-    /// Returns whether the original denies something that foxy would permit.
+    /// Returns whether foxy would permit something that the original denies or limits.
     pub const fn opens(&self) -> bool {
         matches!(self.reason, ImportReason::Opens(_))
     }
@@ -101,7 +102,8 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// Returns the leftovers under the headings of their kinds, most important first.
+/// Returns the report as text. A heading for each kind of reason comes first, the most important
+/// kind at the top.
 pub fn grouped(leftovers: &[Leftover]) -> String {
     let mut sorted: Vec<&Leftover> = leftovers.iter().collect();
     sorted.sort_by_key(|leftover| (leftover.reason.rank(), &leftover.place));
@@ -129,7 +131,7 @@ impl ImportReason {
     }
 }
 
-/// Returns `text` as comments of a TOML file.
+/// Turns each line of `text` into a comment of a TOML file.
 pub fn commented(text: &str) -> String {
     let comment = |line: &str| {
         let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,31 +1,33 @@
-//! Conjunctions of access conditions, and their form as the `when` and `unless` of a rule.
+//! Terms: conjunctions of access conditions with exceptions. Writes a term as `when` and `unless`
+//! of a rule.
 
 use super::range_set::{AddressSet, PortSet, RangeTexts};
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::{Table, Value};
 
-/// Conditions of a rule: for each key of `when`, a list of values of which one must match.
+/// Conditions that must all hold. For each key of `when`, one of the listed values must match.
 pub type Facets = BTreeMap<&'static str, Vec<String>>;
 
-/// Conditions that must hold, and exceptions.
+/// A condition on requests: all of `when` must hold, and none of the exceptions in `unless`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessTerm {
     pub when: Facets,
     pub unless: Vec<Facets>,
 }
 
-/// Why no rule can contain a condition.
+/// The reason why no rule can express a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TermFlaw {
-    /// Two conditions on the same key must hold.
+    /// A rule has only one condition for each key, but two conditions on this key must hold
+    /// together.
     TwoConditions(&'static str),
-    /// The list of this name is not defined.
+    /// No list (ACL) has this name.
     Undefined(String),
-    /// The list asks clients for their names, and foxy would pass clients without a name to the
-    /// next rules.
+    /// The list (ACL) asks clients for credentials. Where Squid asks again, foxy would go on to the
+    /// next rules, which may allow the request.
     Credentials(String),
-    /// The condition has no equivalent.
+    /// Rules cannot express the list (ACL) `name`.
     NoEquivalent { name: String, why: String },
 }
 
@@ -43,7 +45,7 @@ impl fmt::Display for TermFlaw {
 }
 
 impl AccessTerm {
-    /// Adds a condition. Returns `None` if the term can then never hold.
+    /// Adds a condition on `key`. Returns `None` if then no request can match the term.
     pub fn and(mut self, key: &'static str, values: &[String]) -> Result<Option<Self>, TermFlaw> {
         let values = match self.when.get(key) {
             None => values.to_vec(),
@@ -56,7 +58,7 @@ impl AccessTerm {
         Ok(Some(self))
     }
 
-    /// Adds the exception that all of `facets` hold.
+    /// Adds an exception: the term does not hold if all of `facets` hold.
     #[must_use]
     pub fn and_not(mut self, facets: &Facets) -> Self {
         let same = self.unless.iter_mut().find_map(|old| match (only(old), only(facets)) {
@@ -75,12 +77,12 @@ impl AccessTerm {
         self
     }
 
-    /// Returns whether the term always holds.
+    /// Returns whether the term holds for every request.
     pub fn is_always(&self) -> bool {
         self.when.is_empty() && self.unless.is_empty()
     }
 
-    /// Returns the rule with these conditions.
+    /// Returns a rule with this term as its condition and `then` as its effect.
     pub fn rule(&self, name: &str, then: Table) -> Table {
         let mut rule = Table::from_iter([("name".to_owned(), Value::from(name))]);
         let table = |facets: &Facets| {
@@ -104,7 +106,8 @@ impl AccessTerm {
     }
 }
 
-/// Returns one value alone, or a list. Ports are numbers.
+/// Returns the TOML form of a list: a single value stands alone. Numbers such as ports are TOML
+/// integers.
 pub fn written(values: &[String]) -> Value {
     let value = |text: &String| match text.parse::<u16>() {
         Ok(number) => Value::Integer(number.into()),
@@ -122,7 +125,8 @@ fn only(facets: &Facets) -> Option<(&'static str, &Vec<String>)> {
     entries.next().is_none().then_some((*key, values))
 }
 
-/// Returns the values that match whenever both lists match.
+/// Returns the values that match exactly if both lists match. Fails if the values of this key
+/// cannot be intersected.
 fn common(key: &'static str, a: &[String], b: &[String]) -> Result<Vec<String>, TermFlaw> {
     fn cut<T: RangeTexts>(a: &[String], b: &[String]) -> Option<Vec<String>> {
         Some(T::read(a)?.intersection(&T::read(b)?).texts())

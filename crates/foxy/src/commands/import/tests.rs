@@ -1,5 +1,5 @@
-//! Tests of whole configurations: each sample in `tests/import/` gives the settings in its `.toml`
-//! file and the report in its `.report` file.
+//! Tests of whole configurations: importing each sample in `tests/import/` gives the configuration
+//! in its `.toml` file and the report in its `.report` file.
 
 use super::*;
 use foxy_base::WallTime;

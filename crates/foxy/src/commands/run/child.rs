@@ -9,14 +9,13 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Exit code of a shell if the command does not exist. The next constant is the exit code if the
-/// command cannot run.
+/// Exit codes that shells use: the command does not exist, or exists but cannot be executed.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
-/// If a signal ended the command, a shell exits with the signal's number plus this constant.
+/// If a signal ends a command, shells use 128 plus the number of the signal as exit code.
 const BY_SIGNAL: i32 = 128;
 
-/// Runs `command` to its end, with the environment variables `variables`. Forwards SIGTERM, SIGHUP
+/// Runs `command` to its end, with `variables` added to its environment. Forwards SIGTERM, SIGHUP
 /// and SIGINT. An exit code other than 0 becomes [`Failure::Ended`].
 pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Result<(), Failure> {
     let failed =
@@ -53,8 +52,8 @@ pub fn run(command: &[OsString], variables: &[(&'static str, OsString)]) -> Resu
     }
 }
 
-/// Whether foxy runs in the foreground of a terminal. In this case, the terminal also sends its
-/// signals to the child.
+/// Whether foxy is in the terminal's foreground process group. Then Ctrl-C sends SIGINT to the
+/// child too, so foxy must not forward it.
 fn has_terminal() -> bool {
     let foreground = rustix::termios::tcgetpgrp(std::io::stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())

@@ -1,6 +1,5 @@
 //! Environment variables that make programs use a proxy and trust its certificate authority. The
-//! caller passes a function that returns inherited variables, so that tests need no real
-//! environment.
+//! caller passes a function that looks up inherited variables, so tests need no real environment.
 
 use super::trust::TrustFiles;
 use std::ffi::{OsStr, OsString};
@@ -30,8 +29,8 @@ const BUNDLE: &[&str] = &[
     "GIT_SSL_CAINFO",
     "CARGO_HTTP_CAINFO",
     "NODE_EXTRA_CA_CERTS",
-    // npm's own setting replaces the authorities of Node.js, and a user's configuration file may
-    // contain this setting. So foxy sets this variable too.
+    // npm's setting `cafile` replaces the authorities of Node.js, and a user's `.npmrc` may set it.
+    // This variable overrides that file.
     "npm_config_cafile",
     "NPM_CONFIG_CAFILE",
     "YARN_HTTPS_CA_FILE_PATH",
@@ -44,8 +43,8 @@ const BUNDLE: &[&str] = &[
     "PERL_LWP_SSL_CA_FILE",
 ];
 
-/// Variables that list hosts which programs reach without a proxy. foxy adds this machine, because
-/// foxy does not forward requests to it.
+/// Variables that list the hosts which programs reach without a proxy. foxy adds this machine to
+/// the list, because foxy refuses to forward requests to this machine.
 const PAST: &[&str] = &["no_proxy", "NO_PROXY"];
 const THIS_MACHINE: &str = "localhost,127.0.0.1,::1";
 
@@ -55,7 +54,8 @@ pub struct ProxyAddress<'a> {
     pub port: u16,
 }
 
-/// Returns the variables to set. `trust` is `Some` if the proxy intercepts TLS.
+/// Returns the variables to set. `trust` is `Some` if the command must trust an additional
+/// authority, which the proxy uses to intercept TLS.
 pub fn variables(
     proxy: ProxyAddress<'_>,
     trust: Option<&TrustFiles>,

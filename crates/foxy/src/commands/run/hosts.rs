@@ -1,10 +1,9 @@
-//! Hosts whose HTTPS downloads `foxy run` caches by default. They are public package registries,
-//! and never change a file under the same name. Hosts with private pages or repositories are not in
-//! the list.
+//! The public package registries whose HTTPS downloads `foxy run` caches by default. A published
+//! file of these registries never changes. The list has no host with private pages or repositories.
 
 use foxy_proxy::intercept::HostPattern;
 
-/// Each host, with the programs that download from it.
+/// Each host, with the programs that download from it, for `--help`.
 const REGISTRIES: &[(&str, &str)] = &[
     ("pypi.org", "pip, uv, poetry"),
     ("files.pythonhosted.org", "pip, uv, poetry"),

@@ -23,15 +23,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Validity of an authority that is created for one run. Its key is only in the memory of this
-/// process.
+/// Validity of the certificate authority that foxy creates for one run. Its key is only in the
+/// memory of this process.
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(90 * 86_400);
 
-/// Number of simultaneous `foxy run` commands that have their own store.
+/// Largest number of stores of `foxy run`. Each running command needs a store of its own. Further
+/// commands cache only in memory.
 const MAX_STORES: usize = 8;
 
-/// Time for which requests may continue after the command has ended. It is short because no client
-/// waits for their responses.
+/// Time for which open requests may continue after the command has ended. It is short, because
+/// their clients were processes of this command.
 const STOP_AFTER: Duration = Duration::from_millis(200);
 
 /// Runs the command with its own proxy, and prints the summary at its end.
@@ -70,10 +71,10 @@ pub fn run(matches: &ArgMatches, machine: &Machine, command: &[OsString]) -> Res
     result
 }
 
-/// Returns the default settings with a separate store and no output, because standard output
-/// belongs to the command. The configuration file and the environment variables are not read,
-/// because they are for `foxy serve`. The second value is the locked folder of the store. It is
-/// `None` if the arguments name a store.
+/// Returns default settings with a store of `foxy run` and without an access log. Ignores the
+/// configuration file and the environment variables, because they are for `foxy serve`. The second
+/// value is the locked folder of the store. It is `None` if the arguments name a store or no store
+/// is free.
 fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option<Root>), Failure> {
     let folder = machine.cache_folder.with_file_name("foxy-run");
     let machine = Machine { config_files: Vec::new(), environment: Vec::new(), ..machine.clone() };
@@ -103,8 +104,8 @@ fn settings(matches: &ArgMatches, machine: &Machine) -> Result<(Settings, Option
     Ok((settings, locked))
 }
 
-/// Locks the first store that no other command uses. Returns `None` if all [`MAX_STORES`] stores
-/// are in use. Commands that run one after another use the same store.
+/// Locks the first store that no other command uses, so that consecutive commands share a store.
+/// Returns `None` if all [`MAX_STORES`] stores are in use.
 fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     for number in 1..=MAX_STORES {
         match Root::open(&numbered(first, number)) {
@@ -116,7 +117,7 @@ fn free_store(first: &Path) -> Result<Option<Root>, Failure> {
     Ok(None)
 }
 
-/// Returns the folder of the store with this number. The name of the first store has no number.
+/// Returns the folder of store `number`, counted from 1: `foxy-run`, `foxy-run-2` and so on.
 fn numbered(first: &Path, number: usize) -> PathBuf {
     let mut name = first.as_os_str().to_owned();
     if number > 1 {
@@ -133,8 +134,8 @@ struct RunAuthority {
 }
 
 impl RunAuthority {
-    /// Opens the authority of `--ca`, to sign for all its permitted hosts. Without `--ca`, creates
-    /// an authority for this run.
+    /// Opens the authority of `--ca`, and intercepts the hosts for which it may sign. Without
+    /// `--ca`, creates an authority for this run.
     fn open(matches: &ArgMatches) -> Result<Self, Failure> {
         let now = clock::wall();
         let further = matches.get_many::<HostPattern>("intercept").into_iter().flatten().cloned();

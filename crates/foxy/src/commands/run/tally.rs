@@ -8,7 +8,8 @@ use foxy_proxy::request::cache_status::CacheStatus;
 use foxy_proxy::server::Gauges;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counters of requests. A CONNECT request does not count, but the requests inside its tunnel do.
+/// Counters of requests and of body bytes. A CONNECT request does not count, but the requests
+/// inside its tunnel do.
 #[derive(Debug, Default)]
 pub struct Tally {
     requests: AtomicU64,

@@ -1,5 +1,6 @@
 //! Writes files that make a command trust an additional certificate authority. The files are in a
-//! private folder and contain no private key. foxy removes them at the end.
+//! folder that only this user can read, and contain no private key. foxy removes them when the
+//! command ends.
 
 use crate::failure::Failure;
 use crate::temporary::Temporary;
@@ -16,7 +17,7 @@ pub struct TrustFiles {
     /// Start-up file for wget, because some versions of wget read no environment variable for
     /// authorities.
     pub wget: PathBuf,
-    /// Configuration file for apt.
+    /// Configuration file for apt that names the bundle.
     pub apt: PathBuf,
 }
 
@@ -36,7 +37,7 @@ pub struct Trusted<'a> {
     pub authority: &'a str,
     /// Paths of PEM files with more authorities to trust.
     pub further: &'a [PathBuf],
-    /// Existing start-up files of wget and apt. The new files replace them, and include their
+    /// The start-up files of wget and apt that would otherwise be read. The new files include their
     /// content.
     pub replaced: [Option<PathBuf>; 2],
 }

@@ -7,7 +7,8 @@ use super::{HaproxyImport, time};
 use toml::Table;
 
 impl HaproxyImport {
-    /// Returns the keys of the origin that stands for a backend, apart from hosts and paths.
+    /// Converts a backend to an entry of `[[origin]]`. The caller adds its name, hosts and path.
+    /// Returns `None` if the backend has no usable server.
     pub(super) fn origin(&mut self, backend: &HaproxySection) -> Option<Table> {
         let lines = self.settings_of(backend);
         let mut servers = Vec::new();

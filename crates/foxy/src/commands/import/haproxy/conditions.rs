@@ -1,10 +1,12 @@
-//! The conditions of HAProxy: named lists, lists in braces, `if`, `unless`, `or` and `!`.
+//! Converts the conditions of HAProxy to conditions of foxy's rules. HAProxy's forms are named
+//! lists (`acl`), anonymous lists in braces, `if`, `unless`, `or` and `!`.
 
 use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::lines::HaproxyLine;
 use std::collections::HashMap;
 
-/// The named lists of a section. Each is any of its branches.
+/// The named lists (ACLs) of a section. A list matches a request that at least one of its `acl`
+/// lines matches.
 #[derive(Debug, Default)]
 pub struct HaproxyAcls(HashMap<String, Vec<Result<Facets, TermFlaw>>>);
 
@@ -19,7 +21,8 @@ impl HaproxyAcls {
         acls
     }
 
-    /// Returns the terms of the words after `if` or `unless`. Without words the term always holds.
+    /// Converts `if …` or `unless …`. Returns terms of which at least one must hold. Without words,
+    /// the only term always holds.
     pub fn terms(&self, words: &[String]) -> Result<Vec<AccessTerm>, TermFlaw> {
         let (is_negated, words) = match words.split_first() {
             None => return Ok(vec![AccessTerm::default()]),
@@ -65,7 +68,8 @@ impl HaproxyAcls {
         Ok(vec![term])
     }
 
-    /// Returns the lists of a conjunction, each with its negation.
+    /// Returns the lists of a conjunction such as `a !b { path /c }`. The flag is true for a list
+    /// after `!`.
     fn literals(&self, words: &[String]) -> Result<Vec<(bool, Vec<Facets>)>, TermFlaw> {
         let mut all = Vec::new();
         let mut negated = false;
@@ -122,7 +126,8 @@ fn flaw(name: &str, why: &str) -> TermFlaw {
     TermFlaw::NoEquivalent { name: name.to_owned(), why: why.to_owned() }
 }
 
-/// Converts `hdr(host) -i a.example`, `path_beg /api` and similar criteria.
+/// Converts a criterion such as `hdr(host) -i a.example` or `path_beg /api` to a condition. `name`
+/// is the list's name, for errors.
 fn criterion(name: &str, words: &[String]) -> Result<Facets, TermFlaw> {
     let (kind, rest) = words.split_first().ok_or_else(|| flaw(name, "the criterion is missing"))?;
     let (flags, values): (Vec<&String>, Vec<&String>) =

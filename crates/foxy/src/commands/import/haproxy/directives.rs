@@ -1,4 +1,5 @@
-//! The table of HAProxy's directives. Rows say where a directive is converted, or why it is not.
+//! The table of HAProxy's directives. A row says that the import converts a directive, or why it
+//! does not.
 
 use super::super::handling::DirectiveHandling::{self, Missing, NotNeeded, Opens, Read};
 use super::super::handling::{ALWAYS, UNIT};
@@ -6,8 +7,8 @@ use super::super::handling::{ALWAYS, UNIT};
 const BALANCE: &str = "foxy takes the less busy of two servers";
 const HEALTH: &str = "foxy judges servers by errors, by latency and by `probe`";
 
-/// All directives with a row of their own. The first row that matches the beginning of a line
-/// counts.
+/// Rows by the first words of a line. The first row that matches counts. A line without a row has
+/// no equivalent in foxy.
 pub const TABLE: &[(&[&str], DirectiveHandling)] = &[
     (&["bind"], Read),
     (&["acl"], Read),

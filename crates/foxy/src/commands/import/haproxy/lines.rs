@@ -39,12 +39,12 @@ impl HaproxyLine {
         self.words.get(position + 1).map_or("", String::as_str)
     }
 
-    /// Returns whether the line begins with these words.
+    /// Returns whether the first words of the line are `words`.
     pub fn starts(&self, words: &[&str]) -> bool {
         self.words.len() >= words.len() && self.words.iter().zip(words).all(|(a, b)| a == b)
     }
 
-    /// Returns the word after `name`.
+    /// Returns the word after the word `name`, such as the path after `crt`.
     pub fn option(&self, name: &str) -> Option<&str> {
         let at = self.words.iter().position(|word| word == name)?;
         self.words.get(at + 1).map(String::as_str)
@@ -65,7 +65,8 @@ impl HaproxySection {
     }
 }
 
-/// Returns the sections. Lines before the first section are lost, as HAProxy refuses them.
+/// Returns the sections. Ignores lines before the first section, because HAProxy refuses a file
+/// with such lines.
 pub fn sections(content: &str) -> Vec<HaproxySection> {
     let mut sections: Vec<HaproxySection> = Vec::new();
     for (number, text) in (1..).zip(content.lines()) {
@@ -84,7 +85,8 @@ pub fn sections(content: &str) -> Vec<HaproxySection> {
     sections
 }
 
-/// Splits a line into words. Quotes and backslashes keep blanks, and `#` starts a comment.
+/// Splits a line into words. Blanks in quotes or after a backslash do not end a word. `#` starts a
+/// comment.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,5 +1,5 @@
-//! Converts a HAProxy configuration: listeners, origins for the backends, and rules.
-//! `directives` has the table of directives.
+//! Converts a HAProxy configuration: `bind` lines to listeners, backends to origins, conditions to
+//! rules. The table in `directives` says which directives are converted.
 
 mod backend;
 mod conditions;
@@ -14,7 +14,7 @@ use super::report::ImportReason;
 use directives::TABLE;
 use lines::{HaproxyLine, HaproxySection};
 
-/// The file, and what the sections say so far.
+/// The sections of the file, and the new configuration so far.
 struct HaproxyImport {
     draft: ImportDraft,
     sections: Vec<HaproxySection>,
@@ -59,7 +59,7 @@ pub fn import(content: &str, _files: &OriginalFiles, _utc: bool) -> ImportDraft 
 }
 
 impl HaproxyImport {
-    /// Reports a line that has no exact equivalent.
+    /// Reports a line that the import does not convert, with the reason from the table.
     fn explain(&mut self, line: &HaproxyLine) {
         let row = TABLE.iter().find(|(words, _)| line.starts(words));
         if let Some(reason) = DirectiveHandling::reason(row.map(|(_, handling)| *handling)) {
@@ -67,7 +67,8 @@ impl HaproxyImport {
         }
     }
 
-    /// Returns the lines of the `defaults` sections and of a section, the last first.
+    /// Returns the lines of the section and of all `defaults` sections in reverse order, so that
+    /// the first match is the line in force.
     fn settings_of(&self, section: &HaproxySection) -> Vec<HaproxyLine> {
         let defaults = self.sections.iter().filter(|other| other.kind() == "defaults");
         let mut lines: Vec<HaproxyLine> = defaults.flat_map(|other| other.lines.clone()).collect();
@@ -76,7 +77,8 @@ impl HaproxyImport {
         lines
     }
 
-    /// Converts a `cache` section. HAProxy caches in memory alone.
+    /// Converts a `cache` section. HAProxy caches only in memory, so the new configuration gets no
+    /// store on disk.
     fn cache(&mut self, section: &HaproxySection) {
         self.draft.set("scheme", "null", &section.head.original);
         for line in &section.lines {
@@ -152,7 +154,7 @@ fn has_off_and_more(value: &toml::Value) -> bool {
     values.len() > 1 && values.iter().any(|value| value.as_str() == Some("off"))
 }
 
-/// Converts a time such as `50000`, `10s` or `1m`. Without a unit it counts milliseconds.
+/// Converts a time such as `50000`, `10s` or `1m`. A number without a unit is in milliseconds.
 fn time(text: &str) -> Option<String> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let text = if is_number { format!("{text}ms") } else { text.to_owned() };

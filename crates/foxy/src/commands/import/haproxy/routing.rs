@@ -1,4 +1,5 @@
-//! Converts the routes of a frontend into origins, and its `http-request` lines into rules.
+//! Converts the `use_backend` and `default_backend` lines of a frontend (its routes) to origins,
+//! and its `http-request` lines to rules.
 
 use super::super::draft::Original;
 use super::super::report::ImportReason;
@@ -8,7 +9,8 @@ use super::conditions::HaproxyAcls;
 use super::lines::{HaproxyLine, HaproxySection};
 use toml::{Table, Value};
 
-/// Returns the words from `if` or `unless` on.
+/// Returns the condition of a line: the words from `if` or `unless` to the end. Empty without a
+/// condition.
 fn condition(line: &HaproxyLine) -> &[String] {
     let at = line.words.iter().position(|word| word == "if" || word == "unless");
     at.map_or(&[], |at| &line.words[at..])
@@ -18,7 +20,7 @@ fn effect(key: &str, value: impl Into<Value>) -> Table {
     Table::from_iter([(key.to_owned(), value.into())])
 }
 
-/// A backend that a frontend uses, and the requests that it gets.
+/// A backend that a frontend uses, and the condition for a request to go to this backend.
 struct HaproxyRoute {
     term: AccessTerm,
     backend: String,
@@ -92,7 +94,8 @@ impl HaproxyImport {
         self.caching(route, &backend, frontend);
     }
 
-    /// Converts the lines that refuse requests or change fields. `scope` is the route.
+    /// Converts the lines that refuse requests or change header fields. The rules apply only to
+    /// requests that match `scope`, the condition of the route.
     fn access(&mut self, acls: &HaproxyAcls, section: &HaproxySection, scope: &AccessTerm) {
         let is_refusal = |line: &HaproxyLine| {
             line.starts(&["http-request", "deny"])
@@ -125,7 +128,8 @@ impl HaproxyImport {
         }
     }
 
-    /// Adds a rule that refuses the requests of `term`, without those that a line before allows.
+    /// Adds a rule that refuses the requests of `term`. Requests that an earlier `allow` line
+    /// matches (`allowed`) are exceptions of the rule.
     fn refusal(
         &mut self,
         term: &AccessTerm,
@@ -147,7 +151,8 @@ impl HaproxyImport {
         self.rule(&term, "", effect("access", "deny"), original);
     }
 
-    /// Converts `http-request set-header NAME VALUE` and similar lines.
+    /// Converts lines that set or remove a header field, such as `http-request set-header NAME
+    /// VALUE`.
     fn field(&mut self, acls: &HaproxyAcls, line: &HaproxyLine, scope: &AccessTerm) {
         let side = match line.words[0].as_str() {
             "http-request" => "request-header",
@@ -187,7 +192,8 @@ impl HaproxyImport {
         }
     }
 
-    /// Adds the rules on caching. Without `cache-store` HAProxy caches nothing.
+    /// Adds the rule on caching for a route. Without a `cache-store` line HAProxy caches nothing,
+    /// so the rule then makes foxy bypass its cache.
     fn caching(
         &mut self,
         route: &HaproxyRoute,
@@ -211,7 +217,8 @@ impl HaproxyImport {
         );
         let mut then = effect("heuristic", heuristic);
         then.insert("fresh-at-most".into(), age.into());
-        // A later rule without conditions may bypass the cache.
+        // `bypass = false` keeps a later rule from setting `bypass`, such as the rule of a route
+        // that HAProxy does not cache.
         then.insert("bypass".into(), false.into());
         self.rule(&route.term, " cache", then, &store.original);
     }
@@ -227,7 +234,7 @@ impl HaproxyImport {
     }
 }
 
-/// Returns the conditions that hold if both terms hold.
+/// Returns the conjunction of both terms. Returns `None` if no request can match both.
 fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, TermFlaw> {
     let start = Some(term.clone());
     let joined = scope.when.iter().try_fold(start, |term, (key, values)| match term {
@@ -239,7 +246,8 @@ fn within(term: &AccessTerm, scope: &AccessTerm) -> Result<Option<AccessTerm>, T
     }))
 }
 
-/// Returns the hosts and the beginnings of paths of an origin.
+/// Returns the hosts and path prefixes for the origin of a route. Returns `None` if the route has a
+/// condition that an origin cannot express.
 fn hosts_and_paths(term: &AccessTerm) -> Option<(Vec<String>, Vec<String>)> {
     let known = term.when.keys().all(|key| matches!(*key, "host" | "path"));
     if !known || !term.unless.is_empty() {

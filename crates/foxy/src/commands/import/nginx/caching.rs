@@ -1,4 +1,5 @@
-//! Converts the cache of nginx: zones, lifetimes and exceptions.
+//! Converts the cache directives of nginx: cache zones (`proxy_cache_path`), lifetimes by status
+//! (`proxy_cache_valid`) and exceptions (`proxy_cache_bypass`, `proxy_no_cache`).
 
 use super::super::draft::ImportDraft;
 use super::super::report::ImportReason;
@@ -9,9 +10,10 @@ use super::{NginxImport, nginx_time};
 use std::collections::HashMap;
 use toml::{Table, Value};
 
-/// Statuses whose responses may be stored without a lifetime of their own (RFC 9110 §15.1).
+/// Statuses that are heuristically cacheable (RFC 9110 §15.1): foxy may store such a response
+/// although the origin names no lifetime.
 const KEPT: [u16; 6] = [200, 203, 204, 300, 301, 308];
-/// Statuses that `negative-fresh` covers.
+/// Statuses to which the effect `negative-fresh` of a rule applies.
 const NEGATIVE: [u16; 5] = [404, 405, 410, 414, 501];
 
 impl NginxImport {
@@ -34,7 +36,8 @@ impl NginxImport {
     }
 }
 
-/// Adds the rules about caching in a location. Without a zone nginx caches nothing.
+/// Adds the rules on caching for a location. A location without a cache zone is not cached in
+/// nginx, so its rule bypasses foxy's cache.
 pub fn add_rules(
     draft: &mut ImportDraft,
     zones: &HashMap<String, String>,
@@ -70,7 +73,8 @@ pub fn add_rules(
     }
 }
 
-/// Returns whether the key is the whole URL, with the scheme or without.
+/// Returns whether the cache key is the whole URL, with or without scheme and method. foxy's own
+/// key is equivalent.
 fn is_key_of_url(key: &str) -> bool {
     let hosts = ["$host", "$http_host", "$proxy_host"];
     let rests = ["$request_uri", "$uri$is_args$args", "$uri?$args"];
@@ -89,7 +93,8 @@ fn heuristic(time: &str) -> Value {
     Value::Table(Table::from_iter(entries))
 }
 
-/// Converts `proxy_cache_bypass` and `proxy_no_cache`. foxy then neither reads nor stores.
+/// Converts `proxy_cache_bypass` and `proxy_no_cache` to rules that bypass foxy's cache. Such a
+/// rule both ignores stored responses and stores none.
 fn exceptions(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mut LocationTables) {
     let lines = location.levels.all(&["proxy_cache_bypass"]);
     let lines = lines.into_iter().chain(location.levels.all(&["proxy_no_cache"]));
@@ -123,7 +128,7 @@ fn exceptions(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &m
     }
 }
 
-/// Converts `proxy_cache_valid [CODE…] TIME`.
+/// Converts `proxy_cache_valid [CODE…] TIME` to rules on the lifetimes of these statuses.
 fn lifetimes(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mut LocationTables) {
     for (number, line) in (1..).zip(location.levels.all(&["proxy_cache_valid"])) {
         let Some((time, codes)) = line.arguments().split_last() else { continue };
@@ -170,7 +175,8 @@ fn lifetimes(draft: &mut ImportDraft, location: &PrefixLocation<'_>, tables: &mu
     }
 }
 
-/// Converts `proxy_cache_use_stale`. nginx keeps a response for `inactive` after its last use.
+/// Converts `proxy_cache_use_stale`. foxy may serve a stale response for the time `inactive`, for
+/// which nginx keeps an unused response.
 fn stale(draft: &mut ImportDraft, location: &PrefixLocation<'_>, inactive: &str, then: &mut Table) {
     let Some(line) = location.levels.last("proxy_cache_use_stale") else { return };
     let has = |name: &str| line.arguments().iter().any(|word| word == name);

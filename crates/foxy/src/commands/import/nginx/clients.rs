@@ -8,12 +8,12 @@ use super::parse::NginxDirective;
 use super::scope::{LocationTables, PrefixLocation};
 use toml::{Table, Value};
 
-/// Returns whether a `return` line refuses requests.
+/// Returns whether a `return` line refuses requests, with status 403, 404, 410 or 444.
 pub fn is_refusal(line: &NginxDirective) -> bool {
     line.name() == "return" && matches!(line.argument(0), "403" | "404" | "410" | "444")
 }
 
-/// Adds a rule that refuses the clients that the lines of the location refuse.
+/// Adds a rule that refuses the clients that nginx refuses in this location.
 pub fn add_rules(
     draft: &mut ImportDraft,
     location: &PrefixLocation<'_>,
@@ -43,7 +43,8 @@ pub fn add_rules(
     tables.rules.push((location.rule_with(" deny", change, then), first.original.clone(), true));
 }
 
-/// Returns the clients that the lines refuse. The first line that matches decides.
+/// Returns the clients that the lines refuse. As in nginx, the first line that matches a client
+/// decides.
 fn denied(lines: &[&NginxDirective]) -> Option<AddressSet> {
     let everybody = ["0.0.0.0/0".to_owned(), "::/0".to_owned()];
     let mut rest = AddressSet::read(&everybody)?;
@@ -54,7 +55,8 @@ fn denied(lines: &[&NginxDirective]) -> Option<AddressSet> {
             text => AddressSet::read(&[text.to_owned()])?,
         };
         if line.name() == "deny" {
-            // Removes the network's part of the rest from the served clients.
+            // Earlier lines decide for the clients outside of `rest`. So only the network's clients
+            // in `rest` become refused.
             served = served.intersection(&rest.intersection(&network).complement());
         }
         rest = rest.intersection(&network.complement());

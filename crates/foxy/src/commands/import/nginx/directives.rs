@@ -1,4 +1,5 @@
-//! The table of nginx's directives. Rows say where a directive is converted, or why it is not.
+//! The table of nginx's directives. A row says that the import converts a directive, or why it does
+//! not.
 
 use super::super::handling::DirectiveHandling::{self, Missing, NotNeeded, Opens, Read};
 use super::super::handling::{ALWAYS, UNIT};
@@ -6,7 +7,7 @@ use super::super::handling::{ALWAYS, UNIT};
 const NO_FILES: &str = "foxy serves no files";
 const TLS: &str = "foxy has its own TLS settings, with TLS 1.2 and 1.3";
 
-/// All directives with a row of their own. Others have no equivalent.
+/// Rows by the name of the directive. A directive without a row has no equivalent in foxy.
 pub const TABLE: &[(&str, DirectiveHandling)] = &[
     ("http", Read),
     ("server", Read),

@@ -1,4 +1,5 @@
-//! Converts header fields of nginx: `Host`, fields to the origin and fields to clients.
+//! Converts the directives of nginx that set or remove header fields: `proxy_set_header`,
+//! `proxy_hide_header` and `add_header`.
 
 use super::super::draft::ImportDraft;
 use super::super::report::ImportReason;
@@ -7,11 +8,13 @@ use super::scope::{Levels, LocationTables, PrefixLocation};
 use crate::settings;
 use toml::{Table, Value};
 
-/// Response fields on which caching depends. foxy would apply a change before it decides.
+/// Response fields that decide about caching. foxy applies rules before it decides, so a rule on
+/// such a field would change the decision. nginx applies its directives later.
 const CACHING_FIELDS: [&str; 6] =
     ["cache-control", "expires", "vary", "set-cookie", "etag", "last-modified"];
 
-/// Returns the value of `send-host` for a location.
+/// Returns the value of `send-host`, which decides about the `Host` field to the origin. Without a
+/// `proxy_set_header Host` line this is `default`.
 pub fn sent_host(levels: &Levels<'_>, default: &str) -> String {
     let lines = levels.all(&["proxy_set_header"]);
     let host = lines.iter().find(|line| line.argument(0).eq_ignore_ascii_case("host"));
@@ -22,7 +25,7 @@ pub fn sent_host(levels: &Levels<'_>, default: &str) -> String {
     }
 }
 
-/// Adds a rule for the fields of requests and a rule for the fields of responses.
+/// Adds at most two rules for a location: one on request fields, one on response fields.
 pub fn add_rules(
     draft: &mut ImportDraft,
     location: &PrefixLocation<'_>,
@@ -59,7 +62,7 @@ pub fn add_rules(
     }
 }
 
-/// The edits of one side.
+/// The fields that a rule sets and removes. `side` is `request-header` or `response-header`.
 struct FieldEditTables {
     side: &'static str,
     set: Table,

@@ -1,4 +1,4 @@
-//! Converts the locations of a server into origins and rules.
+//! Converts the `location` blocks of a server to origins and rules.
 
 use super::super::report::ImportReason;
 use super::super::terms::written;
@@ -7,7 +7,7 @@ use super::scope::{Levels, LocationTables, PrefixLocation, ServerHosts};
 use super::{NginxImport, caching, clients, fields, nginx_time};
 use toml::{Table, Value};
 
-/// Returns the literal beginning of a location, if it has one.
+/// Returns the path prefix of a location. Returns `None` for an exact path or a regular expression.
 fn prefix(location: &NginxDirective) -> Option<&str> {
     match location.arguments() {
         [path] if path.starts_with('/') => Some(path),
@@ -63,7 +63,8 @@ impl NginxImport {
         }
     }
 
-    /// Reports a location whose condition no origin has.
+    /// Reports a location with an exact path or a regular expression, because an origin of foxy has
+    /// only a path prefix.
     fn unlisted_location(&mut self, location: &NginxDirective) {
         let refuses = location.children().iter().any(|child| {
             matches!(child.name(), "deny" | "auth_basic" | "auth_request" | "internal")
@@ -103,7 +104,7 @@ impl NginxImport {
         caching::add_rules(&mut self.draft, &self.zones, location, tables);
     }
 
-    /// Returns the origin of a location with `proxy_pass`.
+    /// Converts the `proxy_pass` line of a location to an entry of `[[origin]]`.
     fn origin(
         &mut self,
         location: &PrefixLocation<'_>,

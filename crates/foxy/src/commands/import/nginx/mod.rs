@@ -1,5 +1,5 @@
-//! Converts an nginx configuration: listeners, origins for the locations, and rules for caching.
-//! `directives` has the table of directives.
+//! Converts an nginx configuration: `listen` lines to listeners, locations to origins and rules.
+//! The table in `directives` says which directives are converted.
 
 mod caching;
 mod clients;
@@ -18,22 +18,22 @@ use directives::TABLE;
 use parse::NginxDirective;
 use std::collections::HashMap;
 
-/// A group of servers with its name.
+/// An `upstream` block: a named group of servers.
 #[derive(Debug, Default)]
 pub struct NginxUpstream {
-    /// Addresses of servers, `HOST:PORT`.
+    /// Addresses of the servers, as `HOST:PORT`.
     servers: Vec<String>,
 }
 
-/// The settings that the directives read so far give.
+/// The new configuration so far, and what the `server` blocks contribute to it.
 #[derive(Default)]
 struct NginxImport {
     draft: ImportDraft,
     upstreams: HashMap<String, NginxUpstream>,
-    /// For each zone of a cache, how long it keeps unused responses.
+    /// For each cache zone, the time for which nginx keeps an unused response (`inactive`).
     zones: HashMap<String, String>,
-    /// Origins and rules of servers with names alone, of servers with wildcards, and of the
-    /// default server, in this order.
+    /// Origins and rules of the servers with exact names. In the new file they come first, then
+    /// `wide` (servers with wildcards), then `last` (the default server).
     tables: Vec<scope::LocationTables>,
     wide: Vec<scope::LocationTables>,
     last: Vec<scope::LocationTables>,
@@ -92,7 +92,8 @@ impl NginxImport {
         }
     }
 
-    /// Reports servers that listen where others do not: foxy serves each host at every listener.
+    /// If there are several servers, reports each `listen` line that is not for port 80 or 443 of
+    /// all addresses. In foxy its hosts become reachable at every listener.
     fn ports_of_their_own(&mut self, servers: &[&NginxDirective]) {
         let usual = |address: &str| {
             let port = address.rsplit(':').next().unwrap_or_default();
@@ -108,7 +109,7 @@ impl NginxImport {
         }
     }
 
-    /// Reports a directive that has no exact equivalent.
+    /// Reports a directive that the import does not convert, with the reason from the table.
     fn explain(&mut self, directive: &NginxDirective) {
         let row = TABLE.iter().find(|(name, _)| *name == directive.name());
         let reason = match row.map(|(_, handling)| *handling) {
@@ -185,12 +186,12 @@ impl NginxImport {
     }
 }
 
-/// Returns whether a directive switches its function off.
+/// Returns whether the argument switches the directive off. `satisfy all` is nginx's default.
 fn is_off(directive: &NginxDirective) -> bool {
     matches!(directive.argument(0), "off" | "0" | "all")
 }
 
-/// Converts a time such as `10m`, `1h` or `30`. Without a unit it counts seconds.
+/// Converts a time such as `10m`, `1h` or `30`. A number without a unit is in seconds.
 fn nginx_time(text: &str) -> Option<String> {
     let text = if text.bytes().all(|byte| byte.is_ascii_digit()) {
         format!("{text}s")

@@ -1,4 +1,5 @@
-//! Splits an nginx configuration into directives and blocks, and reads the files that it includes.
+//! Splits an nginx configuration into directives and blocks. Replaces each `include` by the
+//! directives of its files.
 
 use super::super::draft::Original;
 use super::super::original_files::OriginalFiles;
@@ -41,7 +42,8 @@ enum NginxToken {
     End,
 }
 
-/// Returns the directives of the main file. A file that cannot be read stays as an `include`.
+/// Returns the directives of the main file. An `include` of a file that cannot be read stays in the
+/// list.
 pub fn directives(content: &str, files: &OriginalFiles) -> Vec<NginxDirective> {
     let mut reader = BlockReader { file: None, files, depth: 0 };
     reader.block(&mut tokens(content).into_iter())
@@ -101,7 +103,8 @@ impl BlockReader<'_> {
     }
 }
 
-/// Splits a text into words and marks, each with its line.
+/// Splits a text into words and the marks `{`, `}` and `;`. The number is the line of the token,
+/// counted from 1.
 fn tokens(content: &str) -> Vec<(usize, NginxToken)> {
     let mut tokens = Vec::new();
     let mut line = 1;
@@ -132,7 +135,7 @@ fn tokens(content: &str) -> Vec<(usize, NginxToken)> {
             }
             first => {
                 let mut word = first.to_string();
-                // `${name}` is a variable, not a block.
+                // In `${name}`, a braced variable, the braces do not open and close a block.
                 while let Some(&next) = chars.peek() {
                     let is_variable = next == '{' && word.ends_with('$');
                     let is_close = next == '}' && word.contains("${");

@@ -1,17 +1,19 @@
-//! The scope of an nginx location: the directives around the location, its hosts and paths, and the
-//! origins and rules that replace the location.
+//! The scope of an nginx location: the blocks around the location, its hosts and its path prefix.
+//! Makes the rules that apply to exactly the requests of the location.
 
 use super::super::draft::Original;
 use super::super::terms::{AccessTerm, Facets};
 use super::parse::NginxDirective;
 use toml::Table;
 
-/// The names of a server as hosts of an origin, and as hosts of a rule. Empty for every host.
+/// The names of a server, in the form of an origin's `hosts` (`origin`) and of a rule's `host`
+/// (`rule`). Both are empty if the server accepts every host.
 #[derive(Clone, Debug, Default)]
 pub struct ServerHosts {
     pub origin: Vec<String>,
     pub rule: Vec<String>,
-    /// Hosts of a rule that belong to other servers.
+    /// Hosts that other servers serve, in the form of a rule's `host`. Rules of this server do not
+    /// apply to these hosts.
     pub others: Vec<String>,
 }
 
@@ -21,7 +23,7 @@ impl ServerHosts {
     }
 }
 
-/// The blocks around a location, from inside to outside.
+/// The blocks around a location, from the innermost to the outermost.
 #[derive(Clone, Debug)]
 pub struct Levels<'d> {
     pub blocks: Vec<&'d [NginxDirective]>,
@@ -38,7 +40,8 @@ impl<'d> Levels<'d> {
         Self { blocks }
     }
 
-    /// Returns the directives of this name that count: those of the innermost block that has any.
+    /// Returns the directives with one of these names that are in force. As in nginx, the innermost
+    /// block with such a directive hides all outer blocks.
     pub fn all(&self, names: &[&str]) -> Vec<&'d NginxDirective> {
         let of = |block: &&'d [NginxDirective]| {
             let found = block.iter().filter(|directive| names.contains(&directive.name()));
@@ -52,25 +55,26 @@ impl<'d> Levels<'d> {
     }
 }
 
-/// The origins and rules of a server. The flag of a rule is true if the rule refuses requests.
+/// The origins and rules of a server, each with the directive that it replaces. The flag of a rule
+/// is true if the rule refuses requests.
 #[derive(Debug, Default)]
 pub struct LocationTables {
     pub origins: Vec<(Table, Original)>,
     pub rules: Vec<(Table, Original, bool)>,
 }
 
-/// A location with a literal beginning of paths.
+/// A location that serves all paths with a certain prefix.
 pub struct PrefixLocation<'d> {
     pub prefix: &'d str,
     pub levels: Levels<'d>,
     pub original: &'d Original,
-    /// The longer beginnings, which other locations serve.
+    /// Longer prefixes that begin with this prefix. nginx serves their paths from other locations.
     pub inner: Vec<&'d str>,
     pub hosts: &'d ServerHosts,
 }
 
 impl PrefixLocation<'_> {
-    /// Returns the conditions of this location.
+    /// Returns the condition that holds for exactly the requests of this location.
     fn term(&self) -> AccessTerm {
         let mut term = AccessTerm::default();
         if !self.hosts.rule.is_empty() {
@@ -89,12 +93,12 @@ impl PrefixLocation<'_> {
         term
     }
 
-    /// Returns a rule about this location.
+    /// Returns a rule that applies to the requests of this location.
     pub fn rule(&self, suffix: &str, then: Table) -> Table {
         self.rule_with(suffix, |_| {}, then)
     }
 
-    /// Returns a rule about this location with further conditions.
+    /// Returns a rule that applies to the requests of this location. `change` adds conditions.
     pub fn rule_with(
         &self,
         suffix: &str,
@@ -109,7 +113,7 @@ impl PrefixLocation<'_> {
     }
 }
 
-/// Returns the pattern for all paths with this beginning.
+/// Returns the pattern of a rule's `path` for all paths with this prefix.
 fn pattern(prefix: &str) -> String {
     let mut pattern = String::new();
     for c in prefix.chars() {

@@ -6,13 +6,15 @@ use super::parse::NginxDirective;
 use super::scope::{Levels, LocationTables, ServerHosts};
 use super::{NginxImport, clients};
 
-/// Returns whether a `listen` line marks the server for unknown names.
+/// Returns whether a `listen` line has the option `default_server`. Such a server gets the requests
+/// whose host no server names.
 pub fn is_default(server: &NginxDirective) -> bool {
     let listens = server.children().iter().filter(|child| child.name() == "listen");
     listens.flat_map(NginxDirective::arguments).any(|word| word.starts_with("default"))
 }
 
-/// Returns the hosts of a server by its names.
+/// Returns the hosts that the `server_name` lines of a server list. Leaves out forms that foxy does
+/// not know.
 pub fn hosts(server: &NginxDirective) -> ServerHosts {
     let mut hosts = ServerHosts::default();
     let lines = server.children().iter().filter(|child| child.name() == "server_name");
@@ -35,7 +37,8 @@ pub fn hosts(server: &NginxDirective) -> ServerHosts {
     hosts
 }
 
-/// Returns whether a name has a form that foxy does not know.
+/// Returns whether a `server_name` is a regular expression, or has a wildcard elsewhere than in a
+/// leading `*.`.
 fn is_unknown(name: &str) -> bool {
     let rest = name.strip_prefix("*.").unwrap_or(name);
     rest.contains(['*', '~', '^', '('])
@@ -121,7 +124,8 @@ impl NginxImport {
     }
 }
 
-/// Adds each address once. `80` and `[::]:80` together are `:80`.
+/// Adds each address once to `listen` or `listen-tls`. `0.0.0.0:80` and `[::]:80` together become
+/// `:80`.
 pub fn add_listeners(draft: &mut ImportDraft, listeners: &[(String, bool, Original)]) {
     let full = |address: &str, has_tls: bool| {
         let is_port = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,5 @@
-//! Converts Squid's lists of `allow` and `deny` lines into rules, in order.
+//! Converts Squid's access directives, which are ordered lists of `allow` and `deny` lines, into
+//! rules in the same order.
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
@@ -7,7 +8,8 @@ use super::acl::{SquidAcls, literal};
 use super::lines::SquidLine;
 use toml::{Table, Value};
 
-/// A line of an access list.
+/// An `allow` or `deny` line. `literals` are the names of its ACLs. The flag is true for a name
+/// after `!`.
 #[derive(Clone, Debug)]
 pub struct AccessLine {
     allows: bool,
@@ -15,7 +17,7 @@ pub struct AccessLine {
     original: Original,
 }
 
-/// The decision that a list makes.
+/// The question that an access directive answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPurpose {
     /// Whether a request is served (`http_access`).
@@ -25,7 +27,7 @@ pub enum AccessPurpose {
 }
 
 impl AccessLine {
-    /// Reads `DIRECTIVE allow|deny ACL…`. Returns `None` for another form.
+    /// Reads `DIRECTIVE allow|deny ACL…`. Returns `None` if the line has another form.
     pub fn read(line: &SquidLine) -> Option<Self> {
         let allows = match line.argument(0)?.to_ascii_lowercase().as_str() {
             "allow" => true,
@@ -40,7 +42,8 @@ impl AccessLine {
         &self.original
     }
 
-    /// Returns the ports of `deny CONNECT !PORTS`.
+    /// If the line is `deny CONNECT !PORTS`, returns the ports of the ACL `PORTS`. Squid permits
+    /// tunnels only to these ports.
     pub fn tunnel_ports(&self, acls: &SquidAcls) -> Option<Vec<String>> {
         let [(false, connect), (true, ports)] = self.literals.as_slice() else { return None };
         (!self.allows && connect == "CONNECT").then(|| acls.ports(ports))?
@@ -73,7 +76,8 @@ impl AccessPurpose {
     }
 }
 
-/// Adds the rules of a list to the draft. A last rule decides as Squid does where no line matches.
+/// Adds a rule for each line to the draft. If no line matches a request, Squid does the opposite of
+/// the last line. A last rule does the same.
 pub fn add_rules(
     draft: &mut ImportDraft,
     acls: &SquidAcls,
@@ -119,8 +123,8 @@ pub fn add_rules(
     }
 }
 
-/// Returns the networks outside of which no request is allowed, if a line before each `allow`
-/// denies all other clients.
+/// If Squid serves only clients of certain networks, returns these networks and the line that says
+/// so. Such a line is `deny !NETWORKS`, and stands before the first `allow` line.
 pub fn only_clients(acls: &SquidAcls, lines: &[AccessLine]) -> Option<(Vec<String>, Original)> {
     let denials = lines.iter().take_while(|line| !line.allows);
     denials.into_iter().find_map(|line| match line.literals.as_slice() {
@@ -129,7 +133,7 @@ pub fn only_clients(acls: &SquidAcls, lines: &[AccessLine]) -> Option<(Vec<Strin
     })
 }
 
-/// Returns the name of the rule for a directive.
+/// Returns the name of the rule that replaces a directive.
 pub fn rule_name(original: &Original) -> String {
     const LONGEST: usize = 100;
     let text = format!("{}: {}", original.place, original.text);

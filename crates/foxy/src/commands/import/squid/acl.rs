@@ -1,16 +1,17 @@
-//! The access lists of Squid: reads `acl` lines, and gives the conditions of foxy's rules that
-//! match the same requests.
+//! Squid's ACLs: named lists of values that a request can match. Reads `acl` lines. Converts ACLs
+//! to conditions of foxy's rules that match the same requests.
 
 use super::super::range_set::AddressSet;
 use super::super::terms::{AccessTerm, Facets, TermFlaw};
 use super::acl_values::{self, AclWord, Expressed};
 use std::collections::HashMap;
 
-/// The lists by name.
+/// All ACLs by name.
 #[derive(Debug)]
 pub struct SquidAcls {
     lists: HashMap<String, SquidAcl>,
-    /// Whether the clock of the original runs in UTC, as the hours of rules do.
+    /// Whether the clock of the original runs in UTC. Hours in foxy's rules are in UTC, so only
+    /// then can `time` ACLs be converted.
     utc: bool,
 }
 
@@ -21,30 +22,32 @@ struct SquidAcl {
     lines: Vec<Vec<AclWord>>,
 }
 
-/// The requests that a list matches: any of the branches.
+/// The requests that an ACL matches.
 #[derive(Debug)]
 enum AclMeaning {
     Always,
     Branches {
         branches: Vec<Facets>,
-        /// Values that no condition can express.
+        /// Values of the ACL for which rules have no condition.
         lost: Vec<TermFlaw>,
     },
-    /// Any of these lists, or all of them. The flag means negation.
+    /// The ACL combines other ACLs. If `any` is true, one of them must match, otherwise all of
+    /// them. The flag of a name is true after `!`.
     Lists {
         any: bool,
         names: Vec<(bool, String)>,
     },
 }
 
-/// Terms for a line of an access list, and the values that none of the terms contains.
+/// Conditions (terms) of which one must hold for a line of an access directive to match. `lost` are
+/// the values that no term covers.
 #[derive(Debug, Default)]
 pub struct ExpandedLine {
     pub terms: Vec<AccessTerm>,
     pub lost: Vec<TermFlaw>,
 }
 
-/// Splits a name from its negation.
+/// Splits `NAME` or `!NAME`. The flag is true with `!`.
 pub fn literal(word: &str) -> (bool, String) {
     match word.strip_prefix('!') {
         Some(name) => (true, name.to_owned()),
@@ -53,7 +56,7 @@ pub fn literal(word: &str) -> (bool, String) {
 }
 
 impl SquidAcls {
-    /// Creates the lists that Squid defines itself.
+    /// Creates the ACLs that Squid predefines.
     pub fn built_in(utc: bool) -> Self {
         let mut acls = Self { lists: HashMap::new(), utc };
         let lists: [(&str, &str, &[&str]); 6] = [
@@ -70,13 +73,13 @@ impl SquidAcls {
         acls
     }
 
-    /// Adds the values of an `acl` line. Lines of one name are one list.
+    /// Adds the values of an `acl` line. Several lines with the same name make one ACL.
     pub fn define(&mut self, name: &str, kind: &str, values: Vec<AclWord>) {
         let new = || SquidAcl { kind: kind.to_owned(), lines: Vec::new() };
         self.lists.entry(name.to_owned()).or_insert_with(new).lines.push(values);
     }
 
-    /// Returns the networks of a list of client addresses.
+    /// Returns the networks of an ACL of client addresses. Returns `None` for another type of ACL.
     pub fn clients(&self, name: &str) -> Option<Vec<String>> {
         let AclMeaning::Branches { branches, lost } = self.meaning(name).ok()? else { return None };
         let clients = branches.iter().map(|facets| facets.get("client"));
@@ -84,20 +87,21 @@ impl SquidAcls {
         lost.is_empty().then(|| clients.into_iter().flatten().cloned().collect())
     }
 
-    /// Returns the ports of a list of ports.
+    /// Returns the ports of an ACL of ports. Returns `None` for another type of ACL.
     pub fn ports(&self, name: &str) -> Option<Vec<String>> {
         let AclMeaning::Branches { branches, .. } = self.meaning(name).ok()? else { return None };
         Some(branches.first()?.get("port")?.clone())
     }
 
-    /// Returns the host conditions of a list of names.
+    /// Returns the names in an ACL of type `dstdomain`, as the file has them. Returns `None` for
+    /// another type.
     pub fn hosts(&self, name: &str) -> Option<Vec<String>> {
         let list = self.lists.get(name).filter(|list| list.kind == "dstdomain")?;
         let words = list.lines.iter().flatten().map(|word| word.text.clone());
         Some(words.collect())
     }
 
-    /// Returns terms that match the same requests as all `literals` together.
+    /// Returns terms that match the same requests as all ACLs in `literals` together.
     pub fn expand(&self, literals: &[(bool, String)]) -> Result<ExpandedLine, TermFlaw> {
         let mut line = ExpandedLine { terms: vec![AccessTerm::default()], lost: Vec::new() };
         for (negated, name) in literals {
@@ -189,7 +193,8 @@ fn with_all(term: AccessTerm, facets: &Facets) -> Result<Option<AccessTerm>, Ter
     })
 }
 
-/// Returns the networks of a `src` or `dst` value: an address, a network, a range or a mask.
+/// Converts a value of a `src` or `dst` ACL to networks. The value is an address, a network with a
+/// prefix length or a mask, or a range.
 pub fn networks(text: &str) -> Option<Vec<String>> {
     let (range, mask) = match text.split_once('/') {
         Some((range, mask)) => (range, Some(mask)),
@@ -209,7 +214,8 @@ pub fn networks(text: &str) -> Option<Vec<String>> {
         let is_network = network.parse::<ipnet::IpNet>().is_ok() || mask.is_none();
         return is_network.then(|| vec![network]);
     };
-    // A mask after a range says how many addresses each of its members has.
+    // A range may carry a mask, which says how many addresses each of its members stands for. Only
+    // single addresses are convertible.
     let bits = mask.map_or(Some(32), |mask| mask.parse::<u8>().ok())?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (bits == 32 || mask.is_none()).then(|| AddressSet::range(first, last))?

@@ -1,4 +1,5 @@
-//! The values of each type of Squid's access lists, as conditions of foxy's rules.
+//! Converts the values of Squid's ACLs to conditions of foxy's rules, separately for each type of
+//! ACL.
 
 use super::super::terms::{Facets, TermFlaw};
 use super::acl::networks;
@@ -19,15 +20,16 @@ impl AclWord {
     }
 }
 
-/// The conditions of a list, and the values that have none.
+/// The conditions of an ACL, of which one must hold (`branches`), and the values for which rules
+/// have no condition (`lost`).
 #[derive(Debug, Default)]
 pub struct Expressed {
     pub branches: Vec<Facets>,
     pub lost: Vec<TermFlaw>,
 }
 
-/// A type of list: its name, the key of the condition, and the conversion of a value. The
-/// conversion gives no value for what foxy never sees.
+/// A type of ACL: its name in Squid, the key of the condition in a rule, and the conversion of a
+/// value. The conversion returns no value if no request to foxy can match.
 struct AclType(&'static str, &'static str, fn(&AclWord) -> Result<Vec<String>, String>);
 
 const TYPES: &[AclType] = &[
@@ -47,7 +49,7 @@ const TYPES: &[AclType] = &[
     AclType("referer_regex", "header", |word| field("Referer", word)),
 ];
 
-/// Types without an equivalent, and the reason.
+/// Types that rules cannot express, with the reason.
 const UNKNOWN_TYPES: &[(&str, &str)] = &[
     ("time", "hours of rules are in UTC; if the original's clock is in UTC, give --utc"),
     ("arp", "foxy does not see hardware addresses"),
@@ -68,7 +70,7 @@ fn with<E: ToString>(word: &AclWord) -> impl Fn(E) -> String {
     move |error| format!("`{text}`: {}", error.to_string())
 }
 
-/// Returns the conditions that match the same requests as a list.
+/// Returns the conditions that match the same requests as the ACL `name` of the type `kind`.
 pub fn express<'w>(
     name: &str,
     kind: &str,
@@ -113,7 +115,8 @@ fn destination(word: &AclWord) -> Result<Vec<String>, String> {
     networks(&word.text).ok_or_else(|| format!("{} is no network", word.text))
 }
 
-/// Returns whether foxy refuses these destinations without a rule, also for names.
+/// Returns whether foxy refuses all addresses of this network anyway, also when a host name leads
+/// there. A rule is then not needed.
 fn is_always_refused(text: &str) -> bool {
     const REFUSED: [&str; 11] = [
         "0.0.0.0/8",
@@ -150,7 +153,7 @@ fn domain(word: &AclWord) -> Result<Vec<String>, String> {
 
 fn scheme(word: &AclWord) -> Result<Vec<String>, String> {
     let scheme = word.text.to_ascii_lowercase();
-    // foxy never sees the others, such as FTP.
+    // Clients never ask foxy for other schemes such as FTP.
     Ok(matches!(scheme.as_str(), "http" | "https").then_some(scheme).into_iter().collect())
 }
 
@@ -160,7 +163,7 @@ fn field(name: &str, word: &AclWord) -> Result<Vec<String>, String> {
     pattern.map(|pattern| vec![format!("{name}: {pattern}")]).ok_or_else(why)
 }
 
-/// Returns the conditions of a list of times. Each line has days, hours or both.
+/// Converts an ACL of times. Each line has days, hours or both.
 pub fn times(name: &str, lines: &[Vec<AclWord>]) -> Result<Expressed, TermFlaw> {
     let flaw = |why: &str| TermFlaw::NoEquivalent { name: name.to_owned(), why: why.to_owned() };
     let mut expressed = Expressed::default();
@@ -196,7 +199,7 @@ const fn day(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Converts `h1:m1-h2:m2`. In Squid the last minute belongs to the time.
+/// Converts `h1:m1-h2:m2`. In Squid the last minute is part of the period, in foxy it is not.
 fn hours(text: &str) -> Option<String> {
     let minutes = |text: &str| {
         let (hour, minute) = text.split_once(':')?;

@@ -1,4 +1,4 @@
-//! Handlers for the cache of Squid: disks, memory and sizes.
+//! Converts the directives for Squid's cache: folders on disk, memory, and the sizes of objects.
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 type Converted = Result<(), ImportReason>;
 
-/// Converts `cache_dir TYPE FOLDER MEGABYTES …` into a store of foxy's own engine.
+/// Converts `cache_dir TYPE FOLDER MEGABYTES …` into a store of foxy's default engine.
 pub fn cache_dir(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     let [_, folder, megabytes, rest @ ..] = line.arguments() else {
         return Err(unreadable(&line.original));
@@ -66,7 +66,7 @@ pub fn store_selection(import: &mut SquidImport<'_>, line: &SquidLine) -> Conver
     Ok(())
 }
 
-/// Without `cache_dir` Squid caches in memory alone.
+/// Squid without `cache_dir` caches only in memory. Makes foxy do the same.
 pub fn finish(draft: &mut ImportDraft) {
     if draft.value("store").is_none() {
         let original = Original::file("no cache_dir");

@@ -1,21 +1,23 @@
-//! The table of Squid's directives. A row converts a directive or says why not.
+//! The table of Squid's directives. A row converts a directive, or says why the import does not
+//! convert it.
 
 use super::super::handling::UNIT;
 use super::super::report::ImportReason;
 use super::lines::SquidLine;
 use super::{SquidImport, caching, headers, network, peers, refresh};
 
-/// How the import handles a directive.
+/// The way in which the import treats a directive.
 #[derive(Clone, Copy)]
 pub enum Handling {
     Convert(for<'i, 'f> fn(&'i mut SquidImport<'f>, &SquidLine) -> Result<(), ImportReason>),
-    /// foxy works so without a setting.
+    /// foxy does this without a setting.
     NotNeeded(&'static str),
     /// foxy has no equivalent.
     Missing(&'static str),
-    /// foxy has no equivalent, and permits more.
+    /// foxy has no equivalent, and so permits more than the original.
     Opens(&'static str),
-    /// A list of which only `deny` lines matter.
+    /// A list of `allow` and `deny` lines without an equivalent. Only a `deny` line makes foxy
+    /// permit more than Squid.
     Denials(&'static str),
 }
 
@@ -26,7 +28,7 @@ const OWN_ENGINE: &str = "foxy's store has its own rule";
 const HELPER: &str = "foxy calls no helper program, which may refuse requests";
 const SHARED_FETCH: &str = "foxy always shares a fetch between clients";
 
-/// All directives with a row of their own. Others have no equivalent.
+/// Rows by the name of the directive. A directive without a row has no equivalent in foxy.
 pub const TABLE: &[(&str, Handling)] = &[
     ("acl", Convert(|import, line| import.acl(line))),
     ("http_access", Convert(|import, line| import.http_access(line))),

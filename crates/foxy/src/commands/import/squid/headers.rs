@@ -1,4 +1,4 @@
-//! Handlers for the header fields that Squid removes.
+//! Converts the directives with which Squid removes header fields.
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
@@ -10,8 +10,8 @@ use toml::{Table, Value};
 
 type Converted = Result<(), ImportReason>;
 
-/// Fields that every request or response loses. One rule has all of them, because the first
-/// matching rule decides.
+/// Fields to remove from every request or response. All request fields are in one rule, and all
+/// response fields in another, because only the first matching rule decides.
 #[derive(Debug, Default)]
 pub struct RemovedFields {
     request: Vec<(String, Original)>,
@@ -44,7 +44,8 @@ pub fn reply_header_access(import: &mut SquidImport<'_>, line: &SquidLine) -> Co
     Ok(())
 }
 
-/// Returns the name of the field in `NAME deny all`.
+/// Reads `NAME deny all`, which removes the field `NAME` from every message. `key` is the rule's
+/// effect. Other forms give the reason why they are not converted.
 fn removed(line: &SquidLine, key: &str) -> Result<String, ImportReason> {
     let name = line.argument(0).unwrap_or_default();
     if is_for_all(line, "allow", 1) && name != "All" {

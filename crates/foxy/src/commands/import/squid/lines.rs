@@ -1,4 +1,5 @@
-//! Splits a Squid configuration into directives, and reads the files that it includes.
+//! Splits a Squid configuration into directives. Replaces each `include` by the directives of its
+//! files.
 
 use super::super::draft::Original;
 use super::super::original_files::OriginalFiles;
@@ -31,7 +32,7 @@ impl SquidLine {
     }
 }
 
-/// Returns all directives in order. A file that cannot be read stays as an `include`.
+/// Returns all directives in order. An `include` of a file that cannot be read stays in the list.
 pub fn lines(content: &str, files: &OriginalFiles) -> Vec<SquidLine> {
     let mut all = Vec::new();
     collect(&mut all, None, content, files, 0);
@@ -66,8 +67,8 @@ fn collect(
     }
 }
 
-/// Splits a file into directives. A backslash continues a line, and `#` at the start of a word
-/// starts a comment.
+/// Splits a file into directives, one for each line. A backslash at the end continues a line. `#`
+/// at the start of a word starts a comment.
 fn split(file: Option<&str>, content: &str) -> Vec<SquidLine> {
     let mut lines = Vec::new();
     let mut open: Option<SquidLine> = None;
@@ -96,7 +97,7 @@ fn split(file: Option<&str>, content: &str) -> Vec<SquidLine> {
     lines
 }
 
-/// Returns the words without passwords.
+/// Returns the words as text for the report, without the password of `login=USER:PASSWORD`.
 fn shown(words: &[String]) -> String {
     let word = |word: &String| match word.split_once('=') {
         Some((name @ "login", value)) if value.contains(':') => format!("{name}=…"),

@@ -1,4 +1,4 @@
-//! Converts a Squid configuration. `directives` has the table of directives.
+//! Converts a Squid configuration. The table in `directives` says which directives are converted.
 
 mod access;
 mod acl;
@@ -23,8 +23,8 @@ use directives::{Handling, TABLE};
 use lines::{SQUID_FOLDER, SquidLine};
 use peers::SquidPeers;
 
-/// The settings that the lines read so far give. Lists are converted after the last line, because
-/// their order counts.
+/// The new configuration so far. Access lines are collected and converted after the last line,
+/// because ACLs must be known and the order of rules counts.
 struct SquidImport<'f> {
     draft: ImportDraft,
     files: &'f OriginalFiles,
@@ -35,7 +35,7 @@ struct SquidImport<'f> {
     removed_fields: headers::RemovedFields,
 }
 
-/// Converts a configuration. `utc` says that the original's clock runs in UTC.
+/// Converts a configuration. `utc` is true if the original's clock runs in UTC.
 pub fn import(content: &str, files: &OriginalFiles, utc: bool) -> ImportDraft {
     let mut import = SquidImport {
         draft: ImportDraft::default(),
@@ -79,7 +79,8 @@ impl SquidImport<'_> {
         self.draft
     }
 
-    /// Converts `http_access`, and the settings that depend on it.
+    /// Converts the `http_access` lines to rules, and to the settings `connect-ports` and
+    /// `allow-client`.
     fn serve_rules(&mut self) {
         let Self { draft, acls, http_access, .. } = self;
         let Some(first) = http_access.first() else { return };
@@ -118,7 +119,7 @@ impl SquidImport<'_> {
         Ok(())
     }
 
-    /// Returns the values in a file of an `acl` line.
+    /// Returns the values in a file that an `acl` line names.
     fn values_of_file(&self, path: &str, ignore_case: bool) -> Result<Vec<AclWord>, ImportReason> {
         let read = self.files.read(path, SQUID_FOLDER);
         let found = read.map_err(|why| {
@@ -154,7 +155,7 @@ fn access_line(line: &SquidLine) -> Result<AccessLine, ImportReason> {
     AccessLine::read(line).ok_or_else(unreadable)
 }
 
-/// Returns whether a line ends with `allow all` or `deny all`.
+/// Returns whether the arguments from position `from` on are `ACTION` or `ACTION all`.
 fn is_for_all(line: &SquidLine, action: &str, from: usize) -> bool {
     let rest: Vec<&str> = line.arguments()[from..].iter().map(String::as_str).collect();
     rest == [action, "all"] || rest == [action]

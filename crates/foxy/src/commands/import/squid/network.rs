@@ -1,4 +1,4 @@
-//! Handlers for listeners, logs, timeouts and limits of Squid.
+//! Converts Squid's directives for listeners, logs, timeouts and limits.
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
@@ -9,13 +9,13 @@ use toml::Value;
 
 type Converted = Result<(), ImportReason>;
 
-/// Returns the address of a port directive as foxy writes it.
+/// Returns the address of an `http_port` or `https_port` in foxy's form: a port alone gets a colon.
 fn address(text: &str) -> String {
     let port_alone = text.bytes().all(|byte| byte.is_ascii_digit());
     if port_alone { format!(":{text}") } else { text.to_owned() }
 }
 
-/// Returns the value of an option such as `cert=PATH`.
+/// Returns the value of the first option with one of these names, such as `cert=PATH`.
 fn option<'l>(line: &'l SquidLine, names: &[&str]) -> Option<&'l str> {
     let mut options = line.arguments().iter().filter_map(|word| word.split_once('='));
     options.find(|(name, _)| names.contains(name)).map(|(_, value)| value)
@@ -93,7 +93,7 @@ pub fn access_log(import: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     Ok(())
 }
 
-/// Sets a setting that is a time.
+/// Sets a setting to a time. A number without a unit is in seconds.
 pub fn time(import: &mut SquidImport<'_>, line: &SquidLine, key: &'static str) -> Converted {
     let time = values::time(line.arguments(), "second");
     import.draft.set(key, time.ok_or_else(|| unreadable(&line.original))?, &line.original);
@@ -131,7 +131,7 @@ pub fn auth_param(_: &mut SquidImport<'_>, line: &SquidLine) -> Converted {
     }
 }
 
-/// Sets the ports of CONNECT from the list in `deny CONNECT !LIST`.
+/// Sets the ports to which CONNECT is permitted, from the ACL `PORTS` in `deny CONNECT !PORTS`.
 pub fn set_connect_ports(draft: &mut ImportDraft, ports: Option<Vec<String>>, original: &Original) {
     const MOST: usize = 64;
     let numbers: Option<Vec<String>> =

@@ -1,4 +1,4 @@
-//! Converts the parents of Squid.
+//! Converts Squid's peers: parent proxies to `parent`, origin servers to an origin.
 
 use super::super::draft::{ImportDraft, Original};
 use super::super::report::ImportReason;
@@ -10,19 +10,19 @@ use toml::{Table, Value};
 
 type Converted = Result<(), ImportReason>;
 
-/// The parents, and the rules about when Squid uses them.
+/// The parent proxies and origin servers, and the lines about when Squid uses them.
 #[derive(Debug, Default)]
 pub struct SquidPeers {
     parents: Vec<(String, Original)>,
     origins: Vec<(String, Original)>,
-    /// Lines that choose between parents.
+    /// `cache_peer_access` lines, which choose a peer by request. foxy cannot do this.
     choices: Vec<Original>,
     has_carp: bool,
     never_direct: bool,
     always_direct: Vec<(Vec<String>, Original)>,
 }
 
-/// Options that change nothing for foxy.
+/// Options without an effect on the conversion.
 const PLAIN: [&str; 9] = [
     "no-query",
     "default",
@@ -144,7 +144,7 @@ impl SquidPeers {
         }
     }
 
-    /// Converts peers with `originserver`: together they are one origin.
+    /// Converts all peers with the option `originserver` to one origin with several servers.
     fn add_origins(&self, draft: &mut ImportDraft) {
         let Some((_, first)) = self.origins.first().filter(|_| self.choices.is_empty()) else {
             return;

@@ -1,4 +1,4 @@
-//! Converts `refresh_pattern` lines.
+//! Converts `refresh_pattern` lines, which set heuristic lifetimes by URL.
 
 use super::super::report::ImportReason;
 use super::super::terms::AccessTerm;
@@ -6,10 +6,10 @@ use super::lines::SquidLine;
 use super::{SquidImport, access, regex, unreadable, values};
 use toml::{Table, Value};
 
-/// Beginnings of URLs that foxy never fetches.
+/// Beginnings of expressions for URLs with schemes that foxy never fetches.
 const FOREIGN: [&str; 4] = ["^ftp", "^gopher", "^cache_object", "^wais"];
 
-/// Converts `refresh_pattern [-i] REGEX MIN PERCENT MAX [OPTION…]`. Times are in minutes.
+/// Converts `refresh_pattern [-i] REGEX MIN PERCENT MAX [OPTION…]`. `MIN` and `MAX` are in minutes.
 pub fn refresh_pattern(import: &mut SquidImport<'_>, line: &SquidLine) -> Result<(), ImportReason> {
     let (ignore_case, words) = match line.arguments() {
         [flag, words @ ..] if flag == "-i" => (true, words),

@@ -1,22 +1,27 @@
-//! Translates the regular expressions of Squid (POSIX, extended) into those of foxy.
+//! Translates Squid's regular expressions (POSIX, extended) into foxy's syntax of regular
+//! expressions.
 
 use foxy_rules::operator::UrlPattern;
 use std::fmt;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Why foxy cannot use an expression.
+/// The reason why foxy cannot use an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegexFlaw {
-    /// A backslash stands before a letter or digit, or at the end.
+    /// A backslash stands before a letter or digit, or at the end. It would mean something else in
+    /// foxy.
     Escape,
-    /// A lazy quantifier or another form of Perl, or an unusual class.
+    /// A form that POSIX does not have or that would mean something else in foxy: a lazy
+    /// quantifier, `(?…)`, or `^` in the middle.
     Form,
-    /// foxy compares paths after decoding, so the expression would not match the same URLs.
+    /// The expression has `%` or `../`. foxy decodes paths before it compares them, so other URLs
+    /// would match.
     Encoded,
-    /// The expression may match before the path begins.
+    /// The expression might match the scheme or host in foxy, because foxy's rules match the whole
+    /// URL.
     Start,
-    /// The library refuses the expression.
+    /// The crate for regular expressions refuses the expression.
     Refused,
 }
 
@@ -32,7 +37,7 @@ impl fmt::Display for RegexFlaw {
     }
 }
 
-/// Translates an expression that matches a part of the URL.
+/// Translates an expression that Squid matches against the whole URL.
 pub fn url_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     if posix.contains('%') || posix.contains(r"\.\./") {
         return Err(RegexFlaw::Encoded);
@@ -43,11 +48,13 @@ pub fn url_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     Ok(out)
 }
 
-/// Translates an expression that matches a part of path and query.
+/// Translates an expression that Squid matches against path and query. The result matches the same
+/// requests by their whole URL.
 pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     const SITE: &str = "^[a-z]+://[^/]+";
     let flags = if ignore_case { "(?i)" } else { "" };
-    // Checks the whole expression, so that no branch can close a group.
+    // Translates the whole expression first: otherwise an unbalanced `)` in a branch could close a
+    // group of foxy's expression.
     url_regex(posix, ignore_case)?;
     let branches = posix.split('|').map(|branch| {
         let (plain, anchored) = (translated(branch)?, branch.starts_with('^'));
@@ -64,7 +71,8 @@ pub fn path_regex(posix: &str, ignore_case: bool) -> Result<String, RegexFlaw> {
     Ok(out)
 }
 
-/// Returns the character with which each match begins, if there is a single such character.
+/// Returns the literal character with which every match begins. Returns `None` if matches can begin
+/// differently.
 fn first_of(posix: &str) -> Option<char> {
     let mut chars = posix.chars();
     let first = match chars.next()? {
@@ -75,7 +83,8 @@ fn first_of(posix: &str) -> Option<char> {
     (!matches!(chars.next(), Some('*' | '?' | '{'))).then_some(first)
 }
 
-/// Translates an expression for a header field into a pattern. Only literal texts have a pattern.
+/// Translates an expression for a header field into a pattern of a rule. Returns `None` unless the
+/// expression is literal text, with or without `^` and `$`.
 pub fn field_pattern(posix: &str, ignore_case: bool) -> Option<String> {
     let start = if posix.starts_with('^') { "" } else { "*" };
     let end = if posix.ends_with('$') && !posix.ends_with(r"\$") { "" } else { "*" };
@@ -126,7 +135,8 @@ fn translated(posix: &str) -> Result<String, RegexFlaw> {
     Ok(out)
 }
 
-/// Translates a class such as `[^a-z]`. In POSIX a backslash in a class stands for itself.
+/// Translates a bracket expression such as `[^a-z]`, after its `[`. In POSIX a backslash in it is a
+/// literal backslash.
 fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), RegexFlaw> {
     out.push('[');
     if chars.next_if_eq(&'^').is_some() {

@@ -3,8 +3,8 @@
 use foxy_cli::units::show_duration;
 use std::time::Duration;
 
-/// Parses an integer with a unit of time, for example `1 minute`. Returns the time as foxy writes
-/// it. Without a unit the number counts `default`.
+/// Parses an integer with a unit of time, for example `1 minute`. Returns the time in foxy's form.
+/// Without a unit in the text, `default` is the unit.
 pub fn time(words: &[String], default: &str) -> Option<String> {
     let (number, unit) = split(words, default)?;
     let seconds = match unit.trim_end_matches('s') {
@@ -22,7 +22,8 @@ pub fn time(words: &[String], default: &str) -> Option<String> {
     Some(show_duration(Duration::from_secs(number.checked_mul(seconds)?)))
 }
 
-/// Parses an integer with a unit of size, for example `4 MB`. Returns the size as foxy writes it.
+/// Parses an integer with a unit of size, for example `4 MB`. Returns the size in foxy's form.
+/// Without a unit in the text, `default` is the unit.
 pub fn size(words: &[String], default: &str) -> Option<String> {
     let (number, unit) = split(words, default)?;
     let shift = match unit.to_ascii_lowercase().as_str() {
@@ -36,7 +37,7 @@ pub fn size(words: &[String], default: &str) -> Option<String> {
     Some(bytes(number.checked_mul(1 << shift)?))
 }
 
-/// Returns the size in the largest unit that divides it.
+/// Returns a number of bytes in the largest unit that divides it, such as `4M`.
 pub fn bytes(count: u64) -> String {
     let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let fits = units.iter().find(|(shift, _)| count > 0 && count.trailing_zeros() >= *shift);
@@ -55,7 +56,7 @@ fn split<'a>(words: &'a [String], default: &'a str) -> Option<(u64, &'a str)> {
     Some((number, unit))
 }
 
-/// Returns minutes as foxy writes times.
+/// Returns a number of minutes in foxy's form of times.
 pub fn minutes(count: u64) -> String {
     show_duration(Duration::from_secs(count.saturating_mul(60)))
 }

@@ -1,5 +1,5 @@
-//! `foxy store inspect PATH`: shows how a store that no process uses has arranged its contents on
-//! disk.
+//! `foxy store inspect PATH`: shows which records and segments a store has on disk. No process may
+//! use the store meanwhile.
 
 mod json;
 mod text;
