@@ -1,6 +1,13 @@
-//! Orders the look-ups, fetches and writes of a URL. While a look-up or fetch watches a URL, the
-//! cache remembers the writes under this URL. From these writes, the cache decides whether it may
-//! still store a late response.
+//! Keeps outdated responses out of the cache when look-ups, fetches and writes of a URL overlap.
+//!
+//! An *epoch* is the moment at which a look-up or fetch began: its place in the order of events,
+//! and the last purge. A *watch* marks a URL for which a look-up or fetch is in progress. While a
+//! watch exists, the cache remembers the writes under the URL. When a fetch wants to store its
+//! response, the cache judges from these writes whether a newer response was stored meanwhile.
+//!
+//! A *variant* is one of several responses of a URL, chosen by request headers. The *Vary list* of
+//! the URL names these headers. It is stored under the key of the URL, and leads to the keys of the
+//! variants.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Stored};
@@ -9,9 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Epoch {
-    /// Position in the order of events. Every URL belongs to a group of URLs that share one order.
+    /// Position in the order of events of the URL's group. All URLs of a group share one counter.
     pub(crate) order: u64,
-    /// Identifies the last purge before the fetch began.
+    /// The number of the last purge before the fetch began.
     pub(crate) begun: Stamp,
 }
 
@@ -22,8 +29,8 @@ impl Epoch {
     }
 }
 
-/// Number of remembered writes per URL. Once the cache has forgotten a write, fetches that began
-/// before this write may no longer write.
+/// Number of writes that a watch remembers per URL. If the cache forgets the oldest write, fetches
+/// that began before this write may no longer store their responses.
 const MAX_REMEMBERED_WRITES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +46,7 @@ pub(crate) struct CacheWrite {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WritePlace {
-    /// The entry is stored under the URL itself and applies to every request for the URL.
+    /// The entry is stored under the key of the URL, and applies to every request for the URL.
     Whole,
     /// The response is stored under the URL's key for partial content. It answers range requests.
     Part,
@@ -59,17 +66,18 @@ impl CacheWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteOrigin {
     Fetched,
-    /// The look-up found this response in the cache. The origin has confirmed the response, or the
-    /// response is written under another key.
+    /// The look-up found this response in the cache. It is written again, because the origin
+    /// confirmed it or because it gets another key.
     Found,
-    /// The look-up found this response in the cache. Other writes may have happened between the
-    /// look-up and the start of the watch.
+    /// Like `Found`, but other writes may have happened between the look-up and the start of the
+    /// watch.
     FoundEarlier,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum LeftUnderKey {
-    /// The key has no response. The response was removed, or a newer response will replace it.
+    /// The cache has no response under the key. The response was removed, or a newer response will
+    /// replace it.
     Nothing,
     List,
     Response(Arc<Stored>),
@@ -78,16 +86,16 @@ pub(crate) enum LeftUnderKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteVerdict {
     Write,
-    /// Write the part. Also remove the whole response under the URL, because the whole response is
+    /// Write the partial response. Also remove the whole response under the URL, because it is
     /// older and belongs to another representation.
     WriteWithoutWhole,
     Outdated,
-    /// Do not write, because a newer response is known. Also remove the stored response under the
-    /// key, because it may be older than the newer response.
+    /// Do not write, because a newer response is known. Also remove the response that is stored
+    /// under the key, because it may be older than the newer response.
     OutdatedAndGone,
     /// Do not write, because no request would find the response. Either an older fetch replaced the
-    /// Vary list that leads to it, or a newer fetch wrote another variant of the current list. The
-    /// current list may lead to an older response, so remove the list.
+    /// Vary list that leads to the response, or a newer fetch wrote another variant of the current
+    /// list. Remove the current list, because it may lead to an older response.
     Astray,
 }
 
@@ -101,15 +109,16 @@ struct Written {
 }
 
 impl Written {
-    /// Returns true if this written response can answer a request for the response in `write`.
+    /// Returns true if a request for the response in `write` could instead be answered by this
+    /// write.
     fn concerns(&self, write: &CacheWrite) -> bool {
         write.place != WritePlace::Variant
             || self.key == write.key
             || self.place == WritePlace::Whole
     }
 
-    /// Returns true if one write is a whole response and the other write is a part of it. Both must
-    /// belong to the same representation and be equally fresh.
+    /// Returns true if one of the two writes is a whole response, and the other is a part of the
+    /// same representation. Both must be equally fresh.
     fn is_other_part_of(&self, write: &CacheWrite, response: Option<&Stored>) -> bool {
         let both = [WritePlace::Whole, WritePlace::Part];
         let (LeftUnderKey::Response(left), Some(response)) = (&self.left, response) else {
@@ -126,7 +135,7 @@ impl Written {
 struct Watched {
     watches: usize,
     invalidated: u64,
-    /// Position in the order of events at which the newest forgotten write happened.
+    /// Position in the order of events of the newest write that the cache has forgotten.
     forgotten: u64,
     written: Vec<Written>,
 }
@@ -155,7 +164,7 @@ impl Watched {
             if other.at < write.looked || other.order == write.order {
                 continue;
             }
-            // An earlier fetch wrote `other` after the look-up.
+            // A fetch that began earlier wrote `other`, but only after this look-up.
             match (write.place, other.place) {
                 (WritePlace::Variant, WritePlace::Whole) => judged = WriteVerdict::Astray,
                 (WritePlace::Part, WritePlace::Whole)
@@ -189,8 +198,8 @@ fn outdated_by(other: &Written, write: &CacheWrite) -> WriteVerdict {
         (WritePlace::Part, _) | (WritePlace::Whole, WritePlace::Part) => {
             WriteVerdict::OutdatedAndGone
         }
-        // For the same request, the current Vary list may lead to a response that is older than
-        // `write` and `other`.
+        // `write` and `other` belong to requests with different headers. For the request of
+        // `write`, the current Vary list may lead to an older response.
         (WritePlace::Whole | WritePlace::NewList, WritePlace::Variant) => WriteVerdict::Astray,
         (WritePlace::Whole | WritePlace::Variant | WritePlace::NewList, _) => {
             WriteVerdict::Outdated
@@ -211,7 +220,8 @@ impl Group {
         self.moment
     }
 
-    /// Starts to remember the writes of a URL. Returns true if other watches on the URL exist.
+    /// Starts to remember the writes of a URL. Returns true if another look-up or fetch already
+    /// watches the URL.
     pub(crate) fn watch(&mut self, base: Key) -> bool {
         let watched = self.watched.entry(base).or_default();
         watched.watches += 1;
@@ -227,12 +237,13 @@ impl Group {
         }
     }
 
-    /// Returns true if no write or invalidation happened in this group since `moment`.
+    /// Returns true if no URL of this group was written or invalidated since `moment`.
     pub(crate) const fn is_unchanged_since(&self, moment: u64) -> bool {
         self.changed < moment
     }
 
-    /// Returns true if the watched URL was not invalidated after `order`.
+    /// Returns true if the URL was not invalidated after `order`. For a URL without a watch, also
+    /// requires that no URL of the group was written since then.
     pub(crate) fn is_of_now(&self, base: Key, order: u64) -> bool {
         match self.watched.get(&base) {
             Some(watched) => watched.invalidated < order,
@@ -241,8 +252,8 @@ impl Group {
     }
 
     /// Returns true if a request for `key` may join a fetch that began at `order`. The request may
-    /// join if no later fetch wrote a response that could answer the request. Without a key, the
-    /// request may join only if no later fetch wrote anything.
+    /// not join if a later fetch wrote a response that could answer the request. Without a key, any
+    /// later write prevents the request from joining.
     pub(crate) fn may_join(&self, base: Key, key: Option<Key>, order: u64) -> bool {
         let Some(watched) = self.watched.get(&base) else { return self.changed < order };
         let may_answer = |other: &Written| {
@@ -253,15 +264,16 @@ impl Group {
             && !watched.written.iter().any(|other| other.order > order && may_answer(other))
     }
 
-    /// Returns true if any fetch wrote a response under `key` while the URL was watched.
+    /// Returns true if the cache remembers a write of a response under `key`, during the watch on
+    /// the URL.
     pub(crate) fn has_written(&self, base: Key, key: Key) -> bool {
         let is_there =
             |other: &Written| other.key == key && !matches!(other.left, LeftUnderKey::Nothing);
         self.watched.get(&base).is_some_and(|watched| watched.written.iter().any(is_there))
     }
 
-    /// Decides whether a response may be written, so that the cache uses the most recent response
-    /// (RFC 9111 §4).
+    /// Decides whether `write` may happen. An outdated response must not replace a newer response,
+    /// because the cache must use the most recent response (RFC 9111 §4).
     pub(crate) fn judge(
         &self,
         base: Key,
@@ -317,16 +329,18 @@ impl Groups {
     }
 }
 
-/// A watch on a URL. Clones share the watch, which ends when the last clone is dropped.
+/// A watch on a URL: the cache remembers all writes under the URL while the watch exists. Clones
+/// share the watch, which ends when the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct Watch {
     on: Arc<On>,
     pub(crate) epoch: Epoch,
-    /// The `order` of the epoch in which the look-up began.
+    /// The `order` of the epoch in which the look-up of the same request began.
     looked: u64,
     /// True if writes may have happened between the look-up and the start of the watch.
     pub(crate) late: bool,
-    /// True if an older response may be stored or in flight, so that a new response replaces it.
+    /// True if an older response may be stored or in flight. The new response then has to replace
+    /// the older response.
     pub(crate) renews: bool,
 }
 
@@ -352,24 +366,25 @@ impl Watch {
         Self { on, epoch, looked: since.order, late, renews }
     }
 
-    /// Clones the watch for a fetch that begins now.
+    /// Returns a clone of the watch for another fetch of the same request. The fetch begins now.
     pub(crate) fn again(&self) -> Self {
         let order = self.on.groups.lock(self.on.base).next();
         Self { epoch: Epoch { order, ..self.epoch }, ..self.clone() }
     }
 
-    /// Returns a copy of this watch that has the given epoch, which is the epoch of a flight (a
-    /// fetch that several requests share).
+    /// Returns a clone of this watch with the epoch of a flight. A flight is a fetch that several
+    /// requests share.
     pub(crate) fn of_flight(&self, epoch: Epoch) -> Self {
         Self { epoch, ..self.clone() }
     }
 
-    /// Replaces the stamp of the last purge.
+    /// Sets `begun` as the last purge before the fetch.
     pub(crate) fn begun(self, begun: Stamp) -> Self {
         Self { epoch: Epoch { begun, ..self.epoch }, ..self }
     }
 
-    /// Marks that the response may replace a stored response. A mark that is already set stays.
+    /// If `renews` is true, marks that the response replaces an older response. A mark that is
+    /// already set stays.
     pub(crate) fn renewing(self, renews: bool) -> Self {
         Self { renews: self.renews || renews, ..self }
     }
@@ -378,12 +393,12 @@ impl Watch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
 
-    /// Returns the source for writing a response that was fetched from the origin.
+    /// Returns a source for writes of a response that came from the origin.
     pub(crate) const fn fetched(&self) -> WriteSource<'_> {
         WriteSource { watch: self, origin: WriteOrigin::Fetched }
     }
 
-    /// Returns the source for writing the response that the look-up found.
+    /// Returns a source for writes of the response that the look-up found in the cache.
     pub(crate) const fn found(&self) -> WriteSource<'_> {
         WriteSource {
             watch: self,
@@ -410,8 +425,8 @@ impl WriteSource<'_> {
         CacheWrite { key: key.hash, place, order: epoch.order, looked, origin: self.origin }
     }
 
-    /// Creates a write of the Vary list that the store has under a URL. The place is `Variant`,
-    /// because the list stays valid when variants are written.
+    /// Describes the Vary list that the store has under a URL as a write to memory. The place is
+    /// `Variant`, because a later write of a variant does not outdate the list.
     pub(crate) fn list(self, base: &CacheKey) -> CacheWrite {
         CacheWrite { place: WritePlace::Variant, ..self.write(base, base, false) }
     }

@@ -1,4 +1,4 @@
-//! Tests writes of one URL in any order. In the end, the cache stores the response of the fetch
+//! Tests writes of one URL in any order. At the end, the cache contains the response of the fetch
 //! that began last.
 
 use super::*;
@@ -21,7 +21,7 @@ fn response(tag: &str) -> Arc<Stored> {
     Arc::new(Stored::new(Bytes::new(), &head, Policy::default(), times, 0, body))
 }
 
-/// Creates a group with one URL that has several watches.
+/// Creates a group of URLs. One URL of the group has several watches.
 fn group() -> Group {
     let mut group = Group::default();
     for _ in 0..3 {
@@ -35,7 +35,7 @@ fn fetch(group: &mut Group, key: Key, place: WritePlace) -> CacheWrite {
     CacheWrite { key, place, order: group.next(), looked, origin: WriteOrigin::Fetched }
 }
 
-/// Writes a response to the group if the verdict permits it. Returns the verdict.
+/// Writes a response to the group if the group's verdict permits the write. Returns the verdict.
 fn try_write(group: &mut Group, write: &CacheWrite, tag: &str) -> WriteVerdict {
     let response = response(tag);
     let judged = group.judge(URL, write, Some(&response));

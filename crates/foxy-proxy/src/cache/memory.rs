@@ -1,5 +1,6 @@
-//! The memory tier stores whole small responses, and parts of large responses. All workers share
-//! the tier, and its size is limited. The tier does not know about purges.
+//! The memory tier: whole small responses, and parts of large stored bodies. A *part* is up to 1
+//! MiB of a large body, and is one record of the store. All workers share the tier, and its size is
+//! limited. The tier does not know about purges.
 
 mod sieve;
 
@@ -14,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// Bytes of memory that a part uses in addition to its body. They are the memory pages at both ends
-/// of its record, and its entry in this table.
+/// Bytes of memory that the tier counts for a part in addition to the part's body. They pay for
+/// unused memory at both ends of the record, and for the table entry.
 const PART_OVERHEAD_BYTES: u64 = 8 << 10;
 
 const HEAD_ROOM_BYTES: u64 = 8 << 10;
@@ -47,11 +48,13 @@ pub struct MemoryTier {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// If memory has room for N parts, foxy remembers the keys of the last 4 N parts that were read. A
-/// part enters memory when it is read again while its key is remembered.
+/// A part enters memory when it is read for the second time. If memory has room for N parts, foxy
+/// remembers the keys of the last 4 N parts that were read.
 const RECENT_PER_HELD: u64 = 4;
 
-/// Responses and parts may each use half of the memory, and more while the other half is free.
+/// One of the [`SHARDS`] parts of the memory tier, with its own lock. Responses may use half of the
+/// shard's bytes, and parts of bodies the other half. Each may use more while the other half is
+/// free.
 struct Shard {
     limit: u64,
     responses: Sieve<Cached>,
@@ -65,7 +68,8 @@ impl MemoryTier {
         Self { shards: (0..SHARDS).map(|_| shard()).collect() }
     }
 
-    /// Returns the size in bytes of the largest body that fits together with a head of usual size.
+    /// Returns the size in bytes of the largest body that fits into a shard together with a usual
+    /// head.
     pub fn largest_body(&self) -> u64 {
         lock(&self.shards[0]).limit.saturating_sub(HEAD_ROOM_BYTES)
     }
@@ -79,8 +83,8 @@ impl MemoryTier {
         self.shard(key).responses.get(key)
     }
 
-    /// Stores `value`, and evicts other values if space is needed. If `value` is larger than a
-    /// shard, it is not stored, but the old value under the key is still removed.
+    /// Stores `value` under the key, and evicts other values if space is needed. If `value` is
+    /// larger than a shard, it is not stored. The old value under the key is removed in any case.
     pub fn put(&self, key: Key, value: Cached) {
         self.shard(key).put(key, value);
     }
@@ -89,7 +93,8 @@ impl MemoryTier {
         self.shard(key).responses.remove(key);
     }
 
-    /// Gives each response the policy that `policy_of` returns for the response.
+    /// Recomputes the lifetime and directives of every response after a change of the operator's
+    /// policy. `policy_of` returns the new policy of a response.
     pub fn reassess(&self, policy_of: impl Fn(&Stored) -> Policy) {
         for shard in &self.shards {
             lock(shard).responses.update(|cached| {
@@ -104,8 +109,8 @@ impl MemoryTier {
         self.shard(key).parts.get(key)
     }
 
-    /// Notes that a part was sent, and stores the part from its second use on. So a part that is
-    /// sent only once evicts no other part. Parts larger than half a shard are not stored.
+    /// Notes that a part was sent to a client. Stores the part on its second use, so that a part
+    /// that is sent only once evicts nothing. Parts larger than half a shard are not stored.
     pub fn offer_part(&self, key: Key, part: &Bytes) {
         self.shard(key).offer_part(key, part);
     }
@@ -165,11 +170,11 @@ impl Shard {
     }
 }
 
-/// Remembers the keys of recently read parts. The number of keys is `RECENT_PER_HELD` times the
-/// number of parts that fit in memory. The oldest key is forgotten first.
+/// The keys of recently read parts of bodies. If memory has room for N parts, the set has at most
+/// `RECENT_PER_HELD` times N keys. The oldest key is forgotten first.
 struct Recent {
     keys: KeySet,
-    /// Keys in order of arrival. The queue may still contain a key that was already forgotten.
+    /// The same keys, oldest first. The queue may also contain a key that is no longer in `keys`.
     order: VecDeque<Key>,
     limit: usize,
 }
@@ -180,8 +185,8 @@ impl Recent {
         Self { keys: KeySet::default(), order: VecDeque::new(), limit }
     }
 
-    /// Returns true if `key` was read recently, and then forgets the key. Otherwise remembers the
-    /// key.
+    /// If the part `key` was read recently, forgets the key and returns true. Otherwise remembers
+    /// the key.
     fn again(&mut self, key: Key) -> bool {
         if self.keys.remove(&key) {
             return true;
@@ -222,7 +227,7 @@ mod tests {
     }
 
     fn key(number: u8) -> Key {
-        // These keys all belong to the same shard.
+        // The first byte chooses the shard, so all these keys belong to one shard.
         Key([0, number, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 

@@ -1,8 +1,9 @@
-//! The cache combines memory and store. It orders look-ups, additions and invalidations so that an
-//! outdated response never comes back.
+//! The cache combines memory and store. The *store* is the cache on disk. The cache orders
+//! look-ups, additions and invalidations so that an outdated response never comes back.
 //!
-//! Every fetch has a watch on its URL. A response is not stored if the URL was invalidated after
-//! its fetch began, or if a later fetch has already written (see `epoch`).
+//! Every fetch has a watch on its URL: the cache remembers all writes under the URL during the
+//! fetch. It does not store a response if the URL was invalidated after the response's fetch began.
+//! It also does not store a response if a later fetch has already written (see `epoch`).
 
 pub(crate) mod epoch;
 pub(crate) mod memory;
@@ -47,8 +48,8 @@ pub(crate) struct FoundPart {
 
 pub(crate) enum InMemory {
     Found(Found),
-    /// The caller must read the store under this key. With a list, the key is the key of a variant
-    /// in this list.
+    /// The caller must read the store under this key. If there is a Vary list, the key belongs to a
+    /// variant in this list.
     Ask(CacheKey, Option<VaryList>),
 }
 
@@ -89,8 +90,8 @@ impl Cache {
         self.storage.as_ref()
     }
 
-    /// Draws a random number for a fetch or a Vary list. The number has 64 bits, so that a
-    /// repetition is practically impossible.
+    /// Draws a random number that identifies a fetch or a Vary list. The number has 64 bits, so
+    /// that a repetition is practically impossible.
     pub(crate) fn draw(&self) -> u64 {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).next_u64().max(1)
     }
@@ -104,8 +105,8 @@ impl Cache {
         self.watch_since(base, self.epoch(base))
     }
 
-    /// Starts a watch on a URL. The watch also covers the time between a look-up in memory at
-    /// `since` and now.
+    /// Starts a watch on a URL, after a look-up in memory that began at `since`. The watch also
+    /// reports writes between `since` and now.
     pub(crate) fn watch_since(&self, base: &CacheKey, since: Epoch) -> Watch {
         Watch::begin(&self.groups, base.hash, since)
     }
@@ -132,8 +133,8 @@ impl Cache {
         }
     }
 
-    /// Reads the store and keeps the result in memory. `base` is the key of the URL that `watch`
-    /// watches.
+    /// Searches the store under the key `asked`, and puts the result into memory. `base` is the key
+    /// of the URL that `watch` watches.
     pub(crate) async fn in_store(
         &self,
         base: &CacheKey,
@@ -203,7 +204,7 @@ impl Cache {
 
     /// Stores a response of a URL. Drops the response if the URL was invalidated after the fetch
     /// began, or if a later fetch has written a response. A purge that came after the start of the
-    /// fetch applies to the response.
+    /// fetch applies to the stored response.
     pub(crate) fn add(
         &self,
         base: &CacheKey,
@@ -257,8 +258,8 @@ impl Cache {
         }
     }
 
-    /// Removes all responses of a URL: the response itself, its variants and its parts. Responses
-    /// that are in flight are not stored when they arrive.
+    /// Removes all responses of a URL: the response itself, its variants and its parts. When
+    /// responses of the URL arrive from fetches in progress, the cache does not store them.
     pub(crate) async fn invalidate(&self, key: &CacheKey, counters: &Counters) {
         counters.add(Counter::Invalidations, 1);
         let url = Scope::url(key);
@@ -273,8 +274,8 @@ impl Cache {
             self.storage.as_ref().map(removals)
         };
         if let Some(([one, other], patience)) = removed {
-            // The store executes later reads after these removals even without this wait. The wait
-            // only makes the removals durable before the answer is sent.
+            // The store executes the removals before any later read, even if the proxy does not
+            // wait here. The wait makes the removals durable before the client receives its answer.
             let _ = tokio::time::timeout(patience, async { (one.await, other.await) }).await;
         }
     }
@@ -283,7 +284,7 @@ impl Cache {
         self.groups.lock(base.hash).has_written(base.hash, key.hash)
     }
 
-    /// Removes the stored form of a response that a newer response will replace. Waits until the
+    /// Removes a response from the store because a newer response will replace it. Waits until the
     /// removal is durable, but not longer than the store's timeout. Memory keeps the old response
     /// until the newer response is complete. From now on, earlier fetches cannot write under the
     /// key.
@@ -301,19 +302,20 @@ impl Cache {
             group.note(base.hash, &write, || LeftUnderKey::Nothing);
             storage.remove(key.hash, Scope::url_of(key))
         };
-        // After a timeout, the removal may not be durable, but the proxy still sends the answer.
+        // After a timeout, the removal may not be durable yet. The proxy sends its answer
+        // nevertheless.
         let _ = tokio::time::timeout(storage.patience(), removed).await;
     }
 
-    /// Returns true if a request for a URL may join a fetch that began in `epoch`. `key` is the
-    /// variant's key, if the Vary list is known.
+    /// Returns true if a request for a URL may join a fetch that began in `epoch`. `key` is the key
+    /// of the variant that the request selects, if the URL's Vary list is known.
     pub(crate) fn may_join(&self, base: &CacheKey, key: Option<Key>, epoch: Epoch) -> bool {
         let may_join = self.groups.lock(base.hash).may_join(base.hash, key, epoch.order);
         may_join && !self.purges.may_touch(&base.text, epoch.begun)
     }
 
-    /// Returns the entry in memory, unless a purge removed it. A softly purged response is returned
-    /// as stale.
+    /// Returns the entry in memory, unless a purge removed it. Returns a softly purged response as
+    /// a stale response.
     pub(crate) fn held(&self, key: &CacheKey) -> Option<Cached> {
         match self.memory.get(key.hash).filter(|cached| cached.key() == key.text)? {
             Cached::Response(stored) => self.unpurged(key, stored).map(Cached::Response),
@@ -333,13 +335,14 @@ impl Cache {
     }
 
     /// Removes a response that is outdated or incomplete, so that the next request fetches the
-    /// response again. Also removes a response that was stored under this key a moment ago.
+    /// response again. Also removes any response that another request has just stored under this
+    /// key.
     pub(crate) fn forget(&self, key: &CacheKey) {
         self.forget_record(key.hash, Scope::url_of(key));
     }
 
-    /// Removes an outdated response by the hash of its key. The caller removes purged responses in
-    /// this way, so that they use no space.
+    /// Removes an outdated or purged response by the hash of its key, so that the response uses no
+    /// space.
     pub(crate) fn forget_record(&self, key: Key, url: Scope) {
         self.memory.remove(key);
         if let Some(storage) = self.storage() {
@@ -347,20 +350,21 @@ impl Cache {
         }
     }
 
-    /// Removes a response that a newer fetch replaced, even if the newer response was not stored.
+    /// Removes a response that a newer fetch replaces, even if the newer response was not stored.
     /// Earlier fetches can no longer write under the key, but later fetches can.
     pub(crate) fn outdate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, true);
     }
 
-    /// Removes a response that a newer fetch replaced, under a key for which the look-up found
-    /// nothing. Another fetch may have written under the key in the meantime.
+    /// Like [`Self::outdate`], for a key under which the look-up found nothing. Another fetch may
+    /// have written under the key after the look-up.
     pub(crate) fn outdate_others(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         self.leave_nothing(base, key, watch, false);
     }
 
-    /// Notes that the head of a response to be stored has arrived. From now on, earlier fetches
-    /// cannot write under the key, even if this response breaks off.
+    /// Notes that the head of a new response has arrived, and that the cache will store the
+    /// response. From now on, earlier fetches cannot write under the key, even if this response
+    /// breaks off.
     pub(crate) fn announce(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -370,7 +374,8 @@ impl Cache {
         }
     }
 
-    /// Removes a response from memory because a newer response will replace it.
+    /// Removes a response from memory because a newer response will replace it. Earlier fetches can
+    /// then no longer write under the key.
     pub(crate) fn vacate(&self, base: &CacheKey, key: &CacheKey, watch: &Watch) {
         let write = watch.fetched().write(base, key, false);
         let mut group = self.groups.lock(base.hash);
@@ -395,7 +400,7 @@ impl Cache {
                 if in_store {
                     self.forget(key);
                 } else {
-                    // `supersede` has already removed the stored form.
+                    // `supersede` has already removed the response from the store.
                     self.memory.remove(key.hash);
                 }
             }
@@ -403,15 +408,15 @@ impl Cache {
                 group.note(base.hash, &write.of_list(base.hash), || LeftUnderKey::Nothing);
                 self.forget(base);
             }
-            // A later fetch also replaces this response, but the response of the later fetch is not
-            // complete yet.
+            // A later fetch also replaces the stored response. The response of the later fetch is
+            // not complete yet, so the old response is removed here.
             WriteVerdict::OutdatedAndGone => self.forget(key),
             WriteVerdict::Outdated => {}
         }
     }
 
-    /// Returns the Vary list for a new response. Reuses the current list if it has the same names.
-    /// Otherwise creates a new list; the flag is then true.
+    /// Returns the Vary list for a new response. Reuses the URL's current list if it names the same
+    /// headers. Otherwise creates a new list, and the returned flag is true.
     pub(crate) fn list_for(&self, vary: Vary, in_force: Option<&VaryList>) -> (VaryList, bool) {
         match in_force {
             Some(list) if list.vary == vary => (list.clone(), false),
@@ -426,8 +431,8 @@ pub(crate) fn hint(base: &CacheKey, stored: &Stored) -> PlacementHint {
         86_400.. => Lifetime::Long,
         _ => Lifetime::Unknown,
     };
-    // The store sees only one slice at a time, so a set of slices counts with the size of one
-    // slice.
+    // The hint must give the size of what the store reads at a time. For a set of slices, that is
+    // one slice.
     let size = if stored.is_of_slices() { stored.length.min(PART as u64) } else { stored.length };
     PlacementHint { site: site_of(&base.text), size, lifetime }
 }

@@ -1,6 +1,6 @@
-//! Remembers why recent responses were not stored. `foxy explain` shows these reasons. For some
-//! time after such a refusal, the proxy does not fetch slices of the same object. The table has a
-//! fixed size, so a newer refusal may overwrite the refusal of another URL.
+//! Remembers why the proxy did not store recent responses. `foxy explain` shows these reasons. For
+//! some time after the proxy did not store a response, it does not fetch slices (aligned MiB) of
+//! the same object. The table has a fixed size, so an entry may overwrite the entry of another URL.
 
 use crate::cache::stored::CacheKey;
 use foxy_base::WallTime;
@@ -9,21 +9,22 @@ use foxy_store::Key;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Number of places for refusals. All places together use 48 KiB of memory.
+/// Number of entries in the table. All entries together use 48 KiB of memory.
 const MAX_REFUSALS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotKept {
     /// A caching rule forbids the cache to store the response.
     Rule(NotStoredReason),
-    /// The response is an error, and the cache may serve the stored response instead.
+    /// The response is an error from the origin. The stored response stays, because it may still be
+    /// served (stale-if-error).
     StaleIfError,
-    /// The response is larger than the object limit.
+    /// The body is larger than the operator's setting `object-limit`.
     TooLarge,
-    /// The slices cannot be joined: the response has no strong validator, or the origin does not
-    /// support ranges.
+    /// The object cannot be stored in slices: the response has no strong validator, or the origin
+    /// does not support ranges.
     NoSlices,
-    /// The store was full, busy or broken, or there was no memory to collect the response.
+    /// The store was full, busy or broken, or the proxy had no memory to collect the body.
     StoreRefused,
 }
 
@@ -76,7 +77,7 @@ pub struct Refused {
     pub why: NotKept,
 }
 
-/// The last refusals. A place in the table is found by the hash of the URL.
+/// The last reasons. The hash of a URL selects its entry in the table.
 pub(crate) struct Refusals {
     places: Mutex<Vec<Option<(Key, Refused)>>>,
 }
@@ -88,8 +89,8 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Remembers a refusal. If another URL uses the same place in the table, overwrites that URL's
-    /// refusal.
+    /// Remembers a refusal. If another URL has the same entry in the table, overwrites the refusal
+    /// of the other URL.
     pub(crate) fn remember(&self, url: &CacheKey, refused: Refused) {
         self.with(url, |place| *place = Some((url.hash, refused)));
     }
@@ -98,7 +99,8 @@ impl Refusals {
         self.with(url, |place| *place = place.filter(|(key, _)| *key != url.hash));
     }
 
-    /// Returns the last refusal for the URL. Returns `None` if a later response was stored.
+    /// Returns why the last response of the URL was not stored. Returns `None` if the last response
+    /// was stored.
     pub(crate) fn last(&self, url: &CacheKey) -> Option<Refused> {
         self.with(url, |place| {
             place.filter(|(key, _)| *key == url.hash).map(|(_, refused)| refused)

@@ -1,5 +1,6 @@
-//! Shares parts of stored bodies while they are read or sent. Requests for the same part share one
-//! read and one copy in memory.
+//! Shares parts of stored bodies while they are read or sent. A *part* is up to 1 MiB of a body,
+//! and is one record of the store. Requests for the same part share one read and one copy in
+//! memory. The number of parts in memory is limited: each needs a *place*.
 
 use crate::cache::storage::PART;
 use bytes::Bytes;
@@ -36,22 +37,22 @@ pub(crate) enum NoPart {
 }
 
 impl SharedParts {
-    /// Creates a place for each part that fits in `budget` bytes, at least one place.
+    /// Creates as many places as parts fit in `budget` bytes, at least one place.
     pub(crate) fn new(budget: usize) -> Self {
         let places = Semaphore::new((budget / PART).clamp(1, Semaphore::MAX_PERMITS));
         Self { places: Arc::new(places), table: Arc::default() }
     }
 
-    /// Returns true if the next part must wait for a place.
+    /// Returns true if a part that is not in memory yet must wait for a place.
     pub(crate) fn is_full(&self) -> bool {
         self.places.available_permits() == 0
     }
 
     /// Returns the part `key`. If another request already uses the part, returns that copy.
-    /// Otherwise one caller takes a place and runs `read`, for at most `patience`, and all waiting
-    /// callers share the result. If `read` returns nothing, the next caller runs its own `read`. If
-    /// a read was late, a caller that has already waited for `patience` does not start another
-    /// read.
+    /// Otherwise one of the callers takes a place and runs its `read`, for at most `patience`. All
+    /// callers that wait for the part share the result. If `read` returns nothing, the next caller
+    /// runs its own `read`. If a read exceeded its time limit, callers that have already waited for
+    /// `patience` give up.
     pub(crate) async fn get(
         &self,
         key: Key,
@@ -190,7 +191,7 @@ mod tests {
     async fn those_who_wait_for_parts_that_others_hold_get_them_when_places_are_used_up() {
         let parts = SharedParts::new(2 * PART);
         let keys = [Key([1; 16]), Key([2; 16])];
-        // While all places are taken, each caller requests a part and drops the part at once.
+        // All places become taken. Then each waiting caller requests a part and drops it at once.
         let stalled =
             [Key([3; 16]), Key([4; 16])].map(|key| parts.get(key, PATIENCE, ready(bytes())));
         let stalled = futures_util::future::join_all(stalled).await;

@@ -1,5 +1,6 @@
-//! The proxy's view of the store. Requests to the store have a callback and never block a worker.
-//! If the store is busy, slow or broken, requests miss the cache, but the proxy still answers them.
+//! The store as the proxy sees it. The *store* is the cache on disk. Each request to the store has
+//! a callback, and never blocks a worker. If the store is busy, slow or broken, look-ups count as
+//! misses, and the proxy still answers every request.
 
 use crate::cache::purge::Scope;
 use crate::cache::stored::{CacheKey, Entry};
@@ -17,8 +18,8 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Callback that receives the store's answer. The store may call it on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// A store of records. The methods return without waiting; the reply follows later. If the store
-/// has stopped, it drops the reply without a call.
+/// A store of records on disk. The methods return without waiting, and the reply follows later. A
+/// store that has stopped drops the reply without a call.
 pub trait ObjectStore: Send + Sync {
     /// Reads a record.
     fn get(&self, key: Key, reply: Reply);
@@ -33,13 +34,13 @@ pub const PART: usize = foxy_store::settings::RECORD_BODY_LIMIT;
 
 const PATIENCE_FACTOR_FOR_BEGUN_ANSWERS: u32 = 10;
 
-/// Bounds for the number of records that are read at a time. Within these bounds, the number is the
-/// number of parts that fit in the memory budget.
+/// Bounds for the number of records that may be read at the same time. Within these bounds, the
+/// number is the number of parts that fit in the proxy's memory budget.
 const MIN_READS: usize = 8;
 const MAX_READS: usize = 128;
 
-/// Returns the key of one part of a body. The random number `fill` gives the parts of two fetches
-/// different keys.
+/// Returns the key of one part of a body. `fill` is the random number of the fetch, so that the
+/// parts of two fetches have different keys.
 pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     let mut text = [0; 32];
     text[..16].copy_from_slice(&object.0);
@@ -48,11 +49,11 @@ pub fn part_key(object: Key, fill: u64, number: u64) -> Key {
     Key(xxh3_128(&text).to_le_bytes())
 }
 
-/// The store was too busy or too slow to answer.
+/// The store did not answer a read, because it was too busy or too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreSilent;
 
-/// A store, and the time for which clients wait for it.
+/// A store, and the longest time for which a request waits for its reply.
 #[derive(Clone)]
 pub(crate) struct Storage {
     store: Arc<dyn ObjectStore>,
@@ -73,8 +74,8 @@ impl Storage {
         Self { store, patience, policies, doubts: Arc::default(), reads }
     }
 
-    /// Reads an entry. Returns `Ok(None)` if the proxy removed the entry and the store has not
-    /// confirmed the removal.
+    /// Reads an entry. Returns `Ok(None)` also if the proxy removed the entry and the store has not
+    /// confirmed the removal yet.
     pub(crate) async fn entry(
         &self,
         key: &CacheKey,
@@ -116,9 +117,9 @@ impl Storage {
         }
     }
 
-    /// Returns the longest time for which an answer waits for a part. An answer that has begun
-    /// waits longer. Otherwise the origin would have to send the missing bytes, or the answer would
-    /// be cut off.
+    /// Returns the longest time for which the proxy waits for a part of a stored body. It waits
+    /// longer if the client has already received the beginning of the answer. Without the part, the
+    /// proxy would have to fetch the rest from the origin or cut the answer off.
     pub(crate) fn patience_for_part(&self, begun: bool) -> Duration {
         if begun { PATIENCE_FACTOR_FOR_BEGUN_ANSWERS * self.patience } else { self.patience }
     }
@@ -150,9 +151,9 @@ impl Storage {
         }
     }
 
-    /// Stores a record. `replaces` names the URL if the old record under the key is outdated. If
-    /// the store then refuses the new record, this method removes the old record, so that it is not
-    /// served again.
+    /// Stores a record. If `replaces` is set, the old record under the key is outdated, and
+    /// `replaces` is the scope of its URL. If the store then refuses the new record, this method
+    /// removes the old record, so that it is not served again.
     pub(crate) fn put(
         &self,
         key: Key,
@@ -189,8 +190,8 @@ impl Storage {
         receiver
     }
 
-    /// Removes a record of `url`. From now on, look-ups do not find the record. The receiver yields
-    /// the answer when the removal is durable.
+    /// Removes a record of `url`. From now on, look-ups do not find the record. The returned
+    /// receiver yields the store's answer when the removal is durable.
     pub(crate) fn remove(&self, key: Key, url: Scope) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let (doubts, doubt) = (Arc::clone(&self.doubts), self.doubts.raise(key, url));
@@ -204,8 +205,9 @@ impl Storage {
         receiver
     }
 
-    /// Returns the scopes of all unconfirmed removals. The caller must purge these scopes before
-    /// the process ends, so that the removed responses do not come back.
+    /// Returns the scopes of all removals that the store has not confirmed. The caller must purge
+    /// these scopes before the process ends. Otherwise the next process could serve the removed
+    /// responses.
     pub(crate) fn in_doubt(&self) -> Vec<Scope> {
         self.doubts.left()
     }
@@ -229,16 +231,16 @@ impl ObjectStore for foxy_store::StoreHandle {
     }
 }
 
-/// Number of keys that are remembered one by one. If more removals are unconfirmed, the proxy
-/// ignores all records of the store.
+/// Number of unconfirmed removals whose keys are remembered. If there are more unconfirmed
+/// removals, the proxy uses no record of the store any more.
 const MAX_UNCONFIRMED: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Doubt(u64);
 
-/// Removals that the store has not confirmed. The proxy ignores records under these keys, so that a
-/// busy store cannot bring invalidated responses back. Before the process ends, these keys must be
-/// purged.
+/// Removals that the store has not confirmed. The proxy ignores the records under these keys,
+/// because a busy store may still return the removed records. Before the process ends, these keys
+/// must be purged.
 #[derive(Default)]
 struct UnconfirmedRemovals {
     state: Mutex<UnconfirmedState>,
@@ -277,8 +279,8 @@ impl UnconfirmedRemovals {
         !state.about_all && !state.open.contains_key(&key)
     }
 
-    /// Forgets the removal `doubt`, because the store has confirmed it or has stored a newer
-    /// record. If the same key was removed again later, the later removal stays unconfirmed.
+    /// Forgets the unconfirmed removal `doubt`, because the store has confirmed it or has stored a
+    /// newer record. If the same key was removed again later, the later removal stays unconfirmed.
     fn settle(&self, key: Key, doubt: Option<Doubt>) {
         let mut state = self.lock();
         if doubt.is_some() && state.open.get(&key).map(|(last, _)| *last) == doubt {
@@ -286,8 +288,8 @@ impl UnconfirmedRemovals {
         }
     }
 
-    /// Returns the scopes to purge, so that the next process does not use records with an
-    /// unconfirmed removal.
+    /// Returns the scopes that must be purged when the process ends. The next process then ignores
+    /// the records whose removal the store has not confirmed.
     fn left(&self) -> Vec<Scope> {
         let state = self.lock();
         if state.about_all {

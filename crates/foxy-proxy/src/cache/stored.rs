@@ -1,5 +1,6 @@
 //! A stored response: the values that the caching rules need, the head in the form in which it is
-//! sent, and the body. A large body is stored in parts.
+//! sent, and the body. A body above 1 MiB is stored in parts, each of which is one record of the
+//! store.
 
 use crate::cache::purge::{Cleared, Stamp};
 use crate::core::View;
@@ -13,10 +14,10 @@ use foxy_rules::{Policy, ResponseControl, Vary};
 use foxy_store::Key;
 use std::sync::Arc;
 
-/// Last bytes of the key of a part or of a set of slices.
+/// The end of the key under which partial content of a URL is stored.
 const PART_NAME: &[u8] = b"\npart";
 
-/// A cache key. The cache compares the text, and finds a record by the hash.
+/// A cache key. The store finds a record by the hash. The proxy then compares the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheKey {
     /// `scheme://authority/path?query`. The key of a variant continues with a line end and the
@@ -34,8 +35,8 @@ impl CacheKey {
         Self { text, hash }
     }
 
-    /// Returns the key for partial content of the response under this key. Keys of variants are
-    /// longer, so they never equal this key.
+    /// Returns the key for partial content of the URL with this key. Keys of variants are longer,
+    /// so they never equal this key.
     pub fn part(&self) -> Self {
         Self::new([&self.text[..], PART_NAME].concat())
     }
@@ -51,8 +52,8 @@ impl CacheKey {
         self.text.len() > base.text.len() + PART_NAME.len()
     }
 
-    /// Returns the key of one variant of this URL. `secondary` contains the request's values of the
-    /// Vary fields.
+    /// Returns the key of one variant of this URL. A variant is one of several responses, chosen by
+    /// the headers in `list`. `secondary` contains the request's values of these headers.
     pub(crate) fn variant(&self, list: &VaryList, secondary: &[u8]) -> Self {
         let mut text = BytesMut::from(&self.text[..]);
         text.put_u8(b'\n');
@@ -62,9 +63,9 @@ impl CacheKey {
     }
 }
 
-/// The names of the request headers that choose among the responses of a URL (Vary). The salt is
-/// part of each variant's key. A new list has a new salt, so look-ups no longer find the variants
-/// of the old list.
+/// The Vary list of a URL: the names of the request headers that choose among its responses, the
+/// variants. Each variant's key contains the salt of the list. A new list has a new salt, so
+/// look-ups no longer find the variants of the old list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryList {
     pub vary: Vary,
@@ -96,7 +97,7 @@ pub struct Stored {
 
 impl Stored {
     /// Creates a stored response. `head` must be without hop-by-hop fields, Age and Content-Length.
-    /// Until the caller sets `begun`, every purge applies to the response.
+    /// Every purge applies to the response until the caller records when its fetch began.
     pub fn new(
         key: Bytes,
         head: &ResponseHead,
@@ -109,7 +110,7 @@ impl Stored {
         Self::written(key, head, wire, policy, times, length, body)
     }
 
-    /// Returns the response with the lifetime and directives that `policy` gives.
+    /// Returns the response with the lifetime and cache directives that `policy` gives.
     pub(crate) fn with_policy(&self, policy: Policy) -> Self {
         let view = View(&self.head.headers);
         let control = policy.control(&view);
@@ -147,8 +148,8 @@ impl Stored {
         }
     }
 
-    /// Returns the key from which the keys of the body's parts are derived. This is the response's
-    /// own key, or the key of the URL if the response is a set of slices.
+    /// Returns the key from which the keys of the body's parts are computed. It is the response's
+    /// own key, or the key of the URL if the response is stored as slices.
     pub fn object(&self) -> Key {
         let url = self.key.strip_suffix(PART_NAME).filter(|url| !url.contains(&b'\n'));
         Key::of(url.unwrap_or(&self.key))
@@ -164,7 +165,7 @@ impl Stored {
         Facts { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Returns true if both responses belong to the same representation and are equally fresh.
+    /// Returns true if both responses are parts of the same representation and are equally fresh.
     pub(crate) fn is_of_one_with(&self, other: &Self) -> bool {
         self.lifetime == other.lifetime
             && self.control == other.control

@@ -1,7 +1,7 @@
-//! Encodes a stored response as the head of a record. The head is the largest part of a small
-//! record, so its form is short. Numbers have variable length, well-known names take one byte, and
-//! dates are stored as seconds. If the decoder finds anything unexpected, the record counts as a
-//! cache miss.
+//! Encodes a stored response as the head of a record of the store. In small records the head is the
+//! largest part, so the encoding is compact. Numbers have variable length, well-known names take
+//! one byte, and dates are stored as seconds. If the decoder finds anything unexpected, the record
+//! counts as a cache miss.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Entry, Stored, StoredBody, VaryList};
@@ -12,16 +12,17 @@ use foxy_http::{HeadText, OwnName, ResponseHead, reason_phrase};
 use foxy_rules::freshness::StoredTimes;
 use foxy_rules::{Role, Vary, date};
 
-/// First byte of a response's record head. A change of the form must change this byte and the two
-/// constants below. The form also includes [`NAMES`]. The decoder ignores records with any other
-/// first byte.
+/// First byte of a record head that contains a response. A change of the encoding must change this
+/// byte and the two constants below. The list [`NAMES`] is part of the encoding. The decoder
+/// ignores records with any other first byte.
 const RESPONSE: u8 = 6;
-/// First byte of the record head if a targeted field (RFC 9213) controls the caching of the
-/// response.
+/// First byte of the record head if a targeted field (RFC 9213), such as CDN-Cache-Control,
+/// controls the caching of the response.
 const TARGETED_RESPONSE: u8 = 7;
 const VARIES: u8 = 8;
 
-/// Names that are encoded as their index, if they are written exactly like this or in lower case.
+/// Header names that are encoded as an index of this list. The header must be written exactly like
+/// this or in lower case.
 const NAMES: [&str; 44] = [
     "Date",
     "Content-Type",
@@ -78,12 +79,12 @@ const OWN_NAMES: [OwnName; NAMES.len()] = {
     names
 };
 
-/// The last second of the year 9999, in seconds since 1970. A date header cannot express later
+/// The last second of the year 9999, in seconds since 1970. An HTTP date cannot express later
 /// times.
 const LAST_DATE_SECONDS: u64 = 253_402_300_799;
 
-/// Number of text bytes to reserve for each byte of the record. The text is longer than the record,
-/// because names and dates are short in the record.
+/// Number of bytes of HTTP text that the decoder reserves for each byte of a record head. The text
+/// is longer, because names and dates are short in the record.
 const TEXT_BYTES_PER_RECORD_BYTE: usize = 3;
 
 pub fn encode_response(stored: &Stored) -> Bytes {
@@ -127,8 +128,8 @@ pub fn encode_varies(key: &CacheKey, list: &VaryList) -> Bytes {
     out.freeze()
 }
 
-/// Decodes a record. Returns `None` if the record has another form or belongs to another key.
-/// `policies` gives the lifetime of the response.
+/// Decodes a record. Returns `None` if the record has another encoding or belongs to another key.
+/// `policies` determines the lifetime of the response.
 pub fn decode(key: &CacheKey, head: &[u8], body: Bytes, policies: &Policies) -> Option<Entry> {
     let mut head = head;
     let kind = head.try_get_u8().ok()?;
@@ -191,8 +192,9 @@ fn decode_response(
     Some(Stored::written(key, response, wire, policy, times, length, body).begun(begun))
 }
 
-/// Writes a name. A known name is written as twice its index, counted from 1; in lower case, as
-/// this number minus one. Any other name is written as 0, its length and its bytes.
+/// Writes a header name. A name of [`NAMES`] is written as twice its position, counted from 1. In
+/// lower case, it is written as this number minus one. Any other name is written as 0, its length
+/// and its bytes.
 fn put_name(out: &mut BytesMut, name: &[u8]) {
     match known(name).map(|place| (NAMES[place].as_bytes(), place as u64 + 1)) {
         Some((known, place)) if known == name => put_number(out, 2 * place),
@@ -206,7 +208,8 @@ fn put_name(out: &mut BytesMut, name: &[u8]) {
     }
 }
 
-/// For each length, a set of the names with this length. Bit `i` stands for `NAMES[i]`.
+/// For each length in bytes, the set of the names in [`NAMES`] with this length. Bit `i` of a set
+/// stands for `NAMES[i]`.
 const OF_LENGTH: [u64; 64] = {
     let (mut places, mut place) = ([0; 64], 0);
     while place < NAMES.len() {
@@ -237,8 +240,8 @@ fn take_line(from: &mut &[u8], text: &mut HeadText) -> Option<()> {
     take_value(from, |value| text.own_line(name, number % 2 == 0, value))
 }
 
-/// Writes a value. A date is written as twice its seconds plus one. Any other value is written as
-/// twice its length, followed by its bytes.
+/// Writes a header value. A date is written as twice its seconds since 1970, plus one. Any other
+/// value is written as twice its length, followed by its bytes.
 fn put_value(out: &mut BytesMut, value: &[u8]) {
     if let Some(time) = date::exact(value) {
         put_number(out, 2 * time.seconds() + 1);

@@ -1,5 +1,4 @@
-//! Tests that responses and Vary lists have the same values after they are encoded as records and
-//! decoded.
+//! Tests that a response or Vary list is unchanged after it is encoded as a record and decoded.
 
 use super::*;
 
@@ -68,8 +67,8 @@ fn another_key_a_cut_or_a_wrong_length_is_nothing() {
         if let Some(Entry::Response(found)) =
             decode(&key, &head[..length], Bytes::from_static(b"body"), &Policies::default())
         {
-            // A cut between two header lines only loses lines, which the decoder cannot notice. The
-            // store's checksum detects such a cut.
+            // If the record is cut between two header lines, the decoder only misses lines and
+            // cannot notice the cut. The store's checksum detects such a cut.
             assert!(found.head.headers.len() < 4, "cut at {length}");
         }
     }
@@ -176,8 +175,7 @@ fn what_would_break_the_framing_of_a_head_is_nothing() {
         for place in 2..line.len() {
             let mut line = line;
             line[place] = bad;
-            // If the byte `bad` is the first or the last byte of the value, the decoder drops it as
-            // a blank.
+            // The decoder drops blanks at both ends of a value, so it drops the byte `bad` there.
             assert_eq!(
                 reads(head(&ok, &line)),
                 place == 2 || place == 6,

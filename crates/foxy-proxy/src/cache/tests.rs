@@ -1,5 +1,5 @@
-//! Tests which answers the cache may give while fetches and invalidations overlap, and the store is
-//! fast, slow or failing.
+//! Tests which answers the cache may give while fetches and invalidations overlap, with a store
+//! that is fast, slow or failing.
 
 use super::*;
 use crate::cache::purge::{Order, Purges, Scope, Strength};

@@ -1,5 +1,5 @@
-//! A map with SIEVE eviction (Zhang et al., NSDI 2024). A hit only sets a mark on the entry. The
-//! owner of the map limits the number of bytes.
+//! A map with SIEVE eviction (Zhang et al., NSDI 2024): a hit only marks the entry as used. The
+//! owner of the map decides when to evict, and so limits the number of bytes.
 
 use foxy_store::{Key, KeyMap};
 
@@ -52,7 +52,8 @@ impl<Value: Clone> Sieve<Value> {
         slot.value.clone()
     }
 
-    /// Calls `change` for each value. The weight of a value must not change.
+    /// Calls `change` for each value. `change` must not change the weight of a value, which is its
+    /// size in bytes.
     pub(super) fn update(&mut self, change: impl FnMut(&mut Value)) {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut()).for_each(change);
     }

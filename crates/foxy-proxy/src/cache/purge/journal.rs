@@ -1,6 +1,7 @@
-//! Encodes and decodes the purge journal. Each block is appended to the file twice, so that damage
-//! to one copy loses nothing. An incomplete block at the end was never acknowledged, so the reader
-//! ignores it. Damage before the end may have lost purges, so the whole cache becomes unreliable.
+//! Encodes and decodes the purge journal, the file that makes purges survive a restart. Each block
+//! is appended to the file twice, so that damage to one copy loses nothing. A block at the end of
+//! the file that is incomplete was never acknowledged, so the reader ignores it. Damage before the
+//! end may have lost purges. The whole cache is then unusable.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength};
 use foxy_base::WallTime;
@@ -12,33 +13,33 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 const PAGE_BYTES: usize = 4096;
 /// Size in bytes of a block with both copies.
 pub const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
-/// Size in bytes of a block's header. Its fields and their sizes are: checksum 8, magic 8, era 8,
-/// latest 8, number 4, count 4, set 8, place 8.
+/// Size in bytes of a block's header. Its fields in order, with their sizes in bytes: checksum 8,
+/// magic 8, era 8, latest 8, number 4, count 4, set 8, place 8.
 const HEADER_BYTES: usize = 56;
-/// Size in bytes of a rule. Its fields and their sizes are: scope 1, strength 1, length 2, unused
-/// 4, moment 8, at 8, name 16, site 8.
+/// Size in bytes of an encoded rule. Its fields in order, with their sizes in bytes: scope 1,
+/// strength 1, length 2, unused 4, moment 8, at 8, name 16, site 8.
 const ENTRY_BYTES: usize = 48;
 const MAX_BLOCK_RULES: usize = (PAGE_BYTES - HEADER_BYTES) / ENTRY_BYTES;
 const MAGIC: &[u8; 8] = b"foxypur2";
-/// The start of the magic number. It is the same in every version of the format.
+/// The part of the magic number that every version of the format shares.
 const ANY_VERSION: &[u8] = b"foxypur";
 
 /// The identity of a journal. Every block contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// Random number that foxy draws when it creates a journal. Each stored record contains the
-    /// number of its journal. The cache uses no record with another number, because the record may
-    /// have missed purges of this journal.
+    /// Random number that foxy draws when it creates a journal. Each stored response contains the
+    /// number of the journal at its time. The cache does not use a response with another number,
+    /// because purges of this journal may not have reached the response.
     pub era: u64,
-    /// The random number of a set of stores that are used together. The number changes if one store
-    /// of the set is replaced.
+    /// Random number of a set of stores that are used together. If the operator replaces one store
+    /// of the set, foxy draws a new number.
     pub set: u64,
     /// Identifies the store within the set. [`place`] computes this number.
     pub place: u64,
 }
 
-/// Returns the number that identifies a store within its set. It is the hash of the store's
-/// description.
+/// Returns the number that identifies a store within its set: the hash of `description`, which
+/// describes the store.
 pub fn place(description: &str) -> u64 {
     xxh3_64(description.as_bytes())
 }
@@ -54,7 +55,7 @@ pub struct Journal {
     pub rules: Vec<Rule>,
 }
 
-/// The reason for which a journal is unreliable.
+/// The reason why a journal cannot be trusted to contain all purges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreliable {
     /// The first block cannot be read.
@@ -79,7 +80,7 @@ impl fmt::Display for Unreliable {
 }
 
 /// Appends blocks with `rules` to `out`. The first block has the number `first`. Without rules,
-/// appends one empty block. Returns the number of the next block.
+/// appends one block without rules. Returns the number of the next block.
 pub fn append(out: &mut Vec<u8>, first: u32, series: Series, latest: u64, rules: &[Rule]) -> u32 {
     let mut number = first;
     let mut rest = rules;
@@ -186,7 +187,7 @@ fn sound(page: &[u8], number: u32) -> Option<Sound<'_>> {
     })
 }
 
-/// Decodes a journal. If the result is [`Unreliable`], an acknowledged purge may be missing.
+/// Decodes a journal. The error [`Unreliable`] means that an acknowledged purge may be missing.
 pub fn read(bytes: &[u8]) -> Result<Journal, Unreliable> {
     let mut journal: Option<Journal> = None;
     let mut hole = false;

@@ -1,6 +1,6 @@
-//! A purge is a rule that removes stored responses. The rule applies to every response whose fetch
-//! began before the purge, including responses in flight. A [`PurgeKeeper`] makes purges durable;
-//! this module does no file IO.
+//! A *purge* is a rule that removes stored responses. The rule applies to every response whose
+//! fetch began before the purge, including responses in flight. A [`PurgeKeeper`] makes purges
+//! durable. This module does no file IO.
 
 pub mod journal;
 mod rule;
@@ -19,26 +19,26 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// Time limit for making a purge durable. It is shorter than the timeout of the admin server's
-/// clients, so that they receive the answer.
+/// Time limit for making a purge durable. It is shorter than the timeout of the clients of the
+/// admin server, so that they receive the answer.
 pub(crate) const PURGE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Number of rules that are applied under one lock. The number is small, so that workers do not
-/// wait long for the lock.
+/// Number of purge rules that are added under one lock. Workers need the lock for look-ups, so the
+/// number is small.
 const RULES_PER_LOCK: usize = 256;
 
-/// Start of a fetch, as the number of the last purge before it. Only purges with higher numbers
-/// affect the response.
+/// The last purge before a fetch began. Only purges with higher numbers affect the response of the
+/// fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// The number of the journal series. Zero means that the fetch began before any purge.
+    /// The random number of the purge journal. Zero means that the fetch began before any purge.
     pub era: u64,
     /// The number of the last purge before the fetch began.
     pub moment: u64,
 }
 
-/// The number of the last purge that is known not to affect a stored response. The proxy need not
-/// check earlier purges again.
+/// The number of the last purge that was compared with a stored response and does not affect it.
+/// The proxy need not compare the response with earlier purges again.
 #[derive(Debug, Default)]
 pub struct Cleared(AtomicU64);
 
@@ -48,7 +48,7 @@ impl Clone for Cleared {
     }
 }
 
-/// The purges in force. All workers share this book.
+/// All purges in force. All workers share this book.
 pub struct PurgeBook {
     era: u64,
     latest: AtomicU64,
@@ -56,7 +56,8 @@ pub struct PurgeBook {
 }
 
 impl PurgeBook {
-    /// Creates a book with `rules`. `latest` is the number of the last purge.
+    /// Creates a book with the purges `rules`. `era` is the random number of the purge journal, and
+    /// `latest` the number of the last purge.
     pub fn new(era: u64, latest: u64, rules: &[Rule]) -> Self {
         let mut table = PurgeTable::default();
         rules.iter().for_each(|rule| table.add(rule));
@@ -68,7 +69,7 @@ impl PurgeBook {
         }
     }
 
-    /// Returns the number of the journal series.
+    /// Returns the random number of the purge journal.
     pub const fn era(&self) -> u64 {
         self.era
     }
@@ -78,14 +79,14 @@ impl PurgeBook {
         self.latest.load(Ordering::Acquire)
     }
 
-    /// Returns the stamp for a fetch that begins now.
+    /// Returns the stamp of a fetch that begins now. It names the last purge before the fetch.
     pub(crate) fn stamp(&self) -> Stamp {
         Stamp { era: self.era, moment: self.latest() }
     }
 
-    /// Puts rules in force, in small batches so that workers do not wait long. If the cache has a
-    /// store, the rules must already be durable. Otherwise a crash could undo a purge that a stamp
-    /// names.
+    /// Puts rules in force, in small batches so that workers do not wait long for the lock. If the
+    /// cache has a store, the rules must already be durable. Stored responses contain the number of
+    /// the last purge, so a crash must not undo this purge.
     pub fn apply(&self, rules: &[Rule]) {
         for part in rules.chunks(RULES_PER_LOCK) {
             let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
@@ -101,8 +102,8 @@ impl PurgeBook {
         self.table.read().unwrap_or_else(PoisonError::into_inner).rules()
     }
 
-    /// Decides whether a purge affects a stored response. If no purge affects the response, the
-    /// book does not check the response again until the next purge.
+    /// Decides whether a purge affects a stored response. If none does, the book does not check the
+    /// response again until the next purge.
     pub(crate) fn judge(&self, stored: &Stored) -> Verdict {
         let latest = self.latest();
         if stored.begun.era != self.era {
@@ -120,7 +121,8 @@ impl PurgeBook {
         verdict
     }
 
-    /// Returns true if a purge since `begun` may apply to the response in flight for `url`.
+    /// Returns true if a purge after `begun` may affect the response of a fetch of `url` that is in
+    /// progress.
     pub(crate) fn may_touch(&self, url: &[u8], begun: Stamp) -> bool {
         let may_touch = || {
             let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +146,7 @@ pub enum NotPurged {
 }
 
 impl NotPurged {
-    /// Returns the reason as one word.
+    /// Returns the reason as one word, for logs and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NotDurable => "purge-not-durable",
@@ -154,7 +156,7 @@ impl NotPurged {
         }
     }
 
-    /// Returns a one-line message that names a remedy.
+    /// Returns a message of one line that tells the operator how to solve the problem.
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotDurable => {
@@ -180,15 +182,15 @@ impl fmt::Display for NotPurged {
     }
 }
 
-/// Callback that receives the number of the last rule of a purge. The keeper may call it on any
-/// thread.
+/// Callback that receives the result of a purge: the number of its last rule, or the reason of the
+/// failure. The keeper may call it on any thread.
 pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
 
-/// Makes purges durable and puts them in force, in order. The methods return without waiting for
-/// the disk.
+/// Makes purges durable and puts them in force, in the order of the calls. The methods return
+/// without waiting for the disk.
 pub trait PurgeKeeper: Send + Sync {
-    /// Queues a purge. If the keeper drops `reply` without a call, the purge failed with
-    /// [`NotPurged::Stopping`].
+    /// Queues a purge of all `orders`. If the keeper drops `reply` without a call, the purge failed
+    /// with [`NotPurged::Stopping`].
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 
@@ -213,7 +215,7 @@ impl Purges {
         let orders = scopes.iter().map(|scope| Order { scope: *scope, strength, at }).collect();
         let (sender, receiver) = oneshot::channel();
         let reply = move |answer| {
-            // The caller may no longer be waiting for the answer. The purge remains in force.
+            // The client may no longer wait for the answer. The purge remains in force.
             let _ = sender.send(answer);
         };
         self.keeper.purge(orders, Box::new(reply));
@@ -243,18 +245,18 @@ impl PurgeKeeper for Unkept {
     }
 }
 
-/// Converts orders to rules with consecutive numbers, beginning with `latest` + 1.
+/// Converts purge orders to rules with consecutive numbers, beginning with `latest` + 1.
 pub fn number(orders: &[Order], latest: u64) -> Vec<Rule> {
     (latest + 1..).zip(orders).map(|(moment, order)| Rule { order: *order, moment }).collect()
 }
 
 impl Stored {
-    /// Sets the stamp of the fetch of this response.
+    /// Records `begun`, the last purge before the fetch of this response.
     pub fn begun(self, begun: Stamp) -> Self {
         Self { begun, ..self }
     }
 
-    /// Returns a copy of the response that became stale at `since`.
+    /// Returns a copy of the response that is stale from `since` on, because of a soft purge.
     pub fn stale_since(&self, since: WallTime, now: WallTime) -> Self {
         let fresh_for = self.lifetime.min(self.times.age(since)).min(self.times.age(now));
         Self { lifetime: fresh_for, ..self.clone() }

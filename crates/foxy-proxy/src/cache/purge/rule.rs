@@ -1,5 +1,6 @@
-//! Purge orders and rules. A rule stores names as hashes, so that all rules have the same size.
-//! After a hash collision, the proxy fetches a response again without need.
+//! Purge orders and rules. A rule contains hashes instead of names, so that all rules have the same
+//! size. If two names have the same hash, a purge removes too many responses, and the proxy fetches
+//! them again.
 
 use crate::cache::stored::CacheKey;
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use foxy_store::{Key, Site};
 use std::fmt;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Length in bytes of the longest prefix or tag.
+/// Length in bytes of the longest URL prefix or tag that a purge accepts.
 pub const MAX_NAME_BYTES: usize = 4096;
 
 /// The stored responses to which a purge applies.
@@ -61,14 +62,14 @@ impl Strength {
     }
 }
 
-/// A purge as the client requested it.
+/// A purge as the client requested it, without a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The purged responses.
     pub scope: Scope,
     /// Soft or hard.
     pub strength: Strength,
-    /// Time of the request for the purge. Softly purged responses are stale from this time on.
+    /// Time of the purge request. A softly purged response is stale from this time on.
     pub at: WallTime,
 }
 
@@ -77,8 +78,8 @@ pub struct Order {
 pub struct Rule {
     /// The purge as the client requested it.
     pub order: Order,
-    /// The number of this purge, counted from 1. The rule applies to fetches that began before the
-    /// purge.
+    /// The number of this purge, counted from 1. The rule applies to responses whose fetch began
+    /// before the purge.
     pub moment: u64,
 }
 
@@ -122,7 +123,8 @@ impl fmt::Display for BadName {
 }
 
 impl Named {
-    /// Returns the scopes of a name. A site without a scheme has two scopes: `http` and `https`.
+    /// Returns the scopes that a name in a purge request stands for. A site without a scheme has
+    /// two scopes: `http` and `https`.
     pub fn scopes(self, name: &str) -> Result<Vec<Scope>, BadName> {
         let name = name.trim();
         match self {
@@ -146,8 +148,8 @@ impl Named {
     }
 }
 
-/// Returns the cache key of a URL that a person wrote. Returns `None` if the URL is invalid, or its
-/// scheme is neither `http` nor `https`.
+/// Returns the cache key of a URL in a purge request. Returns `None` if the URL is invalid, or if
+/// its scheme is neither `http` nor `https`.
 pub fn key_of(url: &str) -> Option<Vec<u8>> {
     let url = url.split('#').next().unwrap_or(url);
     let target = Target::parse(&Method::Get, Bytes::copy_from_slice(url.as_bytes())).ok()?;
@@ -172,13 +174,13 @@ fn sites(name: &str) -> Option<Vec<Scope>> {
     known.then(|| schemes.iter().map(site).collect())
 }
 
-/// Returns the URL in the text of a key. Leaves out the text that follows the URL in the key of a
-/// variant.
+/// Returns the URL in the text of a cache key. The key of a variant has more text after the URL,
+/// which this function leaves out.
 pub(crate) fn url_of(key: &[u8]) -> &[u8] {
     key.split(|byte| *byte == b'\n').next().unwrap_or(key)
 }
 
-/// Returns the site of a key: its scheme and authority.
+/// Returns the site of a cache key: the scheme and authority of its URL.
 pub(crate) fn site_of(text: &[u8]) -> Site {
     let slashes = text.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let end = slashes.map(|(at, _)| at).nth(2).unwrap_or(text.len());
@@ -186,7 +188,7 @@ pub(crate) fn site_of(text: &[u8]) -> Site {
 }
 
 impl Scope {
-    /// Returns the scope that contains exactly this URL.
+    /// Returns the scope of a purge that affects exactly this URL.
     pub fn url(key: &CacheKey) -> Self {
         Self::Url { key: key.hash, site: site_of(&key.text) }
     }
@@ -202,8 +204,8 @@ impl Scope {
         }
     }
 
-    /// Returns the scope of a tag. Tags are case-insensitive because some origins change their
-    /// case.
+    /// Returns the scope of all responses with this tag. Tags are case-insensitive, because some
+    /// origins do not always write a tag in the same case.
     pub fn tag(tag: &[u8]) -> Self {
         Self::Tag(hash_of_tag(tag))
     }

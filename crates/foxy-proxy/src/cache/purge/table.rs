@@ -1,8 +1,8 @@
 //! The purges in force, in a table of limited size. The table does no IO.
 //!
-//! A rule never expires. If there are too many rules, the oldest rules are widened: a URL or prefix
-//! becomes its site, and a tag or site becomes everything. Widened rules purge more than requested,
-//! never less.
+//! A purge never expires. If the table has too many purges, the oldest purges are widened. A purge
+//! of a URL or prefix becomes a purge of its site. A purge of a tag or site becomes a purge of
+//! everything. A widened purge removes more responses than requested, never fewer.
 
 use crate::cache::purge::rule::{Order, Rule, Scope, Strength, site_of};
 use foxy_base::WallTime;
@@ -21,13 +21,14 @@ pub enum Verdict {
     Gone,
 }
 
-/// Largest number of rules of each kind. If a limit is exceeded, the oldest rules are widened.
+/// Largest number of purge rules of each kind. If a kind exceeds its limit, its oldest rules are
+/// widened.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub urls: usize,
     pub tags: usize,
-    /// Number of prefixes. This limit is low, because a look-up computes one hash for each
-    /// different prefix length.
+    /// Number of prefixes. This limit is low, because a look-up computes a hash for each length
+    /// that a prefix in the table has.
     pub prefixes: usize,
     pub sites: usize,
 }
@@ -96,7 +97,7 @@ impl PurgeTable {
         Self { limits, ..Self::default() }
     }
 
-    /// Adds a rule. The caller may add rules in any order and more than once.
+    /// Adds a purge. The caller may add purges in any order, and more than once.
     pub fn add(&mut self, rule: &Rule) {
         let marks = Marks::one(rule);
         match rule.order.scope {
@@ -128,7 +129,8 @@ impl PurgeTable {
         }
     }
 
-    /// Drops the rules that a hard purge of everything makes redundant.
+    /// Drops the purges before `moment`, because a hard purge of everything at `moment` includes
+    /// them.
     fn drop_older_than(&mut self, moment: u64) {
         self.urls.retain(|_, (_, marks)| marks.newest() > moment);
         self.tags.retain(|_, marks| marks.newest() > moment);
@@ -173,7 +175,7 @@ impl PurgeTable {
         half.into_iter().for_each(|(_, marks)| self.all.join(marks));
     }
 
-    /// Returns the purges that apply to a URL, without purges of tags.
+    /// Returns the newest purges that apply to a URL. Purges of tags are left out.
     fn of_url(&self, url: &[u8]) -> Marks {
         let mut marks = self.all;
         if let Some(found) = self.sites.get(&site_of(url)) {
@@ -208,7 +210,8 @@ impl PurgeTable {
         }
     }
 
-    /// Returns true if a purge since `begun` may apply to the response in flight for `url`.
+    /// Returns true if a purge after `begun` may affect the response of a fetch of `url` that is in
+    /// progress. The tags of this response are not known yet.
     pub fn may_touch(&self, url: &[u8], begun: u64) -> bool {
         self.newest_tag > begun || self.of_url(url).newest() > begun
     }

@@ -1,5 +1,5 @@
-//! Tests to which responses purge rules apply, for single rules and for more rules than the limits
-//! allow.
+//! Tests which responses a purge affects: for single purges, and for more purges than the limits of
+//! the table allow.
 
 use super::*;
 use crate::cache::purge::rule::{Named, tags};
