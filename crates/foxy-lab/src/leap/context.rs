@@ -1,4 +1,5 @@
-//! The state that all requests of a run share: options, numbers, noise, timer and idle connections.
+//! The state that all requests of a run share: options, request numbers, noise (fields that change
+//! by themselves), timer and idle connections.
 
 use super::LeapRun;
 use super::exchange::kept::Kept;
@@ -18,8 +19,8 @@ pub struct RunContext {
     pub run: LeapRun,
     pub numbers: Numbers,
     pub noise: RefCell<Noise>,
-    /// The timer for copies and requests. The caller must poll `alarm.run()`, because the timer
-    /// advances only during this call.
+    /// The timer for the start times of requests and copies. The caller must poll `alarm.run()`,
+    /// because the timer advances only during this call.
     pub alarm: Alarm,
     pub kept: Kept,
 }
@@ -49,7 +50,8 @@ impl RunContext {
     }
 }
 
-/// Unique numbers for the copies of a run.
+/// Unique numbers for the copies of requests in a run. Each copy carries its number in a header
+/// field, and foxy's own origin repeats the number.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     first: u64,
@@ -62,7 +64,8 @@ impl Numbers {
         Self { first: wire::first_of_run(), paths: paths as u64 }
     }
 
-    /// Returns the numbers of the two probe requests on a path.
+    /// Returns the numbers of the two probe requests on a path. The probes come before all other
+    /// requests and show which fields vary by themselves.
     pub const fn probes(self, path: usize) -> [u64; 2] {
         let first = self.first + 2 * path as u64;
         [first, first + 1]
@@ -73,14 +76,15 @@ impl Numbers {
         self.second_asking(number) + 1 + path as u64
     }
 
-    /// Returns the path of the copy with this number. Returns `None` if the number belongs to a
-    /// probe or to a second request to the origin.
+    /// Returns the path (proxy or origin) that received the copy with this number. Returns `None`
+    /// if the number belongs to a probe or to a second request to the origin.
     pub fn path(self, number: u64) -> Option<usize> {
         let since = number.checked_sub(self.first + 2 * self.paths)?;
         usize::try_from((since % (self.paths + 1)).checked_sub(1)?).ok()
     }
 
-    /// Returns the number for asking the origin a second time about request `number`.
+    /// Returns the number of the second copy of request `number` that the origin receives. LEAP
+    /// sends the second copy if a proxy's answer differs from the origin's.
     pub(crate) const fn second_asking(self, number: u64) -> u64 {
         self.first + 2 * self.paths + number * (self.paths + 1)
     }

@@ -1,7 +1,9 @@
-//! LEAP (seed 002) compares proxies by sending each request to all of them. The Multiplier (§2.2;
-//! R105–R113) sends a copy of each request on every path, times the answers and compares them. A
-//! path is a server that receives the copies: a proxy or the origin. Module `front` accepts
-//! requests from clients. Module `collector` is the parent cache of the proxies.
+//! LEAP (Davison and Wu, *Implementing a Web Proxy Evaluation Architecture*, below "the LEAP
+//! paper") compares proxies by sending each request to all of them. A *path* is a server that
+//! receives a copy of each request: a proxy or the origin. The Multiplier sends the copies,
+//! measures the response times and compares the answers. Its requirements are R105–R113 of `foxy
+//! figure requirements`. Module `front` accepts requests from clients. Module `collector` is the
+//! parent cache of the proxies.
 
 pub mod collector;
 mod context;
@@ -43,29 +45,29 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use verdict::{Fingerprint, Version};
 
-/// The form in which a path receives requests.
+/// The kind of server at the end of a path, which determines the form of the request target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// A forward proxy. It receives the URL in absolute form.
     Forward,
     /// A reverse proxy or the Collector. It receives the URL in origin form.
     Reverse,
-    /// The server that the request names, if its address is loopback or private. The server
-    /// receives the URL in origin form.
+    /// No fixed server: each request goes to the server in its own URL, if this server has a
+    /// loopback or private address. The server receives the URL in origin form.
     Named,
-    /// The origin itself. It receives the URL in origin form. Its answer is the reference for the
-    /// other paths.
+    /// The origin itself, reached without a proxy. It receives the URL in origin form. Its answer
+    /// is the reference for the other paths.
     Direct,
 }
 
-/// A server that receives a copy of every request.
+/// A path: a server that receives a copy of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
     /// The path's name in logs, tables and records.
     pub name: String,
     /// The server's address.
     pub address: SocketAddr,
-    /// The form in which this server receives requests.
+    /// The kind of the server, which determines the form of the request target.
     pub manner: Manner,
 }
 
@@ -80,45 +82,46 @@ impl Path {
     }
 }
 
-/// The rule for the start times of requests.
+/// The rule that decides when the Multiplier starts each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeapPace {
-    /// Keeps this number of requests open. The next request starts when an open request has ended
-    /// on every path.
+    /// Keeps this number of requests in flight. The next request starts as soon as all paths have
+    /// answered one of them.
     Closed(usize),
     /// Starts this number of requests per second.
     Rate(f64),
-    /// Starts requests at their recorded times, sped up by this factor.
+    /// Starts requests at the times recorded in the trace, this many times as fast.
     Recorded(f64),
 }
 
-/// Options of a Multiplier run.
+/// Options of a run of the Multiplier, which sends copies of each request to all paths.
 #[derive(Clone, Debug)]
 pub struct LeapRun {
-    /// The servers that receive every request. At most one server is [`Manner::Direct`].
+    /// The servers that receive a copy of every request. At most one server is [`Manner::Direct`].
     pub paths: Vec<Path>,
-    /// The rule for the start times of requests.
+    /// The rule that decides when each request starts.
     pub pace: LeapPace,
-    /// The delay between two copies of a request (R108).
+    /// The delay between the starts of two copies of the same request.
     pub stagger: Duration,
     /// The longest time that a path may take for a complete answer.
     pub time_limit: Duration,
-    /// The largest number of unfinished requests. The Multiplier refuses and counts further
-    /// requests (R107).
+    /// The largest number of requests in flight. The Multiplier refuses and counts further
+    /// requests.
     pub most_in_flight: usize,
-    /// The unique numbers of copies. The verifying origin repeats a copy's number in its answer,
-    /// and a wrong number reveals a cache hit. With `None`, copies carry no numbers.
+    /// The unique numbers of copies. foxy's own origin repeats the number of a copy in its answer.
+    /// An answer with another number came from a cache. With `None`, copies carry no numbers.
     pub numbers: Option<Numbers>,
     /// The TLS settings and HTTP version for copies.
     pub outgoing: Outgoing,
-    /// Whether copies reuse connections.
+    /// Whether copies reuse connections of earlier copies.
     pub connections: Connections,
-    /// The random seed for the bootstrap confidence intervals.
+    /// The random seed for the bootstrap resamples behind the confidence intervals.
     pub seed: u64,
     /// Pairs of paths to proxies with equal configurations. A difference within a pair counts as
     /// noise.
     pub alike: Vec<(usize, usize)>,
-    /// Records the URLs that clients request. A Collector needs these URLs to recognise prefetches.
+    /// The set to which the Multiplier adds the URLs that clients request. The Collector uses it to
+    /// recognise prefetches: requests of a proxy for other URLs.
     pub wanted: Option<Arc<Wanted>>,
     /// The stop flag. Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,
@@ -145,29 +148,31 @@ impl LeapRun {
     }
 }
 
-/// A complete answer with a digest of its body.
+/// A path's complete answer. It has a digest in place of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
     /// The header fields.
     pub headers: Headers,
-    /// The length of the body in bytes. It includes content codings and excludes chunk framing.
+    /// The length of the body in bytes as received: still compressed if it was, but without chunk
+    /// framing.
     pub length: u64,
-    /// The digest of the body. It covers the decoded body if the coding is supported.
+    /// The XXH3-128 digest of the body. It covers the decoded body if the content coding is
+    /// supported.
     pub digest: u128,
     /// The result of decoding the body.
     pub decoding: Decoding,
-    /// Whether the header fields mark the end of the answer unambiguously.
+    /// Whether the header fields leave no doubt where the answer ends.
     pub framing: Framing,
-    /// Whether a cache answered. `None` if this is unknown.
+    /// Whether the answer came from a cache. `None` if the answer does not show this.
     pub hit: Option<bool>,
 }
 
-/// Whether the header fields mark the end of the answer unambiguously.
+/// Whether the header fields leave no doubt where an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// The header fields mark one end.
+    /// All readers find the same end.
     Plain,
     /// The answer has both Content-Length and Transfer-Encoding, which readers may interpret
     /// differently (RFC 9112 §6.3).
@@ -175,12 +180,14 @@ pub enum Framing {
 }
 
 impl Answer {
-    /// Returns the status and the body digest, which together are the answer as a user sees it.
+    /// Returns the status and the digest of the body. Answers with equal fingerprints look equal to
+    /// a user.
     pub const fn fingerprint(&self) -> Fingerprint {
         Fingerprint { status: self.status, digest: self.digest }
     }
 
-    /// Returns the fingerprint and the validators. The validators name the version of the resource.
+    /// Returns the fingerprint and the validators (`ETag` and `Last-Modified`). Answers with equal
+    /// values are the same version of the resource.
     pub fn version(&self) -> Version {
         Version {
             print: self.fingerprint(),

@@ -1,5 +1,6 @@
-//! The set of URLs that clients have requested. A proxy's request for another URL is a prefetch
-//! (R131). The set has a size limit. Once the set is full, no request counts as a prefetch.
+//! The set of URLs that clients of the Multiplier have requested. If a proxy requests another URL,
+//! the Collector counts a prefetch. The set has a size limit. Once the set is full, no request
+//! counts as a prefetch.
 
 use foxy_http::Authority;
 use percent_encoding::percent_decode_str;
@@ -7,10 +8,10 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::Xxh3;
 
-/// The largest number of URLs. This limit keeps the set below about 16 MiB.
+/// The largest number of URLs in the set. The set then uses about 16 MiB.
 const MOST: usize = 1 << 20;
 
-/// The URLs that clients have requested.
+/// The hashes of the URLs that clients have requested.
 #[derive(Debug, Default)]
 pub struct Wanted(Mutex<HashSet<u64>>);
 
@@ -23,8 +24,8 @@ impl Wanted {
         }
     }
 
-    /// Returns false only if no client has requested this URL. Ignores percent-encoding and the
-    /// case of the host, because proxies rewrite both.
+    /// Returns false only if no client has requested this URL. The comparison ignores
+    /// percent-encoding and the case of the host, because proxies may change both.
     pub fn may_be(&self, authority: &str, path: &str) -> bool {
         let urls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         urls.len() >= MOST || urls.contains(&digest(authority, path))

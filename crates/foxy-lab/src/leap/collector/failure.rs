@@ -1,12 +1,12 @@
-//! The failures of origins. Each failure has a name for reports, an HTTP status and a text for
-//! people.
+//! The reasons for which a request of the Collector to an origin fails. Each reason has a name for
+//! reports, an HTTP status and a text for people.
 
 use crate::named::named;
 use crate::wire::tls::outbound::Obstacle;
 
 named! {
-    /// The reason why an origin sent no complete answer. The Collector stores the failure and
-    /// passes it to each proxy once (R121).
+    /// The reason why an origin sent no complete answer. The Collector stores the failure like an
+    /// answer and passes it to each proxy once, without a retry.
     pub enum Failure {
         NoSuchHost = "no_such_host": "the origin's name has no address",
         NotAllowed = "not_allowed":
@@ -34,7 +34,7 @@ named! {
 }
 
 impl Failure {
-    /// Returns the HTTP status of the error answer. The Collector sends an error answer if the
+    /// Returns the HTTP status of the error answer. A proxy receives this error answer if the
     /// origin sent no response head.
     pub const fn status(self) -> u16 {
         match self {

@@ -1,5 +1,6 @@
-//! Performs one exchange with an origin on a new connection (R120). The Collector never repeats an
-//! exchange (R121). The exchange continues even if no proxy reads the answer.
+//! Performs one exchange of the Collector with an origin, on a new connection. The Collector never
+//! reuses such a connection and never repeats an exchange. The exchange continues even if no proxy
+//! reads the answer any more.
 
 use super::answer::{End, SharedAnswer, Start};
 use super::failure::Failure;
@@ -25,7 +26,8 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 const READ: usize = 64 << 10;
-/// The estimated memory of a table slot in bytes, without its head and body.
+/// The estimated memory in bytes of an entry in the Collector's table, without head and body of the
+/// answer.
 const SLOT: usize = 1024;
 
 pub struct Errand {
@@ -33,8 +35,8 @@ pub struct Errand {
     pub answer: Rc<SharedAnswer>,
     pub request: Rc<Request>,
     pub address: IpAddr,
-    /// The time that the request waited for the rate limit. The wait is part of the cost of the
-    /// exchange.
+    /// The time that the request waited for its turn under the rate limit. Other proxies wait as
+    /// long when they receive the answer.
     pub turn: Duration,
     pub older: Option<Rc<SharedAnswer>>,
 }
@@ -99,7 +101,8 @@ impl Exchange<'_> {
                     ResponseEvent::Interim(_) | ResponseEvent::Trailers(_) => {}
                 }
             }
-            // Lets other tasks run, even if the origin sends very fast.
+            // Lets other tasks run between two reads, because a fast origin always has more bytes
+            // ready.
             yield_now().await;
             input.reserve(READ);
             let read = timeout(self.shared.options.time_limit, stream.read_buf(&mut input)).await;
@@ -142,8 +145,8 @@ impl Exchange<'_> {
     }
 
     /// Starts TLS with the origin. The handshake costs one more round trip, which counts as connect
-    /// time. If one configured origin replaces every host, its certificate must name its own
-    /// address.
+    /// time. If all requests go to one configured origin, its certificate must contain the address
+    /// of this origin.
     async fn secure(&self, stream: TcpStream) -> Result<Channel, Failure> {
         let options = &self.shared.options;
         self.shared.alarm.until(clock::monotonic() + options.round_trip).await;
@@ -243,7 +246,7 @@ impl Exchange<'_> {
         self.errand.answer.see(|progress| Rc::clone(&progress.body))
     }
 
-    /// Ends the answer with a failure. If no head has arrived, proxies receive an error page.
+    /// Marks the answer as failed. If no head has arrived, proxies receive an error page.
     async fn fail(&self, failure: Failure) {
         let now = clock::monotonic();
         let started =
@@ -302,8 +305,7 @@ impl Exchange<'_> {
             let data = data.map_err(|error| failure(&error, Failure::ClosedEarly))?;
             let count = data.len();
             self.add(data, Some(first)).await?;
-            // Returning flow control capacity fails only if the stream has ended. Then the window
-            // no longer matters.
+            // The call fails only if the stream has ended. Then flow control no longer matters.
             let _ = body.flow_control().release_capacity(count);
         }
         self.end(Some(first)).await

@@ -1,6 +1,6 @@
-//! Computes the delays for name look-ups (R117; seed 002, §3.1). For each host, each proxy waits
-//! once. The wait is as long as the first look-up of this host took. If a proxy sends another
-//! request during its wait, this request waits only until the wait ends.
+//! Computes how long each proxy waits for name look-ups (LEAP paper, §3.1). The Collector looks
+//! each host up once. Each proxy then waits once for each host, as long as this look-up took. If a
+//! proxy sends another request during its wait, this request waits only until the wait ends.
 
 use super::ProxyId;
 use super::failure::Failure;
@@ -18,7 +18,7 @@ pub type Resolved = Result<IpAddr, Failure>;
 pub enum HostLookup {
     Resolve,
     Wait,
-    /// The address, and the time until which the proxy must wait.
+    /// The result of the look-up, and the time until which this proxy must wait.
     Known(Resolved, Instant),
 }
 

@@ -1,5 +1,5 @@
-//! A line of the Collector's log. The format is Squid's native access.log, which the paper uses too
-//! (002, Fig 4).
+//! A line of the Collector's log. The format is Squid's native access.log, as in Figure 4 of the
+//! LEAP paper.
 
 use crate::named::named;
 use foxy_base::WallTime;
@@ -8,7 +8,8 @@ use std::fmt;
 use std::time::Duration;
 
 named! {
-    /// The source of an answer. The names are Squid's.
+    /// The origin or cache from which the Collector answered a request. The names are the result
+    /// codes of Squid's log.
     pub enum Source {
         /// The origin, in a new fetch for this request.
         Origin = "TCP_MISS",
@@ -16,13 +17,13 @@ named! {
         Confirmed = "TCP_REFRESH_HIT",
         /// The origin, which replaced the stored answer.
         Replaced = "TCP_REFRESH_MISS",
-        /// A fetch that another request had started and that was still running.
+        /// A fetch that an earlier request had started and that was still running.
         Joined = "TCP_CF_HIT",
         /// The Collector's memory.
         Memory = "TCP_MEM_HIT",
         /// The spool file, which holds bodies beyond the memory limit.
         File = "TCP_HIT",
-        /// A 304 answer, because the proxy's own copy is current.
+        /// The Collector itself, with a 304, because the proxy's own copy is current.
         Unchanged = "TCP_IMS_HIT",
         /// A stored failure of the origin.
         Failure = "TCP_NEGATIVE_HIT",
@@ -43,13 +44,13 @@ impl Source {
 pub struct CollectorLine {
     /// The time at which the answer ended.
     pub at: WallTime,
-    /// The duration. The log shows it in milliseconds.
+    /// The duration of the request. The log shows it in milliseconds.
     pub elapsed: Duration,
     /// The proxy's name, or its address if it has no name.
     pub proxy: String,
     /// The source of the answer.
     pub source: Source,
-    /// Whether the answer was truncated.
+    /// Whether the proxy received only a part of the answer.
     pub aborted: bool,
     /// The status code of the answer.
     pub status: u16,
@@ -59,7 +60,7 @@ pub struct CollectorLine {
     pub method: Method,
     /// The URL of the request, or `-` if there is no URL.
     pub url: String,
-    /// The origin that received the request.
+    /// The address of the origin that received the request, if any.
     pub origin: Option<String>,
     /// The media type of the answer's body.
     pub media: Option<String>,

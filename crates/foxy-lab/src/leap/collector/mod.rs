@@ -1,6 +1,7 @@
-//! LEAP's Collector (seed 002, §2.3; R114–R121) is the parent cache of all compared proxies. It
-//! sends each request to the origin once and gives every proxy the same answer. Each later proxy
-//! waits as long as the first proxy: for the name, the connection, the first byte and the transfer.
+//! LEAP's Collector (§2.3 of the LEAP paper) is the parent cache of all compared proxies. It sends
+//! each request to the origin once and gives every proxy the same answer. Each later proxy waits as
+//! long as the first proxy: for the name look-up, the connection, the first byte and the transfer.
+//! Its requirements are R114–R121 of `foxy figure requirements`.
 //!
 //! The modules `table`, `hosts`, `reach` and `answer` make the decisions. These modules use no
 //! socket and no clock, and receive the time as an argument. `serve` handles a connection,
@@ -38,8 +39,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The prefix of the `Via` value that every Collector adds. LEAP recognises Collectors by this
-/// prefix.
+/// The beginning of the `Via` value that every Collector adds. LEAP recognises Collectors by it.
 pub(crate) const VIA: &str = "1.1 foxy-collector-";
 
 /// The largest number of proxies that a Collector can tell apart.
@@ -60,10 +60,11 @@ pub struct Listen {
     pub address: SocketAddr,
 }
 
-/// The receiver of log lines. Calls never overlap.
+/// The function that receives each line of the log. The Collector never calls it twice at the same
+/// time.
 pub type LogSink = Box<dyn FnMut(&CollectorLine) + Send>;
 
-/// The file for bodies beyond the memory limit, and the file's size in bytes.
+/// The file for bodies that exceed the memory limit, and the largest size of this file in bytes.
 pub type SpoolFile = (Arc<dyn BlockFile>, u64);
 
 /// The options of a Collector.
@@ -74,36 +75,40 @@ pub struct CollectorOptions {
     pub reach: Reach,
     /// If set, every request goes to this origin. The host in the request does not matter then.
     pub origin: Option<SocketAddr>,
-    /// The delay added to each name look-up.
+    /// The delay that the Collector adds to each name look-up. Zero adds nothing.
     pub name_cost: Duration,
-    /// The delay of one round trip. The Collector adds it for the connection, for a TLS handshake
-    /// and for the first byte.
+    /// The simulated time of a network round trip to the origin. The Collector adds it to the
+    /// connection, to a TLS handshake and to the first byte.
     pub round_trip: Duration,
-    /// The longest time without a byte from the origin. After this time, the exchange fails.
+    /// The longest wait for the next byte of the origin. After this time, the exchange fails.
     pub time_limit: Duration,
-    /// The largest number of client connections.
+    /// The largest number of connections from proxies at the same time.
     pub most_connections: usize,
     /// The largest number of simultaneous fetches from origins.
     pub most_fetches: usize,
-    /// The memory limit in bytes for heads and bodies. Each running fetch uses one more block.
+    /// The memory limit in bytes for the heads and bodies of stored answers. Each running fetch
+    /// uses one more block.
     pub memory: usize,
     /// The certificates for proxies that use TLS or tunnels. Without certificates, the Collector
     /// refuses TLS and tunnels.
     pub certificates: Option<Certificates>,
     /// The certificate authorities that the Collector trusts for origins.
     pub trust: Trust,
-    /// Whether to use HTTP/2 with origins: by prior knowledge, or by ALPN within TLS.
+    /// Whether to use HTTP/2 with origins. With `http`, HTTP/2 starts by prior knowledge; with
+    /// `https`, by ALPN.
     pub origin_http2: bool,
-    /// The URLs that clients have requested. A request for another URL counts as a prefetch.
+    /// The URLs that clients have requested. If a proxy requests another URL, the report counts a
+    /// prefetch.
     pub wanted: Option<Arc<Wanted>>,
-    /// The file for bodies beyond the memory limit.
+    /// The file for bodies that exceed the memory limit.
     pub file: Option<SpoolFile>,
     /// The receiver of log lines.
     pub log: Option<LogSink>,
 }
 
 impl CollectorOptions {
-    /// Creates the options of an offline Collector with default limits and without a file.
+    /// Creates options with default limits and without a spool file. The Collector reaches only
+    /// loopback and private addresses.
     pub fn new(listen: Vec<Listen>) -> Self {
         Self {
             listen,

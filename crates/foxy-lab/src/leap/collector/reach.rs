@@ -1,5 +1,5 @@
 //! Decides which origins the Collector may contact: only local and private origins, or all origins
-//! at a limited rate (R132).
+//! at a limited rate.
 
 use super::failure::Failure;
 use super::hosts::Resolved;
@@ -21,13 +21,13 @@ pub enum Reach {
     Live {
         /// Whether methods other than GET are allowed.
         any_method: bool,
-        /// The largest number of requests per second.
+        /// The largest number of requests per second to all origins together.
         rate: f64,
     },
 }
 
 impl Reach {
-    /// Returns an error if the method is not allowed.
+    /// Returns an error if the Collector may not forward this method.
     pub fn allows(self, method: &Method) -> Result<(), Refusal> {
         match self {
             Self::Live { any_method: false, .. } if *method != Method::Get => {
@@ -69,8 +69,8 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Returns how long the next request must wait. Returns `RateLimited` if the wait would exceed
-    /// `LONGEST_WAIT`.
+    /// Returns how long the next request must wait under the rate limit. Returns `RateLimited` if
+    /// the wait would exceed `LONGEST_WAIT`.
     pub fn turn(&mut self, reach: Reach, now: Instant) -> Result<Duration, Refusal> {
         let Reach::Live { rate, .. } = reach else { return Ok(Duration::ZERO) };
         let turn = self.next.max(now);

@@ -5,8 +5,8 @@ use crate::named::named;
 use crate::wire::tls::entrance::TunnelRefusal;
 
 named! {
-    /// The reason why the Collector does not send a request to an origin. The Collector does not
-    /// store refusals.
+    /// The reason why the Collector refuses a request, without asking an origin. The Collector does
+    /// not store refusals.
     pub enum Refusal {
         TooManyConnections = "too_many_connections":
             "too many connections are open; raise --most-connections",
@@ -58,8 +58,8 @@ impl Refusal {
         }
     }
 
-    /// Returns the body of the refusal. LEAP recognises a Collector by the prefix `foxy
-    /// collector:`.
+    /// Returns the text of the refusal, which is the body of its answer. LEAP recognises a
+    /// Collector by the prefix `foxy collector:`.
     pub fn text(self) -> String {
         format!("foxy collector: {}\n", self.description())
     }

@@ -1,6 +1,6 @@
-//! Sends an answer to one proxy. The initiator, whose request started the fetch, receives bytes as
-//! they arrive. A follower (any later request for the answer) receives each byte as late as if it
-//! had started the fetch. It never receives a byte before the initiator (R116, R118).
+//! Sends an answer of the Collector to one proxy. The initiator, whose request started the fetch,
+//! receives bytes as they arrive. A follower (any later request for the answer) receives each byte
+//! as late as if it had started the fetch. It never receives a byte before the initiator.
 
 use super::answer::{End, Initiator, Mark, SharedAnswer, Start};
 use super::line::Source;
@@ -17,10 +17,9 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The longest time in which an initiator (the request that started the fetch) may read nothing.
-/// After this time, other requests for the answer no longer wait for the initiator.
+/// If the initiator reads nothing for this long, the followers no longer wait for it.
 const STALL: Duration = Duration::from_secs(1);
-/// The Collector sends bytes together if they are due within this time.
+/// The Collector writes bytes together if they are due within this time of each other.
 const SOON: Duration = Duration::from_micros(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +36,14 @@ pub struct SentReply {
     pub status: u16,
     pub bytes: u64,
     pub broken: bool,
-    /// Whether to reset the connection. A normal close would make a truncated answer look complete.
+    /// Whether to reset the connection instead of closing it. After a normal close, a truncated
+    /// answer without a length would look complete.
     pub reset: bool,
     pub persistent: bool,
 }
 
-/// Sends the whole answer. `ready` is the time from which the proxy has waited for the name
-/// look-up.
+/// Sends the whole answer. `ready` is the time at which the proxy has finished its wait for the
+/// name look-up.
 pub async fn send(
     shared: &Shared,
     client: AnswerSink<'_>,
@@ -113,8 +113,8 @@ struct Sending<'a> {
     client: AnswerSink<'a>,
     answer: &'a SharedAnswer,
     role: Role,
-    /// The time at which the first byte is due. With `None`, the Collector sends bytes as they
-    /// arrive.
+    /// The time at which the first byte is due. With `None`, this request is the initiator, and the
+    /// Collector sends bytes as they arrive.
     base: Option<Instant>,
     output: BytesMut,
     chunked: bool,
@@ -141,8 +141,8 @@ impl Sending<'_> {
                 head.headers.get_str("age").and_then(|age| age.parse().ok()).unwrap_or(0);
             head.headers.set("Age", (age + waited.as_secs()).to_string());
         }
-        // The verifying origin repeats the number of a request. A shared answer must carry the
-        // number of this proxy's request.
+        // foxy's own origin repeats the number of a request in its answer. The shared answer has
+        // the number of the initiator. This proxy must see its own number.
         if let (true, Some(number)) =
             (head.headers.contains(REQUEST_ID), request.head.headers.get(REQUEST_ID))
         {

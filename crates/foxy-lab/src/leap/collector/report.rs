@@ -1,4 +1,4 @@
-//! The counts of a Collector, and their conversion into run records.
+//! The counts of a Collector, and their conversion into run records (one measured value each).
 
 use super::failure::Failure;
 use super::line::{CollectorLine, Source};
@@ -12,13 +12,13 @@ use std::time::Duration;
 pub struct ProxyReport {
     /// The proxy's name, or its address if it has no name.
     pub name: String,
-    /// The number of requests that were not refused.
+    /// The number of requests that the Collector did not refuse.
     pub requests: u64,
     /// The number of requests that caused a request to the origin.
     pub fetches: u64,
     /// The number of bytes sent to the proxy.
     pub bytes: u64,
-    /// The number of requests for URLs that no client has requested (R131).
+    /// The number of prefetches: requests for URLs that no client has requested.
     pub prefetches: u64,
     /// The URL of the first prefetch.
     pub prefetched: Option<String>,
@@ -29,9 +29,9 @@ pub struct ProxyReport {
 pub struct CollectorReport {
     /// The counts of each proxy.
     pub proxies: Vec<ProxyReport>,
-    /// The number of answers by [`Source`].
+    /// The number of answers by their [`Source`] (origin, memory, file and so on).
     pub sources: [u64; Source::ALL.len()],
-    /// The number of exchanges with origins.
+    /// The number of exchanges with origins. Several requests can share one exchange.
     pub fetches: u64,
     /// The number of failed exchanges by [`Failure`].
     pub failures: [u64; Failure::ALL.len()],
@@ -39,36 +39,37 @@ pub struct CollectorReport {
     pub refused: [u64; Refusal::ALL.len()],
     /// The number of failed TLS handshakes of proxies by [`HandshakeFailure`].
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
-    /// The number of truncated answers, because the proxy left or the origin failed.
+    /// The number of answers that a proxy received only in part, because the proxy left or the
+    /// origin failed.
     pub aborted: u64,
-    /// The times to connect to an origin.
+    /// The times to connect to an origin, one for each exchange.
     pub connect: Latencies,
-    /// The times to the origin's first byte, including the time to connect.
+    /// The times until the first byte of an origin's answer, including the time to connect.
     pub first_byte: Latencies,
     /// The number of body bytes received from origins.
     pub bytes_in: u64,
     /// The number of initiators (requests that started a fetch) that stopped reading for so long
     /// that other requests no longer waited for them.
     pub stalled: u64,
-    /// The number of exchanges in which the origin sent more bytes after the answer.
+    /// The number of exchanges in which the origin sent bytes after the end of the answer.
     pub surplus: u64,
-    /// The number of answers evicted because memory was full.
+    /// The number of answers that the Collector removed because its memory was full.
     pub evicted: u64,
     /// The absolute differences between the duration of a cached answer and the duration of its
-    /// original fetch.
+    /// original fetch. They show how exactly the Collector repeats durations.
     pub differences: Latencies,
     /// The largest time by which a cached answer was faster than its original fetch.
     pub fastest_lead: Duration,
 }
 
 impl CollectorReport {
-    /// Returns the number of requests that were not refused.
+    /// Returns the number of requests of all proxies that the Collector did not refuse.
     pub fn requests(&self) -> u64 {
         self.proxies.iter().map(|proxy| proxy.requests).sum()
     }
 
-    /// Returns the number of requests per exchange with an origin. Returns `None` if there were no
-    /// exchanges.
+    /// Returns how many requests share one exchange with an origin, on average. Returns `None`
+    /// without exchanges.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn collapse_factor(&self) -> Option<f64> {
         (self.fetches > 0).then(|| self.requests() as f64 / self.fetches as f64)
@@ -115,7 +116,8 @@ impl CollectorReport {
         self.fastest_lead = self.fastest_lead.max(miss.saturating_sub(hit));
     }
 
-    /// Returns the names of all measures that the records of these proxies can contain.
+    /// Returns the names of all measures that the Collector's records can contain for these
+    /// proxies.
     pub fn measurable(proxies: &[&str]) -> Vec<Measurable> {
         let own = [
             "requests",

@@ -25,7 +25,8 @@ pub struct Request {
     pub to: Destination,
     pub url: String,
     pub asked: RequestKey,
-    /// The time at which the request was complete. The proxy's delays are measured from this time.
+    /// The time at which the request was complete. The Collector counts the delays of this request
+    /// from here.
     pub arrival: Instant,
 }
 
@@ -137,7 +138,7 @@ fn accept(
     if !within.takes(&named) {
         return Err(refused(Refusal::Misdirected));
     }
-    // A reverse proxy may name the Collector itself as the host. Such a request is meant for the
+    // A reverse proxy may put the Collector's own address into `Host`. Such a request goes to the
     // configured origin.
     let meant = shared.options.origin.filter(|_| shared.is_own(&named));
     let to = meant.map(|origin| Destination::at(named.scheme, origin)).unwrap_or(named);

@@ -26,8 +26,8 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
-/// The largest number of attempts per request. A new attempt is needed if the `Vary` field shows
-/// that a shared answer does not match the request.
+/// The largest number of attempts to find an answer for a request. If the head of a shared answer
+/// has a `Vary` that does not match the request, the Collector looks for another answer.
 const TRIES: usize = 4;
 
 #[derive(Clone)]
@@ -82,8 +82,8 @@ impl ConnectionService for ProxyConnection {
                     };
                     return refuse(shared, client, proxy, &refused).await;
                 }
-                // A normal close would make a truncated answer look complete. So this code resets
-                // the connection.
+                // A truncated answer without a length would look complete after a normal close. So
+                // the Collector resets the connection.
                 Ok(sent) if sent.reset => return inbound::reset(client).map(|()| After::Over),
                 Ok(sent) if sent.broken || !sent.persistent => {
                     return client.shutdown().await.map(|()| After::Over);
@@ -107,8 +107,8 @@ impl ConnectionService for ProxyConnection {
                 let answered =
                     answer(shared, AnswerSink::Frames(&mut frames), &request, *proxy).await;
                 shared.answering.set(shared.answering.get() - 1);
-                // If the answer failed, `frames` is dropped. The drop resets the HTTP/2 stream, so
-                // the proxy notices a truncated answer.
+                // If the answer failed, the function drops `frames` here. This drop resets the
+                // HTTP/2 stream, so the proxy notices the truncation.
                 let Err(reason) = answered else { return };
                 Refused { reason, method: request.head.method.clone(), url: request.url.clone() }
             }
@@ -123,8 +123,8 @@ impl ConnectionService for ProxyConnection {
             }
             frames.end()
         };
-        // Ignore the result: the proxy may have left, and then a failed write loses only the
-        // refusal.
+        // If this write fails, the proxy has left and only the refusal is lost. So the result does
+        // not matter.
         let _ = timeout(shared.options.time_limit, sent).await;
     }
 }
@@ -212,8 +212,8 @@ async fn find(
     Err(Refusal::TooManyFetches)
 }
 
-/// Returns how long the fetch must wait for the rate limit. If the fetch is refused, removes the
-/// slot.
+/// Returns how long the fetch must wait under the rate limit. If there are too many fetches,
+/// returns the reason and removes the new slot from the table.
 fn turn(shared: &Shared, slot: Slot, now: Instant) -> Result<Duration, Refusal> {
     let turn = if shared.fetches.get() < shared.options.most_fetches {
         shared.pacer.borrow_mut().turn(shared.options.reach, now)

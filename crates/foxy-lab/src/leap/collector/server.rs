@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 const PAUSE: Duration = Duration::from_millis(10);
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// The time in which open answers may finish after the Collector stops.
+/// The time for which running answers may continue after the Collector was told to stop.
 const GRACE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -93,7 +93,7 @@ impl Collector {
         }
     }
 
-    /// Returns the report so far. An answer is counted after its last byte was sent.
+    /// Returns the counts so far. An answer counts after its last byte was sent.
     pub fn report(&self) -> CollectorReport {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -130,8 +130,8 @@ async fn serve_all(
             }
         }
         () = sweep => {}
-        // The timer delays answers. If the timer failed, the Collector would send answers too
-        // early. Therefore the Collector stops.
+        // Answers wait for this timer. Without the timer, the Collector would send answers too
+        // early. So the Collector stops if the timer fails.
         _ = alarm => {}
     }
 }
@@ -156,7 +156,7 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
                 shared.connections.set(shared.connections.get() + 1);
                 let shared = Rc::clone(&shared);
                 tokio::task::spawn_local(async move {
-                    // An error on this connection does not affect other connections.
+                    // An error ends only this connection, so the result does not matter.
                     let _ = entrance::serve(
                         &ProxyConnection { shared: Rc::clone(&shared), proxy },
                         client,
@@ -172,6 +172,7 @@ async fn accept(number: usize, listener: TcpListener, shared: Rc<Shared>) {
 
 fn turn_away(shared: &Shared, client: TcpStream, reason: Refusal) {
     shared.refuse(reason);
-    // Ignore the result: the client may have left, and then a failed write loses only the refusal.
+    // If this write fails, the client has left and only the refusal is lost. So the result does not
+    // matter.
     let _ = client.try_write(&serve::refusal(reason).to_bytes());
 }

@@ -33,10 +33,10 @@ pub struct Shared {
     pub fetches: Cell<usize>,
     pub connections: Cell<usize>,
     pub answering: Cell<usize>,
-    /// The `Via` value of this Collector. If a request contains this value, the request has
-    /// returned to the Collector in a loop.
+    /// The `Via` value of this Collector. If a request already contains this value, the request has
+    /// come back in a loop.
     pub via: String,
-    /// The destinations that lead to the Collector's own listeners.
+    /// The host names and ports that lead to the Collector's own listeners.
     places: Vec<Destination>,
     hosts: RefCell<Hosts>,
     host_known: Notify,
@@ -74,8 +74,8 @@ impl Shared {
         })
     }
 
-    /// Returns the number of the proxy with this listener and address. Returns `None` if there are
-    /// too many proxies.
+    /// Returns the number of the proxy with this listener and client address. A new proxy gets the
+    /// next number. Returns `None` if there are too many proxies.
     pub fn proxy(&self, listener: usize, address: IpAddr) -> Option<ProxyId> {
         let mut proxies = self.proxies.borrow_mut();
         let known = proxies.iter().position(|proxy| *proxy == (listener, address));
@@ -131,7 +131,7 @@ impl Shared {
     }
 
     /// Returns the address of the host, and the time until which the proxy must wait for this
-    /// look-up (R117).
+    /// look-up.
     pub async fn pay_for_name(
         &self,
         to: &Destination,

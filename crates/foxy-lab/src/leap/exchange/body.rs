@@ -1,5 +1,5 @@
-//! Computes the digest of a body in constant memory (R110). Decodes the body first if its content
-//! coding is supported.
+//! Computes the digest of a body in constant memory. Decodes the body first if its content coding
+//! is supported.
 
 use crate::leap::Answer;
 use crate::leap::verdict::fields::Difference;
@@ -30,15 +30,16 @@ enum Coding {
     Zlib(ZlibDecoder<Sink>),
     /// The `deflate` decoder for data without the zlib wrapper, which some servers send.
     Raw(DeflateDecoder<Sink>),
-    /// The state of `deflate` before the first byte. The first byte shows whether the data has a
-    /// zlib wrapper.
+    /// A body with `deflate` of which no byte has arrived. The first byte shows whether the data
+    /// has a zlib wrapper.
     Deflate,
 }
 
-/// The result of decoding a body.
+/// Whether LEAP could decode a body. LEAP compares decoded bodies, because proxies may change the
+/// content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoding {
-    /// The coding was decoded, or the body had no coding. The digest covers the decoded body.
+    /// LEAP decoded the body, or the body had no coding. The digest covers the decoded body.
     Undone,
     /// The coding is not supported. The digest covers the received bytes.
     Kept,
@@ -124,14 +125,14 @@ impl BodyDigest {
     }
 }
 
-/// Returns an error unless the decoder reached its end, because decoders report no error for
-/// truncated data.
+/// Returns an error unless the decoder consumed a complete body. The decoders themselves report no
+/// error for truncated data.
 fn ended(taken: io::Result<usize>) -> io::Result<()> {
     if taken? == 0 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// Returns the content codings in the order in which the server applied them. Replaces the alias
-/// `x-gzip` by `gzip`.
+/// Returns the content codings in the order in which the server applied them. The alias `x-gzip`
+/// counts as `gzip`.
 pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     let lines =
         headers.get_all("content-encoding").flat_map(|line| line.split(|&byte| byte == b','));
@@ -142,8 +143,8 @@ pub fn codings(headers: &Headers) -> impl Iterator<Item = String> {
     })
 }
 
-/// Compares the content codings of two answers. Returns `None` if both bodies were decoded, if the
-/// codings are equal, or if `right` is a 304.
+/// Returns a difference if the content codings of two answers differ. Returns `None` if LEAP
+/// decoded both bodies, if the codings are equal, or if `right` is a 304.
 pub fn coding_difference(answer: &Answer, right: &Answer) -> Option<Difference> {
     let undone = answer.decoding == Decoding::Undone && right.decoding == Decoding::Undone;
     let alike = || codings(&answer.headers).eq(codings(&right.headers));

@@ -1,4 +1,4 @@
-//! Sends a copy of a request over HTTP/2 (RFC 9113). A connection carries one stream at a time.
+//! Sends a copy of a request over HTTP/2 (RFC 9113). A connection carries one request at a time.
 
 use super::kept::{Carriage, may_keep};
 use super::{Copying, ReadingExchange};
@@ -27,8 +27,8 @@ pub async fn exchange(
             }
         };
         match converse(reading, &mut stream, copying).await {
-            // The server closed the reused connection before it processed the request. So the
-            // client may repeat the request.
+            // The server closed the reused connection before it processed the request. So LEAP may
+            // repeat the request on a new connection.
             Err(PathFailure::Unanswered)
                 if reading.carriage == Carriage::Kept && reading.first.is_none() =>
             {
@@ -64,8 +64,7 @@ async fn converse(
         let data = data.map_err(|error| failure(&error, PathFailure::Closed))?;
         let count = data.len();
         reading.add(data).await;
-        // Returning flow control capacity fails only if the stream has ended. Then the window no
-        // longer matters.
+        // The call fails only if the stream has ended. Then flow control no longer matters.
         let _ = body.flow_control().release_capacity(count);
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! The failures of paths, with their names in tables, records and error answers.
+//! The reasons why a path (a proxy or the origin) gave no complete answer. Each reason has a name
+//! for tables, records and error answers.
 
 use crate::named::named;
 use crate::wire::patience::Loss;
@@ -8,7 +9,7 @@ named! {
     pub enum PathFailure {
         /// No connection could be opened.
         NoConnection = "no_connection",
-        /// The proxy opened no tunnel.
+        /// The proxy refused to open a tunnel (CONNECT).
         NoTunnel = "no_tunnel",
         /// The certificate is not trusted, or it is for another name.
         Certificate = "tls_certificate",
@@ -34,10 +35,10 @@ named! {
 }
 
 impl PathFailure {
-    /// Whether a failure of the origin may explain this failure of a proxy. A proxy that accepts no
-    /// connection is at fault itself. Bad bytes, a bad certificate and a timeout are the proxy's
-    /// fault unless the origin fails in the same way. So a proxy must not reach the time limit if
-    /// the origin fails at once.
+    /// Whether a failure of the origin may explain this failure of a proxy. Then the proxy is not
+    /// at fault. A proxy that accepts no connection is always at fault. Bad bytes, a bad
+    /// certificate or a timeout are the proxy's fault unless the origin failed in the same way. For
+    /// example, a proxy must not time out if the origin fails at once.
     pub fn may_follow(self, origin: Self) -> bool {
         match self {
             Self::NoConnection => false,

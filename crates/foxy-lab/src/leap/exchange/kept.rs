@@ -1,4 +1,5 @@
-//! Stores idle connections to paths for later copies (RFC 9112 §9.3).
+//! Keeps the idle connections of each path (proxy or origin), so that later copies of requests can
+//! reuse them (RFC 9112 §9.3).
 
 use super::Copying;
 use crate::leap::{Asked, LeapRun, Manner, PathFailure};
@@ -16,7 +17,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::time::timeout;
 
-/// Whether copies reuse connections.
+/// Whether copies of requests reuse connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connections {
     /// Each copy opens a new connection.
@@ -33,21 +34,22 @@ named! {
         New = "new_connections",
         /// A reused connection.
         Kept = "kept_connections",
-        /// A reused connection that the server had closed, followed by a new connection (RFC 9110
-        /// §9.2.2).
+        /// A reused connection that the server had closed. The copy was repeated on a new
+        /// connection (RFC 9110 §9.2.2).
         KeptThenNew = "kept_connections_closed",
     }
 }
 
-/// Whether a copy may use an idle connection. The request must be safe to repeat, because a closed
-/// connection does not show whether the request arrived.
+/// Whether a copy may use an idle connection. The request must be safe to repeat. If the server
+/// closes the connection, LEAP cannot know whether the request arrived.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11
         && asked.message.method.is_idempotent()
 }
 
-/// The end of a connection: `None` for the path's own address, otherwise a server behind the path.
+/// The server at the other end of a connection: `None` for the path's own address, otherwise the
+/// server behind a tunnel or proxy.
 type Place = Option<(Scheme, Arc<str>)>;
 
 fn place(copying: Copying<'_>) -> Place {
@@ -76,8 +78,8 @@ impl Kept {
         Self { paths: RefCell::new(paths), most }
     }
 
-    /// Removes a usable connection from the store and returns it. Drops connections that the server
-    /// has closed or that have bytes after an answer.
+    /// Takes an idle connection that is still usable. Drops connections that the server has closed,
+    /// or on which unexpected bytes have arrived.
     pub fn take(&self, copying: Copying<'_>) -> Option<Channel> {
         let (place, waiting) = (place(copying), &mut self.paths.borrow_mut()[copying.place]);
         loop {
@@ -91,8 +93,8 @@ impl Kept {
         }
     }
 
-    /// Stores a connection after its answer. Returns `Surplus` if the server sent bytes after the
-    /// answer.
+    /// Keeps a connection after its answer for later copies. Returns `Surplus` if the server sent
+    /// bytes after the answer.
     pub fn put(&self, copying: Copying<'_>, mut channel: Channel) -> Result<(), PathFailure> {
         match state(&mut channel) {
             State::Surplus => return Err(PathFailure::Surplus),
@@ -126,8 +128,8 @@ impl Kept {
         }
     }
 
-    /// Closes all connections. Returns for each path the number of connections with bytes after an
-    /// answer.
+    /// Closes all idle connections. Returns for each path the number of connections on which bytes
+    /// arrived after an answer.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut IdleChannels| {
             let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {
@@ -150,7 +152,7 @@ enum State {
 fn state(channel: &mut Channel) -> State {
     let mut room = [0];
     let mut room = ReadBuf::new(&mut room);
-    // This check needs no wake-up, because the next reader registers its own waker.
+    // The waker does nothing, because the next reader registers its own waker.
     let mut context = Context::from_waker(Waker::noop());
     match Pin::new(channel).poll_read(&mut context, &mut room) {
         Poll::Pending => State::Silent,
@@ -159,15 +161,15 @@ fn state(channel: &mut Channel) -> State {
     }
 }
 
-/// Returns `Surplus` if bytes follow the answer within one millisecond, the runtime's shortest
-/// timer. The measured time excludes this check.
+/// Returns `Surplus` if bytes follow the answer within one millisecond (the runtime's shortest
+/// timer). The measured response time excludes this check.
 pub async fn nothing_behind(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
 ) -> Result<(), PathFailure> {
     if input.is_empty() {
         input.reserve(1);
-        // The check ignores a close or a reset, because only bytes after the answer matter.
+        // A close or a reset does not matter here. Only bytes after the answer count.
         let _nothing_yet = timeout(Duration::ZERO, stream.read_buf(input)).await;
     }
     if input.is_empty() { Ok(()) } else { Err(PathFailure::Surplus) }

@@ -1,4 +1,5 @@
-//! The parts of a request besides its URL. Also builds the request text that a path receives.
+//! The parts of a request besides its URL. Also builds the HTTP/1 request text that a path (proxy
+//! or origin) receives.
 
 use super::kept::may_keep;
 use super::requests::Asked;
@@ -13,13 +14,14 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The longest text in bytes that a key shows. The key shows a digest of a longer text.
+/// The longest text of header fields, in bytes, that the key of a request contains. A digest
+/// replaces a longer text.
 const SHOWN: usize = 200;
 
-/// Fields with credentials. Reports must not show their values.
+/// Request fields with secrets. Reports must not show their values.
 const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-/// Hashes secret values with a random key. So different values give different keys, and nobody can
-/// guess the values.
+/// Hashes secret values with a random key. Different values give different hashes, and nobody can
+/// guess a value from its hash.
 static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The method, fields, body and client of a request. The default is a plain GET without a client.
@@ -27,13 +29,14 @@ static TOLD_APART: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 pub struct Message {
     /// The method.
     pub method: Method,
-    /// The client's HTTP version. A copy uses this version too (R106).
+    /// The client's HTTP version. A copy of the request uses this version too.
     pub version: Version,
     /// The end-to-end fields, without `Host` and the fields that frame the body.
     pub fields: Headers,
     /// The body, if any.
     pub body: Option<Bytes>,
-    /// The address of the client that sent the request. `None` in a replay.
+    /// The address of the client that sent the request. `None` if the request comes from a workload
+    /// or a trace.
     pub client: Option<IpAddr>,
 }
 
@@ -52,9 +55,8 @@ impl Message {
             .any(|name| self.fields.contains(name))
     }
 
-    /// Returns the key of the request, made of URL, method, fields and body. Answers to requests
-    /// with equal keys are comparable. The key contains only hashes of credentials, because reports
-    /// show the key.
+    /// Returns the key of the request, made of URL, method, fields and body. LEAP compares answers
+    /// to requests with equal keys. Secrets appear only as hashes, because reports show the key.
     pub(crate) fn key(&self, url: &str) -> String {
         let mut key = if self.method == Method::Get {
             url.to_owned()

@@ -1,5 +1,5 @@
-//! Sends one copy of a request on a new or reused connection. Measures the times and computes the
-//! digest of the body while the body arrives (R109, R110).
+//! Sends one copy of a request to a path (a proxy or the origin), on a new or reused connection.
+//! Measures the times, and computes the digest of the body while it arrives.
 
 pub mod body;
 pub mod carried;
@@ -31,7 +31,7 @@ use tokio::net::TcpStream;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// The size of the first read in bytes. Most answers fit into it.
+/// The size of the first read in bytes. Most answers are smaller.
 const FIRST_READ: usize = 16 << 10;
 const READ: usize = 64 << 10;
 
@@ -40,7 +40,8 @@ pub struct Copied {
     pub times: Times,
     pub bytes: u64,
     pub outcome: Result<Answer, PathFailure>,
-    /// Whether the client delayed the answer. If so, the times do not describe the path.
+    /// Whether a slow client delayed the answer. If so, the measured times do not describe the
+    /// path.
     pub held: bool,
     pub carriage: Carriage,
     pub broken: Option<DecodeError>,
@@ -55,8 +56,8 @@ pub struct Copying<'a> {
     pub number: u64,
 }
 
-/// Sends a copy of the request on a path. If there is a client, `tap` passes the answer to the
-/// client as it arrives.
+/// Sends a copy of the request on a path. If a client waits for this answer, `tap` passes the
+/// answer on as it arrives.
 pub async fn ask(
     context: &RunContext,
     place: usize,
@@ -83,8 +84,8 @@ pub async fn ask(
     let outcome = outcome.and_then(|()| reading.answer(number).ok_or(PathFailure::NotHttp));
     let mut held = false;
     if let Some(mut tap) = tap {
-        // The client has its complete answer, so bytes after the answer are no failure for the
-        // client.
+        // Bytes after the answer are no failure for the client, because it already has the complete
+        // answer.
         let end = match &outcome {
             Ok(_) | Err(PathFailure::Surplus | PathFailure::BodyToHead) => Piece::End,
             Err(failure) => Piece::Failed(*failure),
@@ -145,8 +146,8 @@ impl ReadingExchange {
             };
             let ended = self.converse(&mut channel, asked, keep, &text).await;
             match ended {
-                // The server closed the reused connection before it processed the request. So the
-                // client may repeat the request.
+                // The server closed the reused connection before it processed the request. So LEAP
+                // may repeat the request on a new connection.
                 Err(PathFailure::Unanswered | PathFailure::ConnectionReset)
                     if self.carriage == Carriage::Kept && self.first.is_none() =>
                 {
@@ -203,8 +204,8 @@ impl ReadingExchange {
                 if reusable == Err(NotReusable::Closing(CloseReason::AmbiguousLength)) {
                     self.framing = Framing::Ambiguous;
                 }
-                // This code needs no check for extra bytes. The store of idle connections checks a
-                // connection when it stores the connection and when it returns the connection.
+                // No check for extra bytes is needed here. The store of idle connections checks a
+                // connection when it takes the connection in and when it gives the connection out.
                 if keep && reusable.is_ok() {
                     return Ok(true);
                 }
@@ -221,7 +222,8 @@ impl ReadingExchange {
                     .ok_or_else(|| self.lost(&input, Loss::of(None, begun)));
             }
             if read >= room {
-                // Lets other tasks run, even if the server sends very fast.
+                // Lets other tasks run between two reads, because a fast server always has more
+                // bytes ready.
                 yield_now().await;
                 room = READ;
             }
@@ -229,8 +231,8 @@ impl ReadingExchange {
         }
     }
 
-    /// Returns the failure after a lost connection. If the received bytes cannot begin an answer,
-    /// returns `NotHttp`, because these bytes arrived before the loss.
+    /// Returns the failure after the connection was lost. If the received bytes cannot begin an
+    /// answer, the failure is `NotHttp`: the server sent wrong bytes before the loss.
     fn lost(&mut self, rest: &[u8], loss: Loss) -> PathFailure {
         if self.head.is_some() || may_begin_response(rest) {
             return loss.into();
@@ -239,11 +241,13 @@ impl ReadingExchange {
         PathFailure::NotHttp
     }
 
-    /// Runs `work` within the time limit. The limit excludes delays by the client.
+    /// Runs `work` within the copy's time limit. Time in which a slow client delayed the copy does
+    /// not count.
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
-        // `timeout` accepts a ready future even after the limit, so this check is needed.
+        // The check is needed because `timeout` accepts a result that is ready at once, even after
+        // the limit.
         if left.is_zero() {
             return Err(PathFailure::Timeout);
         }
@@ -309,7 +313,7 @@ impl ReadingExchange {
 /// The durations of the parts of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// The time to connect. Zero for a reused connection.
+    /// The time to connect, with TLS handshake and tunnel. Zero for a reused connection.
     pub connect: Duration,
     /// The time to the first byte, including the time to connect.
     pub first_byte: Duration,
@@ -324,8 +328,9 @@ impl Times {
     }
 }
 
-/// Whether the answer came from a cache. The verifying origin repeats the number of the request it
-/// answered, so another number shows a hit. Without a number, the proxy's own header fields decide.
+/// Whether the answer came from a cache. foxy's own origin repeats the number of the request that
+/// it answered. A number other than `number` shows a hit. Without a number in the answer, the
+/// proxy's `Cache-Status` or `X-Cache` decides.
 pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
     if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
         return Some(answered != number);

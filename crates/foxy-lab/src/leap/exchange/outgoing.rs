@@ -1,4 +1,4 @@
-//! The TLS settings and the HTTP version for copies.
+//! The TLS settings and the HTTP version for copies of requests.
 
 use crate::leap::{Asked, Manner, Path, PathFailure};
 use crate::wire::tls::Trust;
@@ -37,8 +37,8 @@ impl Outgoing {
         self.http2.is_some() && path.manner != Manner::Direct
     }
 
-    /// Starts TLS on a path: through a tunnel for a forward proxy, otherwise directly. The
-    /// certificate must name the requested server.
+    /// Starts TLS with the server of the URL: through a CONNECT tunnel for a forward proxy,
+    /// otherwise directly. The certificate must name the requested server.
     pub(crate) async fn secure(
         &self,
         mut stream: TcpStream,

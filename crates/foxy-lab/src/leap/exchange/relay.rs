@@ -1,5 +1,5 @@
-//! Passes the answer of one path to the client through a queue. The queue is short, so a long body
-//! or a slow client uses little memory.
+//! Passes the answer of one path (the origin or a proxy) to the waiting client through a queue. The
+//! queue is short, so a long body for a slow client uses little memory.
 
 use crate::leap::PathFailure;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
 const ROOM: usize = 4;
-/// The shortest delay that counts as caused by the client. Task scheduling causes shorter delays.
+/// The shortest delay that LEAP blames on the client. Task scheduling alone causes shorter delays.
 const NOTICED: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
@@ -27,12 +27,13 @@ pub struct Tap {
     to: Option<Sender<Piece>>,
     patience: Duration,
     pub waited: Duration,
-    /// Whether the client delayed the answer. If so, the times do not describe the path.
+    /// Whether a slow client delayed the answer. If so, the measured times do not describe the
+    /// path.
     pub held: bool,
 }
 
-/// Creates the queue. If the client leaves the queue full for `patience`, the client receives no
-/// more pieces.
+/// Creates the queue. If the queue is full for `patience`, the client receives no more of the
+/// answer.
 pub fn tap(patience: Duration) -> (Tap, Receiver<Piece>) {
     let (to, pieces) = channel(ROOM);
     (Tap { to: Some(to), patience, waited: Duration::ZERO, held: false }, pieces)

@@ -9,18 +9,18 @@ use foxy_workload::{BodyStream, RequestStream, Trace, Workload, replay};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request. Every path receives a copy of it.
+/// A request of the run. Every path (proxy or origin) receives a copy of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The scheme of the URL.
     pub scheme: Scheme,
-    /// The server's name. Includes the port if it is not the default port.
+    /// The server's name, with the port if it is not the scheme's default port.
     pub authority: Arc<str>,
     /// The path and the query of the URL.
     pub path: String,
     /// The method, the fields and the body.
     pub message: Arc<Message>,
-    /// The recorded start time, counted from the first request.
+    /// The start time that the trace recorded, counted from the trace's first request.
     pub at: Duration,
 }
 
@@ -30,7 +30,7 @@ impl Asked {
         Self { scheme: Scheme::Http, authority, path, message: Arc::default(), at }
     }
 
-    /// Returns this request with another URL scheme.
+    /// Returns the same request for another scheme (`http` or `https`).
     pub fn over(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
@@ -52,8 +52,8 @@ impl Asked {
     }
 }
 
-/// Returns the first `count` requests of an object workload, for the verifying origin `authority`.
-/// Returns `None` if the workload has requests other than plain GETs to one server.
+/// Returns the first `count` requests of a workload, for foxy's own origin at `authority`. Returns
+/// `None` if the workload has other requests than plain GETs to one server.
 pub fn of_workload(
     workload: &Workload,
     seed: u64,
@@ -68,13 +68,13 @@ pub fn of_workload(
     }))
 }
 
-/// The body length in bytes of a replayed POST or PUT. The value is arbitrary, because logs do not
-/// record the real length.
+/// The body length in bytes of a replayed POST or PUT. Any value would do, because traces do not
+/// record the length.
 const SENT: usize = 1000;
 
-/// Returns the requests of a trace, for objects of the recorded sizes at the verifying origin
-/// `authority`. Each pair of URL and size is one object. Each POST or PUT has its own generated
-/// body, which is equal in every run. At equal times, GETs come before other methods.
+/// Returns the requests of a trace for foxy's own origin at `authority`. Each pair of URL and size
+/// becomes an object of this size. Each POST or PUT has its own generated body, which is the same
+/// in every run. At equal times, GETs come before other methods.
 pub fn of_trace(trace: &Trace, authority: Arc<str>) -> impl Iterator<Item = Asked> + '_ {
     let (mut gets, mut others) =
         (trace.gets.iter().peekable(), trace.others.iter().zip(0..).peekable());
@@ -106,8 +106,8 @@ fn message(other: &Other, number: u64) -> Message {
     Message { method, fields, body: Some(Bytes::from(body)), ..Message::default() }
 }
 
-/// Returns the GETs of a trace, for the servers in its URLs. Skips URLs other than `http` and
-/// `https`.
+/// Returns the GETs of a trace, for the real servers that its URLs name. Skips URLs other than
+/// `http` and `https`.
 pub fn live(trace: &Trace) -> impl Iterator<Item = Asked> + '_ {
     trace.gets.iter().filter_map(|get| {
         let url = trace.url_text(get.url);

@@ -1,4 +1,5 @@
-//! Decides which client requests go to the proxies, and in which form.
+//! Decides which requests of clients the Multiplier accepts, and in which form it sends copies of
+//! them to the proxies.
 
 use super::{FrontRefusal, FrontState};
 use crate::leap::collector::{self, Reach};
@@ -25,7 +26,7 @@ pub async fn admit(
     if !direct_leads_to(state, &asked) && !is_collector(state).await {
         return Err(FrontRefusal::NotTheOrigin);
     }
-    // The function has waited, and other requests may have arrived during the wait. Therefore it
+    // `is_collector` has waited, and other requests may have arrived meanwhile. So the function
     // checks the limit again.
     if state.in_flight.get() >= state.context.run.most_in_flight {
         return Err(FrontRefusal::TooManyRequests);
@@ -97,7 +98,8 @@ fn server(
     Ok((named.scheme, named.authority()))
 }
 
-/// Whether the direct path leads to the server that the request names.
+/// Whether the direct path, which has no proxy, leads to the server that the request names. Also
+/// true without a direct path.
 fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     let paths = &state.context.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
@@ -107,8 +109,9 @@ fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     is_origin || state.front.any_host || state.front.reach != Reach::Offline
 }
 
-/// Whether the direct path leads to a Collector, which forwards to any server. An `OPTIONS` request
-/// with `Max-Forwards: 0` shows this without reaching an origin. The result is stored.
+/// Whether the direct path leads to a Collector, which forwards to any server. The answer to an
+/// `OPTIONS` request with `Max-Forwards: 0` shows this. No origin sees this request. The function
+/// remembers the result.
 async fn is_collector(state: &FrontState) -> bool {
     let context = &state.context;
     let Some(direct) = group::direct(&context.run.paths) else { return false };
@@ -124,7 +127,7 @@ async fn is_collector(state: &FrontState) -> bool {
         let text = collector::Refusal::OptionsHere.text();
         copied.outcome.map(|answer| answer.digest == xxh3_128(text.as_bytes()))
     };
-    // After a failed attempt, the cell stays unset, so the next request tries again.
+    // After a failed attempt the cell stays empty, so the next request tries again.
     state.is_collector.get_or_try_init(ask).await.is_ok_and(|&is_one| is_one)
 }
 
@@ -141,14 +144,13 @@ fn message(state: &FrontState, head: &RequestHead, client: IpAddr) -> Message {
         fields.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
     fields.append("Via", via(state, head.version));
-    // A copy uses the version of the client (R106), but at most HTTP/1.1, which every proxy
-    // supports.
+    // A copy uses the version of the client, but at most HTTP/1.1, which every proxy supports.
     let version = if head.version == Version::Http10 { Version::Http10 } else { Version::Http11 };
     let method = head.method.clone();
     Message { method, version, fields, body: None, client: Some(client) }
 }
 
-/// Returns the `Via` value for a message that was received in this version (RFC 9110 §7.6.3).
+/// Returns the `Via` value for a message that arrived in this HTTP version (RFC 9110 §7.6.3).
 pub fn via(state: &FrontState, version: Version) -> String {
     let number = match version {
         Version::Http10 => "1.0",

@@ -1,5 +1,5 @@
-//! Serves a client's connection or HTTP/2 stream. Reads each whole request, sends it on every path
-//! and returns the answer.
+//! Serves a connection or an HTTP/2 stream of a client of the Multiplier. Reads each request whole,
+//! sends it on every path (proxies and origin) and returns one answer.
 
 use super::admission::admit;
 use super::send::{AfterAnswer, AnswerTarget};
@@ -109,8 +109,8 @@ async fn requests(
         match next {
             AfterAnswer::Request => {}
             AfterAnswer::Close => return stream.shutdown().await.map(|()| After::Over),
-            // A normal close would make a truncated answer look complete. So this code resets the
-            // connection.
+            // A truncated answer without a length would look complete after a normal close. So this
+            // code resets the connection.
             AfterAnswer::Reset => return inbound::reset(stream).map(|()| After::Over),
         }
     }
@@ -138,7 +138,7 @@ pub fn begin<P: 'static>(
     let (context, ends, path) = (Rc::clone(&state.context), state.ends.clone(), state.path);
     tokio::task::spawn_local(async move {
         let group = group::ask(context, asked, number, Some((path, tap))).await;
-        // The send cannot fail, because the receiver lives until every group has arrived.
+        // This send cannot fail. The receiver lives until the results of all requests have arrived.
         let _ = ends.send(group);
         drop(place);
     });
@@ -146,7 +146,8 @@ pub fn begin<P: 'static>(
 }
 
 /// Reads one request. Returns `None` at the end of the connection or after the idle timeout. The
-/// request counts as in flight as soon as its head is complete, which limits the memory for bodies.
+/// request counts as in flight as soon as its head is complete. So the limit on requests in flight
+/// also limits the memory for bodies.
 async fn read<P>(
     FrontConnection { state, peer }: &FrontConnection,
     stream: &mut Inbound,
@@ -221,11 +222,11 @@ async fn refuse(
     timeout(state.context.run.time_limit, stream.write_all(&send::refusal(reason).to_bytes()))
         .await??;
     stream.shutdown().await?;
-    // Reads the client's remaining bytes for a moment. Closing with unread bytes would reset the
-    // connection, and the reset may destroy the answer.
+    // Reads the client's remaining bytes for a moment. A close with unread bytes would reset the
+    // connection, and the client could lose the refusal.
     let mut rest = [0; 4096];
     let drain = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
-    // Ignore a timeout: a client that sends for longer than this may lose the answer.
+    // A timeout does not matter. A client that still sends after 200 ms may lose the refusal.
     let _ = timeout(Duration::from_millis(200), drain).await;
     Ok(After::Over)
 }
@@ -246,7 +247,8 @@ async fn serve_stream(
         Ok(taken) => {
             let answering = Counted::new(state, |state| &state.answering);
             let (client, pieces) = begin(state, taken);
-            // Dropping `frames` resets the HTTP/2 stream, so the client notices a truncated answer.
+            // After a truncated answer, this function drops `frames` at its end. The drop resets
+            // the HTTP/2 stream, so the client notices the truncation.
             let _ = send::answer(state, AnswerSink::Frames(&mut frames), &client, pieces).await;
             drop(answering);
         }
@@ -257,7 +259,8 @@ async fn serve_stream(
     }
 }
 
-/// Reads the whole request. The request counts as in flight as soon as its head is complete.
+/// Reads the whole request of an HTTP/2 stream. The request counts as in flight as soon as its head
+/// is complete.
 async fn read_stream<P>(
     FrontConnection { state, peer }: &FrontConnection,
     request: http::Request<RecvStream>,

@@ -1,5 +1,5 @@
-//! The Multiplier's side towards clients (R105, R106). It accepts connections, sends each request
-//! on every path, and returns the answer of one path. Module `admission` refuses requests,
+//! The Multiplier's side towards clients. It accepts connections, sends each request on every path
+//! (proxies and origin), and returns the answer of one path. Module `admission` refuses requests,
 //! `connection` reads requests, and `send` writes answers.
 
 mod admission;
@@ -37,21 +37,23 @@ use tokio::task::LocalSet;
 const TICK: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The options of the side towards clients.
+/// The options of the side towards clients (the front).
 #[derive(Debug)]
 pub struct Front {
     /// The listener for clients.
     pub listener: TcpListener,
-    /// The server that receives requests that name this listener or no host.
+    /// The server for requests that name the front itself or no host. Without it, the front refuses
+    /// these requests.
     pub authority: Option<String>,
     /// The scheme of the server in `authority`.
     pub scheme: Scheme,
     /// The certificates for clients that use TLS or tunnels. Without certificates, the Multiplier
     /// refuses TLS and tunnels.
     pub certificates: Option<Certificates>,
-    /// The allowed hosts, methods and request rates.
+    /// The hosts and methods that clients may request, and the rate limit.
     pub reach: Reach,
-    /// Whether to allow any host. Set the flag if the server behind the proxies decides.
+    /// Whether clients may request any host. For use when a later server, such as a Collector,
+    /// decides.
     pub any_host: bool,
     /// The largest number of client connections.
     pub most_connections: usize,
@@ -62,13 +64,14 @@ pub struct Front {
 }
 
 impl Front {
-    /// Listens on a free loopback port. The front is offline and has no limit on requests or time.
+    /// Listens on a free loopback port. The front allows only loopback and private hosts, and any
+    /// number of requests at any time.
     pub fn here() -> io::Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }
 
-    /// Accepts clients on this listener. The front sends nothing to the internet, and limits no
-    /// requests and no time.
+    /// Accepts clients on this listener. The front allows only loopback and private hosts, and has
+    /// no limit on requests or time.
     pub const fn at(listener: TcpListener) -> Self {
         Self {
             listener,
@@ -88,7 +91,7 @@ struct FrontState {
     context: Rc<RunContext>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// The path whose answer the client receives. This is the origin if the origin is a path,
+    /// The number of the path whose answer the client receives: the direct path if there is one,
     /// otherwise the first proxy.
     path: usize,
     own: Destination,
@@ -98,7 +101,7 @@ struct FrontState {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
-    /// Whether the direct path leads to a Collector. The cell is unset until the first check.
+    /// Whether the direct path leads to a Collector. Empty until the first check.
     is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,
@@ -138,7 +141,7 @@ impl FrontState {
     }
 }
 
-/// Increments a counter. Dropping this value decrements the counter.
+/// Increments a counter of the front. Dropping the value decrements the counter.
 struct Counted<F: Fn(&FrontState) -> &Cell<usize>>(Rc<FrontState>, F);
 
 impl<F: Fn(&FrontState) -> &Cell<usize>> Counted<F> {
@@ -155,9 +158,9 @@ impl<F: Fn(&FrontState) -> &Cell<usize>> Drop for Counted<F> {
     }
 }
 
-/// Serves clients until a limit or the flag ends the run. Open requests still finish. First sends
-/// `probe` twice on every path to learn which fields vary by themselves. `log` receives each
-/// answer, and `progress` receives the number of requests so far.
+/// Serves clients until a limit of the front or the stop flag ends the run. Open requests still
+/// finish. First sends `probe` twice on every path to learn which fields vary by themselves. Calls
+/// `log` for each answer, and `progress` with the number of requests so far.
 pub fn serve(
     run: &LeapRun,
     probe: Option<&Asked>,
@@ -223,7 +226,7 @@ async fn accept(listener: tokio::net::TcpListener, state: Rc<FrontState>) {
             let held = Counted::new(&state, |state| &state.connections);
             let state = Rc::clone(&state);
             tokio::task::spawn_local(async move {
-                // An error on this connection does not affect other connections.
+                // An error ends only this connection, so the result does not matter.
                 let _ = entrance::serve(&FrontConnection { state, peer: address }, client).await;
                 drop(held);
             });
@@ -233,6 +236,6 @@ async fn accept(listener: tokio::net::TcpListener, state: Rc<FrontState>) {
 
 fn turn_away(state: &FrontState, client: &TcpStream, reason: FrontRefusal) {
     state.refuse(reason);
-    // The client may have left. A failed write loses only the refusal.
+    // If this write fails, the client has left and only the refusal is lost.
     let _ = client.try_write(&send::refusal(reason).to_bytes());
 }

@@ -1,4 +1,5 @@
-//! Sends the answer of one path to the client as it arrives, or sends an error.
+//! Sends the answer of one path (the origin or a proxy) to the client as it arrives. If the path
+//! fails first, sends an error.
 
 use super::{FrontRefusal, FrontState, admission};
 use crate::leap::PathFailure;
@@ -20,7 +21,7 @@ pub struct AnswerTarget {
     pub persistent: bool,
     /// The request number that the client itself sent in a header field, if any.
     pub number: Option<Bytes>,
-    /// The request number in the copy whose answer the client receives.
+    /// The number that LEAP gave to the copy whose answer the client receives.
     pub asked_as: Option<u64>,
 }
 
@@ -28,8 +29,8 @@ pub struct AnswerTarget {
 pub enum AfterAnswer {
     Request,
     Close,
-    /// Reset the connection, because the answer was truncated. A normal close would make the answer
-    /// look complete.
+    /// The answer was truncated, so reset the connection. After a normal close, an answer without a
+    /// length would look complete.
     Reset,
 }
 
@@ -72,7 +73,7 @@ pub async fn answer(
             Some(Piece::End) => break,
             Some(Piece::Head(..) | Piece::Failed(_)) | None => {
                 state.count(|counts| counts.broken += 1);
-                // The answer is already truncated, so a failed write does not matter.
+                // The client's answer is already truncated, so a failed write does not matter.
                 let _ = out.send(&mut output).await;
                 return if unframed { AfterAnswer::Reset } else { AfterAnswer::Close };
             }
@@ -139,7 +140,7 @@ fn dressed(
     if chunked {
         framing::set_body_length(&mut head.headers, BodyLength::Chunked);
     }
-    // The origin may repeat the number of the copy. The client must see the number from its own
+    // The answer may repeat the number of LEAP's copy. The client must see the number of its own
     // request instead.
     let repeats =
         |asked_as: u64| head.headers.get(REQUEST_ID) == Some(asked_as.to_string().as_bytes());
@@ -176,15 +177,15 @@ async fn fail(mut sending: SendingAnswer<'_>, failure: PathFailure) -> AfterAnsw
     let text = format!("foxy leap: no answer from {name}: {}\n", failure.name());
     let mut answer = OwnAnswer::new(status, text);
     answer.head.headers.append("Proxy-Status", format!("foxy-leap; error={known}"));
-    // If the client does not read this answer, `whole` counts it as gone. So the result is not
-    // needed.
+    // If the client does not read this answer, `whole` counts the client as gone. So the result
+    // does not matter here.
     let _ = sending.whole(&answer).await;
     AfterAnswer::Close
 }
 
 pub async fn refuse(state: &FrontState, out: AnswerSink<'_>, reason: FrontRefusal) {
-    // If the client does not read this answer, `whole` counts it as gone. So the result is not
-    // needed.
+    // If the client does not read this answer, `whole` counts the client as gone. So the result
+    // does not matter here.
     let _ = SendingAnswer { out, state }.whole(&refusal(reason)).await;
 }
 

@@ -72,7 +72,7 @@ fn a_client_keeps_its_connection_and_gets_the_origins_copy_while_a_liar_is_named
     assert_eq!((report.requests, report.paths[0].count(Verdict::Ok)), (2, 2));
     assert_eq!(report.paths[1].count(Verdict::BodyMismatch), 2);
     assert_eq!(report.clients.map(|clients| (clients.connections, clients.gone)), Some((1, 0)));
-    // The two requests may be judged in either order.
+    // The verdicts of the two requests may come in either order.
     let of_the_second = lines.iter().filter(|line| line.url == "http://o.test/b").count();
     assert_eq!((lines.len(), of_the_second), (4, 2));
 }
@@ -103,7 +103,7 @@ fn every_path_gets_method_version_fields_and_body_without_connection_fields() {
     assert!(answer.contains("\r\nConnection: close\r\n") && answer.ends_with("ok"), "{answer}");
     assert!(said.recv().expect("asked").starts_with("GET /old HTTP/1.0\r\n"));
     let (report, lines) = running.stop();
-    // Each path receives an unsafe request once, even if the proxy's answer looks wrong.
+    // The Multiplier does not repeat an unsafe request, although the proxy's answer looks wrong.
     assert_eq!((report.asked_again, report.paths[1].count(Verdict::HeaderMismatch)), (1, 0));
     assert_eq!(lines[0].method, "POST");
 }
@@ -119,8 +119,8 @@ fn an_origin_that_answers_each_post_anew_accuses_nobody_and_a_stable_one_does() 
     let (report, _) = running.stop();
     assert_eq!(report.paths[1].examples, []);
     assert_eq!(report.paths[1].unjudged_by_reason[Unjudged::NotRepeated as usize], 1);
-    // A repeated request number identifies the verifying origin. A `Via` field identifies a
-    // Collector.
+    // LEAP recognises foxy's own origin by the repeated request number, and a Collector by a `Via`
+    // field.
     let known = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "kept")));
     let liar = server(|_| Some(whole("X-Foxy-Request: 1\r\n", "lost")));
     let collector = server(|_| Some(whole("Via: 1.1 foxy-collector-1-3180\r\n", "kept")));
@@ -233,7 +233,8 @@ fn inadmissible_client_requests_are_refused_by_name_and_counted() {
     let chunk = format!("{long:x}\r\n{}", "x".repeat(long));
     let chunked = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n{LAST}{chunk}");
     check(front(), 8, &chunked, FrontRefusal::BodyTooLarge);
-    // The Multiplier refuses a declared length above the limit before the body arrives.
+    // The request declares a body above the limit. The Multiplier refuses it before the body
+    // arrives.
     let said =
         format!("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: {long}\r\n{LAST}");
     check(front(), 8, &said, FrontRefusal::BodyTooLarge);
@@ -255,7 +256,7 @@ fn where_the_direct_path_leads_to_one_server_no_other_is_asked_for() {
     }
     let url = format!("http://{other}/a");
     assert_eq!(ask(two(origin, origin), &url), ("HTTP/1.1 421".to_owned(), 1));
-    // Behind a Collector, every path leads to the server in the URL.
+    // A Collector forwards to any server. So every path leads to the server in the URL.
     let listen = Listen { name: None, address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
     let collector = Collector::start(CollectorOptions::new(vec![listen])).expect("started");
     let place = collector.addresses()[0];
@@ -287,7 +288,7 @@ fn a_long_answer_comes_whole_to_a_client_that_reads_late_and_its_times_are_left_
     stream.write_all(format!("GET /a HTTP/1.1\r\n{LAST}").as_bytes()).expect("sent");
     let mut first = [0; 1];
     stream.read_exact(&mut first).expect("begun");
-    // The other path finishes during this pause, so this slow client does not delay it.
+    // The proxy's path finishes during this pause. So the slow client does not delay its answer.
     std::thread::sleep(Duration::from_millis(300));
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("answered");

@@ -1,5 +1,6 @@
-//! Sends one request on all paths. Each request rotates the order of the paths (R108). If an answer
-//! differs from the origin's answer, the origin receives a second request.
+//! Sends one request on all paths (proxies and origin). The order of the paths changes with each
+//! request. If a proxy's answer differs from the origin's answer, the origin receives the request a
+//! second time.
 
 use crate::leap::context::RunContext;
 use crate::leap::exchange::relay::Tap;
@@ -15,7 +16,8 @@ pub struct RequestGroup {
     pub number: u64,
     pub at: WallTime,
     pub copies: Vec<Copied>,
-    /// The origin's second answer. `Some` if an answer differs from the origin's first answer.
+    /// The origin's answer to the second request. `None` if no answer differed from the origin's
+    /// first answer.
     pub again: Option<Copied>,
 }
 
@@ -46,7 +48,7 @@ pub async fn ask(
     for task in tasks {
         copies.push(task.await.expect("a copy does not panic"));
     }
-    // The origin must not receive an unsafe method twice.
+    // The origin must not receive a request with an unsafe method twice.
     let direct = direct(&run.paths).filter(|_| asked.message.method.is_safe());
     let direct =
         direct.filter(|&direct| is_doubtful(&asked, &copies, direct, &context.noise.borrow()));
@@ -60,9 +62,10 @@ pub async fn ask(
     RequestGroup { asked: Rc::unwrap_or_clone(asked), number, at, copies, again }
 }
 
-/// Returns the position of a path in the sending order. The order rotates, and reverses after each
-/// round. So in each pair of paths, each path is first equally often. With rotation alone, a path
-/// would always follow one other path and profit from objects that this other path had just stored.
+/// Returns the position of a path in the sending order of request `number`. The order rotates by
+/// one place per request, and reverses after each full round. So in each pair of paths, each path
+/// is first equally often. With rotation alone, a path would often directly follow the same other
+/// path. It would then profit from objects that this other path had just stored.
 pub fn place(number: u64, path: usize, count: usize) -> u32 {
     let number = usize::try_from(number).unwrap_or(0);
     let turned = (path + count - number % count) % count;
@@ -131,8 +134,8 @@ mod tests {
         let run = LeapRun { stagger: Duration::from_secs(3600), ..run };
         let (flag, begun) = (Arc::clone(&run.interrupted), AtomicU64::new(0));
         let asked = || Asked::get("o.test".into(), "/a".into(), Duration::ZERO);
-        // The request has started. Without the interrupt flag, its second copy would start after an
-        // hour.
+        // The Multiplier has sent the first copy, and the second copy would follow after an hour.
+        // The interrupt flag ends this wait.
         let mut progress = |requests| {
             begun.store(requests, Relaxed);
             flag.store(true, Relaxed);

@@ -1,5 +1,6 @@
-//! The Multiplier, which runs on one thread. It starts each request at its time, sends it on every
-//! path and has the answers judged. Module `group` sends the copies of one request.
+//! The Multiplier, which runs on one thread. It starts each request at its time, sends copies on
+//! every path (proxies and origin) and has the answers judged. Module `group` sends the copies of
+//! one request.
 
 pub mod group;
 pub mod passthrough;
@@ -18,9 +19,9 @@ use tokio::task::LocalSet;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// Runs to the end. First sends `probe` twice on every path to learn which fields vary by
-/// themselves. `log` receives each answer, and `progress` receives the number of requests so far.
-/// Failures of paths are counted and cause no error.
+/// Performs a whole run. First sends `probe` twice on every path to learn which fields vary by
+/// themselves. Calls `log` for each answer, and `progress` with the number of requests so far. The
+/// report counts failures of paths; they are no error.
 pub fn run(
     run: &LeapRun,
     probe: &Asked,
@@ -61,8 +62,8 @@ impl Judging {
                     let (context, ends) = (Rc::clone(&context), ends.clone());
                     tokio::task::spawn_local(async move {
                         let group = group::ask(context, asked, number, None).await;
-                        // The send cannot fail, because the receiver lives until every group has
-                        // arrived.
+                        // This send cannot fail. The receiver lives until the results of all
+                        // requests have arrived.
                         let _ = ends.send(group);
                     });
                     in_flight += 1;
@@ -92,8 +93,8 @@ impl Judging {
         self.report.generator = clock::thread_processor_time().saturating_sub(used);
     }
 
-    /// Returns the time at which a request must start. Returns `None` if requests have no start
-    /// times, but start when the number of open requests falls below the limit.
+    /// Returns the time at which a request must start. Returns `None` if the run only keeps a
+    /// number of requests in flight.
     fn due(&self, started: Instant, asked: &Asked, number: u64) -> Option<Instant> {
         match self.context.run.pace {
             LeapPace::Closed(_) => None,

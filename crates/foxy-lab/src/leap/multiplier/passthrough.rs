@@ -1,6 +1,6 @@
-//! A pass-through proxy: it stores nothing and forwards each request on a new connection. The paper
-//! uses it as the baseline for bandwidth (R122, R127). The code runs it as a Multiplier with one
-//! path.
+//! A pass-through proxy: it stores nothing and forwards each request on a new connection. It shows
+//! how many bytes a path without a cache fetches (requirements R122 and R127 of `foxy figure
+//! requirements`). It is a Multiplier with one path.
 
 use crate::leap::front::{Front, serve};
 use crate::leap::report::LeapReport;
@@ -35,7 +35,8 @@ pub fn passing_through(parent: Option<SocketAddr>, interrupted: Arc<AtomicBool>)
     }
 }
 
-/// A Multiplier or a pass-through proxy on its own thread. Dropping the value stops the thread.
+/// A Multiplier or a pass-through proxy that runs on its own thread. Dropping the value stops the
+/// thread.
 #[derive(Debug)]
 pub struct Multiplier {
     address: SocketAddr,
@@ -58,7 +59,7 @@ impl Multiplier {
     }
 
     /// Starts a pass-through proxy that accepts TLS from clients and uses TLS for `https` URLs.
-    /// `time_limit` limits an exchange, and also the time that stopping may take.
+    /// `time_limit` limits the duration of an exchange, and so also of [`Multiplier::stop`].
     pub fn pass_through_tls(
         parent: Option<SocketAddr>,
         certificates: Option<Certificates>,
@@ -107,8 +108,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    /// If a parent is set, every request goes to it. Otherwise a request goes to the address in its
-    /// URL.
+    /// If a parent is set, every request goes to the parent. Otherwise a request goes to the
+    /// address in its URL.
     #[test]
     fn every_request_is_passed_on() {
         let origin = honest();

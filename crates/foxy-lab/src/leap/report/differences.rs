@@ -1,5 +1,6 @@
-//! Compares the response times of two paths, request by request. Computes confidence intervals for
-//! all requests and for each class of requests. Also computes the noise floor.
+//! Compares the response times of two paths (proxies or the origin), request by request. Computes
+//! confidence intervals of the differences for all requests and for each class of requests. Also
+//! computes the noise floor: the largest difference between paths that are equal.
 
 use super::LeapReport;
 use super::Sample;
@@ -8,12 +9,12 @@ use crate::named::named;
 use crate::parallel::run_all;
 use foxy_report::{Interval, Statistic};
 
-/// The smallest number of requests for a confidence interval, because smaller samples give
-/// unreliable intervals.
+/// The smallest number of requests in a class for a confidence interval. Intervals from fewer
+/// requests are unreliable.
 const LEAST: usize = 50;
 
-/// The time by which the first path is slower than the second, in microseconds. It covers the
-/// requests that both paths answered.
+/// The differences between the response times of two paths, in microseconds, over the requests that
+/// both paths answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedDifference {
     /// The two paths. The difference is the time of the first path minus the time of the second.
@@ -26,11 +27,11 @@ pub struct PairedDifference {
     pub median: Interval,
     /// The confidence interval of the mean difference.
     pub mean: Interval,
-    /// Whether both paths have the same address or configuration. If so, every difference is noise.
+    /// Whether both paths have the same address or configuration. If so, any difference is noise.
     pub same: bool,
 }
 
-/// The meaning of a difference, compared with the noise floor.
+/// The meaning of a difference between two paths, after comparison with the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Both compared paths lead to the same proxy, or to proxies with the same configuration. So
@@ -91,7 +92,8 @@ impl LeapReport {
         self.over(&[None])
     }
 
-    /// Returns the differences of all pairs by class. Leaves out classes with too few requests.
+    /// Returns the differences of all pairs of paths by class. Leaves out classes with fewer than
+    /// `LEAST` requests.
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
     }
@@ -134,8 +136,8 @@ impl LeapReport {
         })
     }
 
-    /// Returns the times in microseconds of requests that both paths answered. In each pair, the
-    /// first time belongs to the path that received the request earlier.
+    /// Returns the response times in microseconds of the requests that both paths answered. Each
+    /// pair begins with the time of the path that received the request first.
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
         let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
@@ -147,8 +149,8 @@ impl LeapReport {
     }
 }
 
-/// The largest difference between paths with the same address or configuration, in microseconds. A
-/// smaller difference between other paths may be noise.
+/// The largest differences between paths with the same address or configuration, in microseconds. A
+/// difference between other paths that is not larger may be noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// The largest difference of medians.
@@ -157,13 +159,14 @@ pub struct NoiseFloor {
     pub mean: f64,
 }
 
-/// Returns the noise floor over all requests. It is the largest distance of an interval end from
-/// zero, over all pairs whose paths are the same. Returns `None` without such pairs.
+/// Returns the noise floor over all requests. It uses the pairs whose paths are the same, and takes
+/// the largest distance of their interval ends from zero. Returns `None` without such pairs.
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }
 
-/// Returns the noise floor of a class. Returns `None` for a class in which only one path had a hit.
+/// Returns the noise floor of a class of requests. Returns `None` for a class in which only one
+/// path had a hit.
 pub fn noise_floor_of(
     class: Option<Class>,
     differences: &[PairedDifference],
@@ -185,8 +188,8 @@ const SMALL: u64 = 4 << 10;
 const LARGE: u64 = 64 << 10;
 
 named! {
-    /// A class of requests. A request belongs to at most one of the first four classes. It belongs
-    /// to one of the last three classes, which group requests by body size.
+    /// A class of requests for the comparison of two paths. The first four classes group requests
+    /// by hits, the last three by body size. So a request may belong to two classes.
     pub enum Class {
         /// Both paths had hits.
         Hits = "hits",
@@ -219,7 +222,7 @@ impl Class {
         }
     }
 
-    /// Whether only one path had a hit. The hit explains a difference in time.
+    /// Whether only one path had a hit. Then the hit alone explains a difference in time.
     pub const fn is_uneven(self) -> bool {
         matches!(self, Self::FirstHits | Self::SecondHits)
     }

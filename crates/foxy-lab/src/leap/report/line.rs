@@ -1,4 +1,5 @@
-//! Writes and parses a line of the Multiplier's log. The format is the paper's (002, Fig 3; R113).
+//! Writes and parses a line of the Multiplier's log. The format is that of Figure 3 in the LEAP
+//! paper.
 
 use crate::leap::Verdict;
 use foxy_base::WallTime;
@@ -6,10 +7,11 @@ use foxy_http::Version;
 use std::fmt;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The result of an answer.
+/// LEAP's judgement of an answer, as the log shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Result {
-    /// The answer is the reference itself, or there is no reference. The log shows `{DUMMY,}`.
+    /// No judgement: the answer is the reference itself, or there is no reference. The log shows
+    /// `{DUMMY,}`.
     Reference,
     /// The status of the reference, the status of the answer (0 without an answer), and the
     /// verdict.
@@ -21,11 +23,11 @@ pub enum Result {
 pub struct Line {
     /// The start time of the request, to the second.
     pub at: WallTime,
-    /// The process number.
+    /// The number of the operating system process.
     pub process: u64,
     /// The number of the request, which all its copies share.
     pub number: u64,
-    /// The path's name.
+    /// The name of the path (proxy or origin) that gave the answer.
     pub path: String,
     /// The time to the first byte. The log shows microseconds.
     pub first_byte: Duration,
@@ -37,7 +39,7 @@ pub struct Line {
     pub result: Result,
     /// The client's name or address.
     pub client: String,
-    /// Whether the request was conditional.
+    /// Whether the request was conditional (`If-None-Match` and similar).
     pub validation: bool,
     /// The client's HTTP version.
     pub version: Version,
@@ -58,7 +60,8 @@ impl fmt::Display for Clocked {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(self.at.seconds()));
-        // The log changes `Sun, 06 Nov 1994 08:49:37 GMT` to `Sun Nov  6 08:49:37 1994`.
+        // The log turns the HTTP date `Sun, 06 Nov 1994 08:49:37 GMT` into `Sun Nov 6 08:49:37
+        // 1994`.
         let part = |from, to| date.get(from..to).unwrap_or("");
         let day = part(5, 7).trim_start_matches('0');
         write!(f, "{} {} {day:>2} {} {}:", part(0, 3), part(8, 11), part(17, 25), part(12, 16))?;

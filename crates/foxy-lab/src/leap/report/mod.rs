@@ -1,4 +1,4 @@
-//! The counts of a LEAP run, for each path and for clients.
+//! The counts of a LEAP run, for each path (proxy or origin) and for clients.
 
 pub mod differences;
 pub mod line;
@@ -16,12 +16,12 @@ use crate::wire::tls::HandshakeFailure;
 use foxy_report::Latencies;
 use std::time::Duration;
 
-/// The largest number of requests in the sample for paired differences. For longer runs, the sample
-/// contains only every second request, then every fourth, every eighth, and so on.
+/// The largest number of requests whose times are kept for the comparison of paths. A longer run
+/// keeps only every second request, then every fourth, every eighth, and so on.
 const ROWS: usize = 10_000;
 const EXAMPLES: usize = 3;
 
-/// An example of an answer whose verdict was not OK.
+/// An answer whose verdict was not OK, as an example for the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// The verdict.
@@ -34,7 +34,7 @@ pub struct Example {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// The response time in microseconds.
+    /// The response time in microseconds, up to the last byte.
     pub time: u32,
     pub hit: Option<bool>,
     pub length: u64,
@@ -48,16 +48,17 @@ impl Sample {
     }
 }
 
-/// The counts of one path.
+/// The counts of one path (a proxy or the origin).
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
     /// The path's name.
     pub name: String,
     /// The number of complete answers.
     pub answers: u64,
-    /// The response times of complete answers, except for requests that a slow client delayed.
+    /// The response times of complete answers. Leaves out requests that a slow client delayed.
     pub latencies: Latencies,
-    /// The response times including failed exchanges. A failed exchange counts up to its failure.
+    /// The response times of complete answers and of failed exchanges. A failed exchange counts up
+    /// to its failure.
     pub with_errors: Latencies,
     /// The times to connect, for complete answers on new connections.
     pub connect: Latencies,
@@ -85,7 +86,7 @@ pub struct PathReport {
     pub failures: [u64; PathFailure::ALL.len()],
     /// The number of copies, by the kind of connection that they used.
     pub carriages: [u64; Carriage::ALL.len()],
-    /// The number of idle connections on which bytes arrived after a complete answer.
+    /// The number of idle connections on which the server sent bytes after a complete answer.
     pub late_surplus: u64,
     /// The first few examples of each verdict except OK.
     pub examples: Vec<Example>,
@@ -139,7 +140,7 @@ impl PathReport {
     }
 }
 
-/// The counts of a run about clients and their requests.
+/// The counts of clients and their requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientReport {
     /// The number of accepted connections.
@@ -150,8 +151,8 @@ pub struct ClientReport {
     pub not_entered: [u64; HandshakeFailure::ALL.len()],
     /// The number of clients that left or stopped reading before they had the complete answer.
     pub gone: u64,
-    /// The number of answers to clients that were truncated because the path's answer was
-    /// truncated.
+    /// The number of truncated answers to clients. The path's answer was truncated, so the client's
+    /// answer was too.
     pub broken: u64,
 }
 
@@ -169,18 +170,19 @@ pub struct LeapReport {
     pub paths: Vec<PathReport>,
     /// The number of requests that ended on all paths.
     pub requests: u64,
-    /// The number of requests refused because too many were in flight (R107).
+    /// The number of requests that the run refused because too many were in flight.
     pub refused: u64,
     /// The number of requests whose times do not count, because a slow client delayed an answer.
     pub held: u64,
-    /// The counts of clients. `None` for a replay.
+    /// The counts of clients. `None` if the requests came from a workload or a trace.
     pub clients: Option<ClientReport>,
-    /// The number of requests that the origin received a second time.
+    /// The number of requests that the origin received a second time, because a proxy's answer
+    /// differed from its first answer.
     pub asked_again: u64,
-    /// Whether the origin's answer is the reference. If false, the majority's answer is the
-    /// reference.
+    /// Whether a direct path to the origin gave the references, the answers that count as correct.
+    /// If false, the majority of the proxies gave the references.
     pub by_origin: bool,
-    /// The delays between the planned and the actual start of late requests.
+    /// The delays between the planned and the actual start of requests that started late.
     pub late: Latencies,
     /// The time from the first request to the last answer.
     pub elapsed: Duration,
@@ -188,12 +190,13 @@ pub struct LeapReport {
     pub generator: Duration,
     /// Whether connections were reused.
     pub connections: Connections,
-    /// The fields that are noise, by path.
+    /// For each path, the header fields that its server changes in every answer. LEAP does not
+    /// compare their values.
     pub noise: Vec<Vec<String>>,
     pub(super) targets: Vec<Path>,
     pub(super) alike: Vec<(usize, usize)>,
     pub(super) rows: Vec<(u64, Vec<Option<Sample>>)>,
-    /// The interval between sampled requests: the sample keeps every `every`-th timed request.
+    /// The distance between kept requests: the report keeps the times of every `every`-th request.
     every: u64,
     timed: u64,
     pub(super) seed: u64,
@@ -224,8 +227,8 @@ impl LeapReport {
         }
     }
 
-    /// Counts a request and samples its times. Returns whether its times count. If a client delayed
-    /// one answer, no path's time counts, because the paths must stay comparable.
+    /// Counts a request and keeps its times. Returns whether the times count. If a client delayed
+    /// one answer, the times of no path count, because all paths must have the same requests.
     pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());
@@ -289,8 +292,8 @@ impl LeapReport {
         }
     }
 
-    /// Returns the number of requests per second that the sending thread could handle, from its CPU
-    /// time per request (R134).
+    /// Returns how many requests per second the sending thread could handle at most, computed from
+    /// its CPU time per request.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn ceiling(&self) -> f64 {
         self.requests as f64 / self.generator.as_secs_f64().max(1e-9)

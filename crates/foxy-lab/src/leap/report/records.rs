@@ -1,4 +1,4 @@
-//! Turns the report of a LEAP run into run records.
+//! Turns the report of a LEAP run into run records (one measured value each).
 
 use super::differences::Class;
 use super::differences::{PairedDifference, noise_floor_of};
@@ -11,7 +11,7 @@ use crate::leap::verdict::Verdict;
 use crate::wire::tls::HandshakeFailure;
 use foxy_report::{Measurable, Measure, Record, RequestClass};
 
-/// The name of a measure: the number of idle connections on which the server sent bytes without a
+/// The measure with the number of idle connections on which the server sent bytes without a
 /// request.
 const SURPLUS: &str = "kept_connections_with_surplus_bytes";
 

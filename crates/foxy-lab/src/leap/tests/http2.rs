@@ -1,4 +1,4 @@
-//! Tests of the Multiplier with HTTP/2 towards proxies and clients. All servers run in this
+//! Tests of the Multiplier with proxies and clients that speak HTTP/2. All servers run in this
 //! process.
 
 use super::{honest, run_of, server, whole};
@@ -20,7 +20,8 @@ use std::sync::mpsc::channel;
 
 const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Starts a Multiplier that accepts clients. Its paths are an origin and an HTTP/2 proxy.
+/// Starts a Multiplier that accepts clients. It sends each request to an origin and to an HTTP/2
+/// proxy.
 fn front(origin: SocketAddr, proxy: SocketAddr, outgoing: Outgoing) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Forward)]);
@@ -68,7 +69,7 @@ fn clients_and_proxies_speak_http2_in_tunnels_and_every_byte_is_right() {
     through(true);
 }
 
-/// Starts an HTTP/2 server that begins each answer and then resets the stream.
+/// Starts an HTTP/2 server that begins each answer and then resets the stream of the answer.
 fn resets() -> SocketAddr {
     let listener = TcpListener::bind(HERE).expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -89,7 +90,7 @@ fn resets() -> SocketAddr {
                         let mut body = respond.send_response(head, false).expect("sent");
                         body.send_data(Bytes::from_static(b"half"), false).expect("sent");
                         tokio::spawn(async move {
-                            // Waits until the kernel has sent the bytes. Otherwise the reset would
+                            // Waits until the kernel has sent the bytes. An immediate reset would
                             // discard them.
                             tokio::time::sleep(Duration::from_millis(20)).await;
                             body.send_reset(Reason::INTERNAL_ERROR);
@@ -102,8 +103,8 @@ fn resets() -> SocketAddr {
     address
 }
 
-/// Starts an HTTP/2 server that answers `streams` streams per connection, with trailers, and then
-/// closes the connection. Returns its address and its count of connections.
+/// Starts an HTTP/2 server that answers `streams` requests per connection, with trailers. Then it
+/// closes the connection. Returns its address and its counter of connections.
 fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(HERE).expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -142,7 +143,7 @@ fn counting(streams: usize) -> (SocketAddr, Arc<AtomicUsize>) {
 
 #[test]
 fn http2_connections_are_kept_for_the_next_request_and_replaced_when_closed() {
-    // Each path carries 12 streams: two probes and ten requests.
+    // Each path carries 12 requests: two probes and ten requests of the test.
     for (streams, connections, kept) in [(100, 1, 10), (4, 3, 8)] {
         let (address, count) = counting(streams);
         let mut run =
@@ -174,7 +175,7 @@ fn without_being_told_to_each_request_of_http2_has_a_connection_of_its_own() {
     assert_eq!(count.load(Ordering::Relaxed), 5);
 }
 
-/// Starts a server that answers with HTTP/1 text and keeps the connection open.
+/// Starts a server that answers HTTP/2 clients with HTTP/1 text and keeps the connection open.
 fn talks_text() -> SocketAddr {
     let mut kept = Vec::new();
     listen_in_order(move |mut client| {

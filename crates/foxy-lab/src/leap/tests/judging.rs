@@ -1,4 +1,5 @@
-//! Tests of verdicts while the origin changes. Some differences are faults, and some are excused.
+//! Tests of verdicts while the origin changes. LEAP must blame a proxy for some differences from
+//! the origin's answer, and excuse others.
 
 use super::{run_of, server, whole};
 use crate::leap::*;
@@ -9,7 +10,8 @@ fn path(request: &str) -> &str {
     request.split(' ').nth(1).expect("a path")
 }
 
-/// Requests the URL paths in `paths` from the origin and the proxies, one after the other.
+/// Sends requests for the URL paths in `paths`, one after the other, to the origin and to the
+/// proxies.
 fn replay(origin: SocketAddr, proxies: &[SocketAddr], paths: &[&str]) -> LeapReport {
     let proxies = proxies.iter().map(|&address| ("proxy", address, Manner::Reverse));
     let all: Vec<_> = std::iter::once(("direct", origin, Manner::Direct)).chain(proxies).collect();
@@ -19,7 +21,7 @@ fn replay(origin: SocketAddr, proxies: &[SocketAddr], paths: &[&str]) -> LeapRep
         .expect("run")
 }
 
-/// Returns the verdicts on a proxy with their reasons, in order.
+/// Returns LEAP's verdicts on a proxy with their reasons, in order.
 fn said(path: &PathReport) -> Vec<(Verdict, &str)> {
     path.examples.iter().map(|example| (example.verdict, example.why.as_str())).collect()
 }
@@ -55,8 +57,8 @@ fn a_body_that_another_program_has_too_may_be_what_the_origin_had_before() {
     let (origin, one, other) = (says("after"), says("before"), says("before"));
     let report = replay(origin, &[one, other, says("never")], &["/a"]);
     assert_eq!([1, 2, 3].map(|path| count(&report, path)), [(1, 0), (1, 0), (0, 1)]);
-    // LEAP excuses none of these cases: one server as two paths, an empty body, the body of another
-    // URL, and a Collector as parent.
+    // LEAP excuses none of these cases: one server as two proxies, an empty body, the body of
+    // another URL, and a Collector as parent.
     assert_eq!(count(&replay(origin, &[one, one], &["/a"]), 1), (0, 1));
     assert_eq!(count(&replay(origin, &[says(""), says("")], &["/a"]), 1), (0, 1));
     let swapped = || server(|_| Some(whole("", "/a")));

@@ -29,8 +29,8 @@ struct Seen {
     requests: AtomicUsize,
 }
 
-/// Starts a server that calls `act` with the number of the request on its connection, from zero.
-/// Each connection has its own thread.
+/// Starts a server that calls `act` for each request, with the number of the request on its
+/// connection, from zero. Each connection has its own thread.
 fn keeping(act: impl Fn(usize) -> Act + Send + Sync + 'static) -> (SocketAddr, Arc<Seen>) {
     let seen = Arc::new(Seen::default());
     let counts = Arc::clone(&seen);
@@ -54,7 +54,7 @@ fn converse(mut client: TcpStream, act: impl Fn(usize) -> Act, seen: &Seen) {
             }
             Act::Last(answer) => return client.write_all(&answer).expect("sent"),
         }
-        // The client asked to close the connection.
+        // The client asked for the end of the connection.
         if head.contains("Connection: close") {
             return;
         }
@@ -69,8 +69,8 @@ fn asked() -> Asked {
     Asked::get("o.test".into(), "/a".into(), Duration::ZERO)
 }
 
-/// Sends two probes, then the requests at intervals of 100 ms. A correct origin and `proxy` receive
-/// them on reused connections.
+/// Sends two probes, then the requests at intervals of 100 ms. They go to a correct origin and to
+/// `proxy`. Copies reuse connections.
 fn replay(proxy: SocketAddr, requests: Vec<Asked>) -> LeapReport {
     let (origin, _) = keeping(|_| Act::Answer(one()));
     let mut run = run_of(&[("direct", origin, Manner::Direct), ("proxy", proxy, Manner::Reverse)]);
@@ -107,8 +107,8 @@ fn one_that_was_closed_meanwhile_or_says_that_it_ends_is_nobodys_fault() {
     assert_eq!(seen.connections.load(SeqCst), 5);
     let (proxy, seen) = keeping(|_| Act::Last(one()));
     let report = replay(proxy, vec![asked(); 3]);
-    // The server closes after each answer. The first request follows the probes so closely that the
-    // close may arrive after it.
+    // The server closes the connection after each answer. The first request follows the probes so
+    // closely that it may be sent before the close arrives.
     let [_, kept, _] = report.paths[1].carriages;
     assert_eq!((report.paths[1].failed(), report.paths[1].answers, kept), (0, 3, 0));
     assert_eq!(seen.connections.load(SeqCst), 5);
@@ -120,8 +120,8 @@ fn one_that_is_closed_without_a_byte_is_tried_once_more_on_a_new_one_and_only_th
         keeping(|number| if number == 0 { Act::Answer(one()) } else { Act::Last(Vec::new()) });
     let report = replay(proxy, vec![asked(); 2]);
     assert_eq!((report.paths[1].count(Verdict::Ok), report.paths[1].carriages), (2, [0, 0, 2]));
-    // The second probe and both requests each tried an idle connection, then opened a new
-    // connection.
+    // The second probe and both requests each tried an idle connection, and the server closed it.
+    // Each was then repeated on a new connection.
     assert_eq!((seen.connections.load(SeqCst), seen.requests.load(SeqCst)), (4, 7));
     assert!(report.paths[1].connect_median() > 0);
 

@@ -1,4 +1,4 @@
-//! Tests that LEAP reports the right failure name for each failed exchange.
+//! Tests that LEAP names the right reason for each exchange that fails.
 
 use super::{honest, run_of, server, whole};
 use crate::leap::*;
@@ -6,7 +6,7 @@ use foxy_http::Method;
 use foxy_testkit::origin::listen_in_order;
 use std::io::{Read, Write};
 
-/// Sends a request to a correct server and to `other`. Returns the report.
+/// Sends one request to a correct server and to `other`. Returns the report.
 fn beside(other: SocketAddr, method: &Method) -> LeapReport {
     let honest = server(|request| {
         let answer = whole("", "one");
@@ -21,8 +21,8 @@ fn beside(other: SocketAddr, method: &Method) -> LeapReport {
     report
 }
 
-/// Starts a server that sends `says` and closes without reading the request. So the kernel resets
-/// the connection.
+/// Starts a server that sends `says` and closes the connection without reading the request. So the
+/// kernel resets the connection.
 fn resets(says: &'static [u8]) -> SocketAddr {
     listen_in_order(move |mut client| {
         client.read_exact(&mut [0]).expect("a request");

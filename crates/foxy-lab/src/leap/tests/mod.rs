@@ -1,5 +1,5 @@
-//! Tests of replays against servers in this process. Some servers answer correctly, and others send
-//! faulty answers.
+//! Tests of LEAP runs against servers in this process. Some servers answer correctly, and others
+//! send faulty answers.
 
 mod http2;
 mod judging;
@@ -26,7 +26,7 @@ pub(crate) fn answer(status: u16, body: &[u8], fields: &[(&str, &str)]) -> Answe
 }
 
 /// Starts a server that answers each request with `reply(request)`. If `reply` returns `None`, the
-/// server never answers.
+/// server does not answer.
 pub(crate) fn server(reply: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static) -> SocketAddr {
     let mut kept: Vec<TcpStream> = Vec::new();
     listen_in_order(move |mut client| {
@@ -71,7 +71,7 @@ pub(crate) fn run_of(paths: &[(&str, SocketAddr, Manner)]) -> LeapRun {
     LeapRun { time_limit: Duration::from_secs(2), ..LeapRun::new(paths) }
 }
 
-/// Replays requests for these URL paths, in this order.
+/// Runs LEAP with requests for these URL paths, in this order. Returns the report and the log.
 fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     let mut lines = Vec::new();
     let mut requests = paths.iter().map(|path| asked(path));
@@ -85,8 +85,8 @@ fn replay(run: &LeapRun, paths: &[&str]) -> (LeapReport, Vec<Line>) {
     (report.expect("run"), lines)
 }
 
-/// Replays requests to an origin, a correct proxy and the faulty proxy `liar`. The faulty proxy
-/// must receive `verdict`, and LEAP must find no fault of the correct proxy.
+/// Runs LEAP with an origin, a correct proxy and the faulty proxy `liar`. The faulty proxy must
+/// receive `verdict`. LEAP must find no fault in the correct proxy.
 fn caught(liar: SocketAddr, paths: &[&str], verdict: Verdict, why: &str) {
     caught_beside(honest(), honest(), liar, paths, verdict, why);
 }
@@ -131,7 +131,7 @@ fn a_proxy_that_serves_stale_is_named() {
         ("liar", server(|_| Some(whole(FIELDS, "version 0"))), Manner::Reverse),
     ]);
     let mut requests = ["/a", "/a"].into_iter().map(asked);
-    // `change` runs when a request is logged, before the next request starts.
+    // The Multiplier calls `change` when it logs a request, before the next request starts.
     let mut change = |_: &Line| version.store(1, Ordering::SeqCst);
     let report =
         super::run(&run, &asked("/probe"), &mut requests, &mut change, &mut |_| {}).expect("run");

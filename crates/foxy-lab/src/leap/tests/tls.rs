@@ -1,4 +1,4 @@
-//! Tests of the Multiplier with TLS towards proxies, origins and clients. All servers run in this
+//! Tests of the Multiplier with proxies, origins and clients that use TLS. All servers run in this
 //! process.
 
 use super::run_of;
@@ -22,7 +22,7 @@ fn here(port: u16) -> SocketAddr {
     (Ipv4Addr::LOCALHOST, port).into()
 }
 
-/// Returns requests for the origin's objects over TLS.
+/// Returns `https` requests for objects of the origin.
 fn objects(origin: &Origin, count: u64) -> impl Iterator<Item = Asked> + use<> {
     let authority: Arc<str> = here(origin.address().port()).to_string().into();
     let asked =
@@ -125,7 +125,7 @@ fn a_path_without_trusted_tls_costs_its_own_row_and_is_named() {
 }
 
 /// An answer without a length ends with its connection. Only a TLS close alert proves that the
-/// server ended the answer (RFC 8446 §6.1), because anybody can close the TCP connection.
+/// server has sent everything (RFC 8446 §6.1). Anybody on the network can close the TCP connection.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     let made = EphemeralAuthority::of(&["127.0.0.1"]).expect("made");
@@ -164,8 +164,8 @@ fn an_answer_that_ends_with_its_connection_is_whole_only_if_tls_says_so() {
     );
 }
 
-/// Starts a Multiplier in front of this origin. Returns the Multiplier and the trust that its
-/// clients need.
+/// Starts a Multiplier for clients. Both its paths lead to this origin. Also returns the
+/// certificate authority that the clients must trust.
 fn front(origin: &Origin, trusted: &Trust) -> (Multiplier, Trust) {
     let (certificates, own) = authority();
     let to = here(origin.address().port());

@@ -1,4 +1,4 @@
-//! Tests of chunked answers with trailers. LEAP ignores trailers, so they are no difference.
+//! Tests of chunked answers with trailers. LEAP does not compare trailers.
 
 use super::{run_of, server, whole};
 use crate::leap::*;
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 const BODY: &str = "first second";
-/// The body in two chunks with the last chunk, but without trailers.
+/// A chunked body up to its last chunk, without trailers.
 const CHUNKS: &str = "6\r\nfirst \r\n6\r\nsecond\r\n0\r\n";
 
 fn chunked(fields: &str, trailers: &str) -> Vec<u8> {

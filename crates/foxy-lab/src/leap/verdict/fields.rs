@@ -1,5 +1,6 @@
-//! Finds the differences of header fields that matter. Some fields may differ. Differences of
-//! fields that the server itself varies are ignored.
+//! Compares the header fields of a proxy's answer with the fields of the reference, the answer that
+//! counts as correct. Ignores fields that may differ, and fields that the server itself changes in
+//! every answer.
 
 use crate::leap::exchange::body::codings;
 use foxy_http::Headers;
@@ -8,8 +9,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Fields that may differ between the origin's answer and a proxy's copy of it. Names are in lower
-/// case; each has a reason.
+/// Fields that may differ between the origin's answer and a proxy's copy of it, in lower case, with
+/// the reason.
 pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("date", "may be the proxy's own clock (RFC 9110 §6.6.1)"),
     ("age", "time in the cache (RFC 9111 §5.1)"),
@@ -36,8 +37,8 @@ pub const MAY_DIFFER: &[(&str, &str)] = &[
     ("x-foxy-request", "in a stored answer, the number of another request"),
 ];
 
-/// Fields that control caches and clients, in lower case. A proxy must not add such a field. If a
-/// proxy changes such a field, the change is never noise.
+/// Fields that control caches and clients, in lower case. A proxy must not add or change such a
+/// field. A change always counts, even if the server itself varies the field.
 pub const STEERING: &[&str] = &[
     "access-control-allow-origin",
     "alt-svc",
@@ -63,27 +64,27 @@ pub const STEERING: &[&str] = &[
     "www-authenticate",
 ];
 
-/// Fields that may change with the time of the request but must be present. Names are in lower
-/// case.
+/// Fields whose values depend on the time of the request, in lower case. An answer must have such a
+/// field if the reference has it. The value may differ.
 pub const MAY_CHANGE: &[&str] = &["expires"];
 
-/// The source of the reference. The reference is the answer that counts as correct.
+/// The kind of path that gave the reference, the answer that counts as correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceSource {
-    /// The origin. A field that the origin varies by itself is noise. The origin's tags show which
-    /// tags are strong.
+    /// The origin. A field that the origin varies by itself does not count. A proxy must not make
+    /// the origin's weak `ETag` strong.
     Origin,
-    /// A proxy. It must not change fields that control caches, but it may have made a strong tag
-    /// weak.
+    /// A proxy, because there is no path to the origin. The majority of the proxies agrees with it.
+    /// It may have changed a strong `ETag` of the origin to a weak one.
     Proxy,
 }
 
 /// A difference between the fields of two answers. The name of the field is in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Only the reference has the field.
+    /// The reference has the field, and the answer lacks it.
     Missing(String),
-    /// Only the answer has the field.
+    /// The answer has the field, and the reference lacks it.
     Added(String),
     /// The values differ.
     Changed(String),
@@ -131,22 +132,22 @@ fn value<'a>(headers: &'a Headers, name: &'a str) -> Cow<'a, [u8]> {
     if !rest.is_empty() {
         return Cow::Owned([&[first][..], &rest].concat().join(&b", "[..]));
     }
-    // A transformation makes a strong tag weak. Such a change is allowed, because LEAP also
-    // compares the bodies.
+    // A proxy that transforms a body makes a strong `ETag` weak. This is allowed, because LEAP also
+    // compares the bodies. So the weakness mark is left out.
     let weak = first.strip_prefix(b"W/").filter(|_| name.eq_ignore_ascii_case("etag"));
     Cow::Borrowed(weak.unwrap_or(first))
 }
 
-/// Whether the value is a weak tag. A transformation may weaken a strong tag but must not
-/// strengthen a weak tag (RFC 9110 §8.8.1). The origin itself may send a weak tag with its coded
-/// body and a strong tag with its plain body.
+/// Whether the value is a weak `ETag`. A proxy that transforms a body may make a strong tag weak,
+/// but not a weak tag strong (RFC 9110 §8.8.1). The origin itself may send a weak tag with its
+/// coded body and a strong tag with its plain body.
 fn is_weak(headers: &Headers, name: &str) -> bool {
     headers.get(name).is_some_and(|tag| tag.starts_with(b"W/"))
 }
 
-/// Returns the first difference that matters, in the order of names. `ignored` tells which fields
-/// may have different values; a missing or added field still counts. Comparing equal fields
-/// allocates no memory.
+/// Returns the first difference that matters, in the order of field names. Values of fields for
+/// which `ignored` returns true may differ; a missing or added field still counts. The comparison
+/// of equal fields allocates no memory.
 pub fn difference(
     reference: &Headers,
     source: ReferenceSource,
@@ -177,15 +178,15 @@ pub fn difference(
     lost.or_else(|| added.filter_map(|(name, _)| matters(name)).min().map(Difference::Added))
 }
 
-/// Fields of the 200 answer that a 304 must repeat (RFC 9110 §15.4.5). A cache may omit other
+/// Fields of a 200 answer that a 304 answer must repeat (RFC 9110 §15.4.5). A cache may omit other
 /// fields from its own 304.
 const CONFIRMING: [&str; 5] = ["cache-control", "content-location", "etag", "expires", "vary"];
-/// Fields that a 304 may repeat or omit.
+/// Fields that a 304 answer may repeat or omit.
 const CONFIRMED: [&str; 4] =
     ["content-disposition", "content-language", "content-type", "last-modified"];
 
-/// Returns the fields of two 304 answers that must be equal. The first value belongs to the
-/// reference, the second to the answer.
+/// Returns the fields of two 304 answers that must be equal: first for the reference, then for the
+/// answer.
 pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
     let (mut own, mut expected) = (answer.clone(), reference.clone());
     expected.retain(|name, _| is_one_of(name, CONFIRMING.into_iter()) || answer.contains(name));
@@ -196,18 +197,19 @@ pub fn of_304(reference: &Headers, answer: &Headers) -> (Headers, Headers) {
 /// Fields that identify the version of a resource, in lower case (RFC 9110 §8.8).
 pub const VALIDATORS: [&str; 2] = ["etag", "last-modified"];
 
-/// Whether the validators of two answers name different versions.
+/// Whether the validators (`ETag`, `Last-Modified`) of two answers name different versions of the
+/// resource.
 pub fn versions_differ(one: &Headers, other: &Headers, ignored: &dyn Fn(&str) -> bool) -> bool {
     VALIDATORS.iter().any(|name| !ignored(name) && value(one, name) != value(other, name))
 }
 
-/// Returns a digest of the validators of an answer.
+/// Returns a digest of the validators (`ETag`, `Last-Modified`) of an answer.
 pub fn version(headers: &Headers) -> u64 {
     xxh3_64(&VALIDATORS.map(|name| value(headers, name)).join(&b'\n'))
 }
 
-/// Returns the fields whose values differ in two answers of one server to the same request. A
-/// missing field is a fault and not noise.
+/// Returns the noise: fields whose values differ in two answers of one server to the same request.
+/// A field that only one answer has is a fault and no noise.
 pub fn noise<'a>(
     first: &'a Headers,
     second: &'a Headers,

@@ -19,12 +19,12 @@ pub struct Judging {
     pub context: Rc<RunContext>,
     pub report: LeapReport,
     past: Past,
-    /// The process number for the log. Stored once, because reading it needs a system call.
+    /// The process number for the log, read once because each reading needs a system call.
     process: u64,
 }
 
 impl Judging {
-    /// Starts judging a run. The caller must be inside the runtime of the run.
+    /// Starts the judging of a run. The caller must be inside the tokio runtime of the run.
     pub fn new(run: &LeapRun) -> io::Result<Self> {
         let context = Rc::new(RunContext::new(run)?);
         let driver = Rc::clone(&context);
@@ -43,8 +43,8 @@ impl Judging {
         report
     }
 
-    /// Learns which fields are noise, because the server itself varies them. Sends the probe
-    /// request twice on every path, all at once.
+    /// Learns on each path which fields its server changes in every answer (noise). Sends the probe
+    /// request twice on each path; the paths run at the same time.
     pub async fn learn(&mut self, probe: &Asked) {
         if let Some(wanted) = &self.context.run.wanted {
             wanted.note(&probe.authority, &probe.path);
@@ -68,7 +68,8 @@ impl Judging {
         }
     }
 
-    /// Judges, counts and logs the answers to a request after all paths have answered.
+    /// Gives verdicts on the answers to one request, counts and logs them. The caller passes the
+    /// answers of all paths.
     pub fn take(&mut self, group: &RequestGroup, log: &mut dyn FnMut(&Line)) {
         let run = &self.context.run;
         if let (Some(direct), Some(again)) = (direct(&run.paths), &group.again)
@@ -92,7 +93,7 @@ impl Judging {
     }
 }
 
-/// A request with its answers and its reference. The reference is the answer that counts as
+/// A request with the answers of all paths and with the reference, the answer that counts as
 /// correct.
 struct Case<'a> {
     run: &'a LeapRun,
@@ -124,8 +125,8 @@ impl Case<'_> {
         self.excuse(path, &finding).map_or(Ok(finding), Err)
     }
 
-    /// Returns the reason why the path is not to blame for this finding. Returns `None` if the path
-    /// is to blame.
+    /// Returns the reason why the path is not to blame for its difference from the reference.
+    /// Returns `None` if the path is to blame.
     fn excuse(&self, path: usize, finding: &Finding) -> Option<Unjudged> {
         let outcome = &self.group.copies[path].outcome;
         let answer = match outcome {
@@ -157,9 +158,9 @@ impl Case<'_> {
         origin.is_some_and(|&origin| failure.may_follow(origin))
     }
 
-    /// Whether a server at another address sent an equal answer. If so, both servers probably
-    /// received the answer from the origin. Paths with equal configurations do not count, because
-    /// they make equal mistakes.
+    /// Whether another path, to a server at another address, gave the same answer. If so, both
+    /// answers probably come from the origin. Paths with equal configurations do not count, because
+    /// they make the same mistakes.
     fn is_seen_elsewhere(&self, path: usize) -> bool {
         let (run, copies) = (self.run, &self.group.copies);
         let print = |path: usize| copies[path].outcome.as_ref().ok().map(|a| a.fingerprint());
@@ -171,7 +172,8 @@ impl Case<'_> {
         })
     }
 
-    /// Returns the version of the reference. Leaves out the validators if they are noise.
+    /// Returns the version of the reference. Leaves out the validators (`ETag`, `Last-Modified`) if
+    /// the server changes them in every answer.
     fn version(&self) -> Option<Version> {
         let right = self.reference.as_ref().ok()?;
         let are_noise = VALIDATORS.iter().any(|name| self.is_noise(right.path, name));

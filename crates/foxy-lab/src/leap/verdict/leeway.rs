@@ -1,14 +1,15 @@
-//! Recognises answers that a cache may give although its origin answers differently. The reason is
-//! a condition, a range or `only-if-cached`. An origin may ignore these fields (RFC 9110 §13.1,
-//! §14.2; RFC 9111 §5.2.1.7).
+//! Recognises answers that a correct cache may give although the origin answers differently. The
+//! cause is a condition, a range or `only-if-cached` in the request. An origin may ignore
+//! conditions and ranges (RFC 9110 §13.1, §14.2), and `only-if-cached` concerns only caches (RFC
+//! 9111 §5.2.1.7).
 
 use crate::leap::exchange::body;
 use crate::leap::{Answer, Message};
 use foxy_http::{Headers, Method};
 use std::time::SystemTime;
 
-/// Whether a correct answer may differ from the reference in the way in which `answer` differs.
-/// `right` is the reference.
+/// Whether a correct cache may give `answer` although the reference `right` has another status or
+/// body.
 pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
     match (right.status, answer.status) {
         (504, _) | (_, 504) => asked.fields.has_token("cache-control", "only-if-cached"),
@@ -19,7 +20,8 @@ pub fn may_differ(asked: &Message, right: &Answer, answer: &Answer) -> bool {
         (206, 200) => !ranges(asked).is_empty() && is_part_of(right, answer),
         (416, 200) => asked.method == Method::Get && asked.fields.contains("range"),
         (200, 416) => is_unsatisfiable(asked, right),
-        // RFC 9110 does not fix the format of multipart bodies, so this code does not compare them.
+        // RFC 9110 does not fix the format of multipart bodies. So two answers with several ranges
+        // cannot be compared.
         (206, 206) => ranges(asked).len() > 1,
         _ => false,
     }
@@ -29,7 +31,7 @@ fn date(headers: &Headers, name: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get_str(name)?).ok()
 }
 
-/// Returns a tag without its weakness mark, for weak comparison (RFC 9110 §8.8.3.2).
+/// Returns an `ETag` without the mark `W/`, for weak comparison (RFC 9110 §8.8.3.2).
 fn bare(tag: &[u8]) -> &[u8] {
     tag.strip_prefix(b"W/").unwrap_or(tag)
 }
@@ -49,8 +51,8 @@ fn are_one_version(one: &Answer, other: &Answer) -> bool {
     })
 }
 
-/// Whether a condition of the request matches the reference. The tag or the date is enough, because
-/// some caches compare only the date.
+/// Whether a cache may answer the conditional request with 304. A condition must match the tag or
+/// the date of the reference. Some caches compare only the date.
 fn may_confirm(asked: &Message, right: &Answer) -> bool {
     let tag = right.headers.get("etag").map(bare);
     let named =
@@ -67,7 +69,8 @@ enum Range {
     Last(u64),
 }
 
-/// Returns the requested byte ranges. Returns an empty list if the request has no valid range.
+/// Returns the byte ranges that the request asks for. Returns an empty list if it has no valid
+/// range.
 fn ranges(asked: &Message) -> Vec<Range> {
     let text = asked.fields.get_str("range").filter(|_| asked.method == Method::Get);
     let Some((unit, set)) = text.and_then(|text| text.split_once('=')) else { return Vec::new() };
@@ -95,8 +98,8 @@ fn content_range(answer: &Answer) -> Option<(u64, u64, Option<u64>)> {
     (first <= last && whole.is_none_or(|whole| last < whole)).then_some((first, last, whole))
 }
 
-/// Whether a 206 contains a requested range and as many bytes as it declares. A multipart body
-/// names its ranges inside, so this code does not check them.
+/// Whether a 206 contains a range that the request asks for, and as many bytes as it declares. A
+/// multipart body names its ranges inside the body. So this code does not check them.
 fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     let ranges = ranges(asked);
     let Some((first, last, whole)) = content_range(part) else { return ranges.len() > 1 };
@@ -110,8 +113,8 @@ fn is_asked_for(asked: &Message, part: &Answer) -> bool {
     within && part.length == length
 }
 
-/// Whether a 206 can be part of a whole answer. The total lengths must agree. If the 206 covers the
-/// whole body, the bytes must agree too.
+/// Whether a 206 can be a part of this whole answer. The total lengths must be equal. If the 206
+/// covers the whole body, the bytes must be equal too.
 fn is_part_of(part: &Answer, whole: &Answer) -> bool {
     let plain = |answer: &Answer| body::codings(&answer.headers).next().is_none();
     let Some((_, _, said)) = content_range(part) else { return true };
@@ -142,8 +145,8 @@ mod tests {
 
     type Fields<'a> = &'a [(&'a str, &'a str)];
 
-    /// Whether a cache may answer a GET with `status` and `body`, if the origin sends all ten
-    /// bytes.
+    /// Whether a cache may answer a GET with `status` and `body`. The origin answers 200 with all
+    /// ten bytes.
     fn may(field: (&str, &str), status: u16, body: &[u8], fields: Fields<'_>) -> bool {
         let right = answer(200, BODY, &[("ETag", "\"a\""), ("Last-Modified", NEW)]);
         may_differ(&with(Method::Get, field), &right, &answer(status, body, fields))
@@ -177,7 +180,7 @@ mod tests {
         let (right, confirmed) =
             (answer(200, BODY, &[("ETag", "\"a\"")]), answer(304, b"", &[("ETag", "W/\"a\"")]));
         assert!(!may_differ(&post, &right, &confirmed));
-        // The reverse case: the origin evaluates conditions, and the cache ignores conditions.
+        // The reverse case: the origin answers 304, and the cache ignores the condition.
         assert!(may_differ(&get, &confirmed, &right));
         assert!(!may_differ(&get, &confirmed, &answer(200, BODY, &[("ETag", "\"b\"")])));
     }
@@ -209,7 +212,7 @@ mod tests {
             may(("Range", "bytes=10-"), 416, b"", &[])
                 && !may(("Range", "bytes=9-"), 416, b"", &[])
         );
-        // The origin sends only the range, and the cache sends the whole body.
+        // The reverse case: the origin sends only the range, and the cache sends the whole body.
         let (asked, part) = (
             with(Method::Get, ("Range", "bytes=2-4")),
             answer(206, &BODY[2..5], &[("Content-Range", "bytes 2-4/10")]),

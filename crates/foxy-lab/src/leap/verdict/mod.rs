@@ -1,5 +1,6 @@
 //! Compares a proxy's answer with the reference, the answer that counts as correct, and gives a
-//! verdict (R112). The module uses no socket and no clock.
+//! verdict (requirement R112 of `foxy figure requirements`). The module uses no socket and no
+//! clock.
 
 pub mod fields;
 pub(crate) mod judging;
@@ -17,15 +18,15 @@ use reference::Reference;
 use std::fmt;
 
 named! {
-    /// The verdict on an answer. The paper's log uses these names (002, Fig 3), except for three
-    /// that LEAP adds.
+    /// The verdict on an answer. The names are those of the log in the LEAP paper (Figure 3),
+    /// except for three that the paper lacks.
     pub enum Verdict {
         /// The answer matches the reference.
         Ok = "OK",
         /// The status code differs from the reference.
         StatusCodeMismatch = "STATUS_CODE_MISMATCH",
-        /// A field is missing or differs, or a field that controls caches was added. Or the end of
-        /// the answer is ambiguous.
+        /// A field is missing or differs, or a field that controls caches was added. Or the header
+        /// fields leave doubt where the answer ends.
         HeaderMismatch = "HEADER_MISMATCH",
         /// The body differs from the reference.
         BodyMismatch = "BODY_MISMATCH",
@@ -34,7 +35,7 @@ named! {
         Incomplete = "INCOMPLETE",
         /// The answer was not complete within the time limit.
         Timeout = "TIMEOUT",
-        /// The answer equals an earlier answer of the reference path.
+        /// The answer equals an earlier reference for the same URL, or is older than the reference.
         Stale = "STALE",
     }
 }
@@ -55,13 +56,14 @@ pub struct Fingerprint {
     pub digest: u128,
 }
 
-/// The fingerprint and the validators of an answer. Together they identify a version of the
-/// resource.
+/// The fingerprint (status and body digest) and the validators of an answer. Together they identify
+/// a version of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The status and the body digest.
     pub print: Fingerprint,
-    /// The digest of the validators. `None` if the validators are noise.
+    /// The digest of the validators (`ETag`, `Last-Modified`). `None` if the server changes them in
+    /// every answer.
     pub validators: Option<u64>,
 }
 
@@ -74,8 +76,9 @@ pub struct Finding {
     pub detail: Detail,
 }
 
-/// Judges the outcome of a copy. Returns an error if there is no reference. `ignored` tells which
-/// fields may differ. The worst fault decides, in this order: stale, status, body, fields.
+/// Judges a proxy's answer or failure by comparison with the reference. Returns an error if no
+/// verdict is possible. Values of fields for which `ignored` returns true may differ. If an answer
+/// has several faults, the first in this order decides: stale, status, body, fields.
 pub fn judge(
     outcome: &Result<Answer, PathFailure>,
     reference: Result<&Reference<'_>, Unjudged>,
@@ -137,7 +140,8 @@ pub fn judge(
     }
 }
 
-/// Whether both answers have a `Last-Modified` date and the date of `answer` is earlier.
+/// Whether both answers have a `Last-Modified` date, and that of `answer` is earlier than that of
+/// `right`.
 fn is_older(answer: &Answer, right: &Answer) -> bool {
     let changed = |answer: &Answer| {
         answer
@@ -149,21 +153,23 @@ fn is_older(answer: &Answer, right: &Answer) -> bool {
 }
 
 named! {
-    /// The reason why an answer has no verdict.
+    /// The reason why an answer receives no verdict.
     pub enum Unjudged {
-        /// The origin sent no complete answer. Without an origin, no answer has a majority of the
-        /// addresses.
+        /// There is nothing to compare with: the origin sent no complete answer. Or the run has no
+        /// direct path, and no majority of proxies agrees.
         NoReference = "no_reference",
         /// Both the path and the origin failed.
         OriginFailed = "origin_failed",
-        /// The origin gave two different answers to the same request.
+        /// The origin gave different answers to two equal requests, so the proxy's answer may be
+        /// right.
         OriginVaries = "origin_varies",
-        /// Another proxy gave the same answer, so the origin may have sent this answer earlier.
+        /// Another proxy gave the same answer, so both proxies may have it from the origin.
         SeenElsewhere = "seen_elsewhere",
-        /// The method is unsafe. Each copy changes the state of the origin, so the answers may
-        /// differ.
+        /// The method is unsafe, so each copy of the request may change the origin. The answers may
+        /// differ for this reason.
         NotRepeated = "not_repeated",
-        /// A cache may answer differently because of a condition, a range or `only-if-cached`.
+        /// A correct cache may answer differently from the origin, because of a condition, a range
+        /// or `only-if-cached`.
         MayDiffer = "may_differ",
     }
 }
@@ -178,11 +184,11 @@ pub enum Detail {
     Field(Difference),
     /// The body length of the reference, then the body length of the answer.
     Body(u64, u64),
-    /// The body belongs to another URL, which this value names.
+    /// The body belongs to another URL. The value is the key of that request.
     BodyOf(String),
     BrokenCoding,
     AmbiguousFraming,
-    /// The answer equals an earlier reference for this URL.
+    /// The answer equals an earlier reference for the same URL.
     SeenBefore,
     OlderThanReference,
 }

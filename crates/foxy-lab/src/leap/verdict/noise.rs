@@ -1,5 +1,5 @@
-//! Noise: the fields that a server changes in every answer. A different value of such a field is no
-//! fault.
+//! Noise: the fields that a server changes in every answer, such as a unique request id. If such a
+//! field has another value than in the reference, the proxy is not at fault.
 
 use super::fields::{self, ReferenceSource};
 use crate::leap::{Answer, Asked, Manner};
@@ -10,10 +10,11 @@ const REQUESTS: usize = 4096;
 
 #[derive(Debug)]
 pub struct Noise {
-    /// For each path, the fields that its server varied in the answers to the probe request.
+    /// For each path (proxy or origin): the fields that differed between the two answers to the
+    /// probe request.
     by_path: Vec<BTreeSet<String>>,
-    /// The fields that differed between two answers of the origin, by the digest of the request's
-    /// key.
+    /// For each request, by the digest of its key: the fields that differed between two answers of
+    /// the origin.
     by_request: HashMap<u128, BTreeSet<String>>,
     /// The keys of `by_request`, oldest first. A full map removes its oldest key.
     order: VecDeque<u128>,
@@ -28,16 +29,16 @@ impl Noise {
         }
     }
 
-    /// Learns from two answers of one path to the probe. Ignores the answers if their bodies
-    /// differ.
+    /// Learns from the two answers of a path to the probe request. Ignores the answers if their
+    /// bodies differ.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
         let source =
             if manner == Manner::Direct { ReferenceSource::Origin } else { ReferenceSource::Proxy };
         self.by_path[path].extend(noise(first, second, source));
     }
 
-    /// Learns from two answers of the origin to one request. Ignores the answers if their bodies
-    /// differ.
+    /// Learns from two answers of the origin to the same request. Ignores the answers if their
+    /// bodies differ.
     pub fn learn_of(&mut self, asked: &Asked, first: &Answer, second: &Answer) {
         let found = noise(first, second, ReferenceSource::Origin);
         if found.is_empty() {
@@ -55,7 +56,8 @@ impl Noise {
         self.by_request.entry(request).or_default().extend(found);
     }
 
-    /// Whether this field is noise when the answers of two paths to this request are compared.
+    /// Whether the values of this field may differ between the answers of two paths to this
+    /// request.
     pub fn covers(&self, one: usize, other: usize, asked: &Asked, name: &str) -> bool {
         let of_request =
             || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));

@@ -1,5 +1,5 @@
-//! Chooses the reference, the answer that counts as correct. Stores earlier references of each URL,
-//! which reveal stale answers and swapped bodies.
+//! Chooses the reference, the answer that counts as correct. Also keeps earlier references of each
+//! URL. A proxy's answer that equals one of them is stale, or belongs to another URL.
 
 use super::fields::ReferenceSource;
 use super::noise::Noise;
@@ -11,24 +11,24 @@ use crate::leap::{Answer, Asked, LeapRun, Manner, Message, Path};
 use crate::wire::REQUEST_ID;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The answer that counts as correct.
+/// The answer that counts as correct, and how to compare other answers with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
     pub asked: &'a Message,
-    /// The path that gave the reference.
+    /// The number of the path that gave this answer.
     pub path: usize,
     pub answer: &'a Answer,
     pub source: ReferenceSource,
-    /// Whether LEAP also compares header fields with this reference.
+    /// Whether LEAP compares header fields too. If false, LEAP compares only status and body.
     pub fields: bool,
-    /// Whether every copy of the request must receive the same answer, at any time.
+    /// Whether every copy of the request receives the same answer, even later.
     pub steady: bool,
     /// The earlier references for the URL, newest last.
     pub earlier: &'a [Version],
 }
 
-/// Whether an answer differs from the origin's answer. Then the origin must receive a second
-/// request.
+/// Whether a proxy's answer differs from the origin's answer. If so, LEAP asks the origin a second
+/// time.
 pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Noise) -> bool {
     let Ok(right) = &copies[direct].outcome else { return false };
     copies.iter().enumerate().any(|(path, copy)| match &copy.outcome {
@@ -42,9 +42,9 @@ pub fn is_doubtful(asked: &Asked, copies: &[Copied], direct: usize, noise: &Nois
     })
 }
 
-/// Returns the reference. With a direct path, the reference is the origin's answer, unless the
-/// origin's second answer differs. Without a direct path, the reference is the answer that more
-/// than half of the responding addresses sent.
+/// Returns the reference. With a direct path, it is the origin's answer. If the origin's second
+/// answer differs from its first, there is no reference. Without a direct path, the reference is
+/// the answer that more than half of the proxies' addresses sent.
 pub fn reference<'a>(
     run: &LeapRun,
     group: &'a RequestGroup,
@@ -76,9 +76,9 @@ pub fn reference<'a>(
     Ok(Reference { asked, path, answer, source, fields, steady, earlier })
 }
 
-/// Whether all copies of a request must receive the same answer. A Collector guarantees this. The
-/// Collector belongs to this program, or a `Via` field names it. The verifying origin guarantees it
-/// too, because its answer depends only on the request.
+/// Whether every copy of a request receives the same answer. This holds behind a Collector: `foxy
+/// leap` started it, or a `Via` field names it. It also holds for foxy's own origin, whose answer
+/// depends only on the request.
 fn is_steady(run: &LeapRun, answer: &Answer) -> bool {
     let is_collector = |via: &[u8]| via.starts_with(VIA.as_bytes());
     run.wanted.is_some()
@@ -114,7 +114,7 @@ fn majority<'a>(
 const URLS: usize = 1 << 16;
 const ANSWERS: usize = 4;
 
-/// The earlier references by URL. When there are too many URLs, the oldest URL is removed.
+/// The earlier references by URL. If there are too many URLs, the oldest URL is removed.
 #[derive(Debug, Default)]
 pub struct Past {
     by_url: HashMap<String, Vec<Version>>,
@@ -127,8 +127,8 @@ impl Past {
         self.by_url.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns another URL whose reference had this body. If such a URL exists, the proxy mixed up
-    /// two URLs.
+    /// Returns another URL whose reference had this body. If there is such a URL, the proxy
+    /// confused two URLs.
     pub fn owner(&self, digest: u128, key: &str) -> Option<&str> {
         self.url_of.get(&digest).map(String::as_str).filter(|owner| *owner != key)
     }

@@ -1,5 +1,5 @@
-//! An answer that several requests share. One exchange with the origin writes the answer. Each
-//! request reads it at its own speed.
+//! An answer of an origin that several requests to the Collector share. One exchange with the
+//! origin writes the answer. Each request reads it at its own speed.
 
 pub mod spool;
 #[cfg(test)]
@@ -19,14 +19,17 @@ use tokio::sync::Notify;
 pub struct Start {
     pub head: ResponseHead,
     pub length: BodyLength,
-    /// The names of the request fields that `Vary` lists, with their values in this request.
+    /// The names of the request fields that `Vary` lists, with their values in the request of this
+    /// fetch.
     pub depends: Vec<(String, Vec<u8>)>,
-    /// The time from the start of the exchange to the first byte, including the time to connect.
+    /// The time from the start of the exchange to the answer's first byte, including the time to
+    /// connect.
     pub first_byte: Duration,
     pub at: Instant,
     pub origin: Option<IpAddr>,
     pub failure: Option<Failure>,
-    /// Whether the origin confirmed an older answer. If so, this answer repeats the older body.
+    /// Whether the origin answered 304 and so confirmed an older answer. If so, this answer repeats
+    /// the older body.
     pub confirms: bool,
 }
 
@@ -36,7 +39,8 @@ pub struct End {
     pub failure: Option<Failure>,
 }
 
-/// The progress of the initiator, whose request started the fetch.
+/// The progress of the initiator, the request that started the fetch. Other requests for the answer
+/// must not receive a byte before the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Initiator {
     Waiting,
@@ -67,7 +71,8 @@ pub struct AnswerProgress {
     pub marks: Marks,
     pub end: Option<End>,
     pub initiator: Initiator,
-    /// The time from the end of the name look-up until the initiator had the whole answer.
+    /// The time in which the initiator received the whole answer. It starts at the end of the name
+    /// look-up. `None` until then.
     pub whole: Option<Duration>,
 }
 
@@ -122,8 +127,8 @@ impl SharedAnswer {
         Ok(())
     }
 
-    /// Uses the whole body of an older answer that the origin confirmed. The body takes as long to
-    /// arrive as in its original transfer (seed 002, §3.3).
+    /// Takes over the body of an older answer, because the origin confirmed it with a 304. Requests
+    /// receive the body with the pauses of its original transfer (LEAP paper, §3.3).
     pub fn take_over(&self, start: Start, older: &Self) {
         let (body, marks, end) =
             older.see(|older| (Rc::clone(&older.body), older.marks.clone(), older.end));
@@ -148,12 +153,14 @@ pub struct Mark {
     pub at: Duration,
 }
 
-/// The arrival times of one body. After `MOST` marks, each two neighbouring marks merge into one. A
-/// merge makes some bytes late by at most 1/64 of the transfer time. It makes no byte early.
+/// The times at which the pieces of a body arrived. A mark is an end position and its time. If a
+/// body has more than `MOST` marks, each two neighbouring marks merge into one. When the Collector
+/// replays the body, a merge delays some bytes by at most 1/64 of the transfer time. No byte is
+/// early.
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,
-    /// The span of time in which all pieces share one mark.
+    /// The time span within which new pieces share one mark. It grows with each merge.
     grain: Duration,
     begun: Duration,
 }
@@ -165,8 +172,8 @@ impl Default for Marks {
 }
 
 impl Marks {
-    /// Records that the bytes up to `end` arrived by `at`. The caller must not pass a smaller `end`
-    /// or `at` than before.
+    /// Records that the bytes up to position `end` had arrived at time `at`. Neither value may be
+    /// smaller than in the previous call.
     pub fn add(&mut self, end: u64, at: Duration) {
         if let Some(last) = self.marks.last_mut()
             && at.saturating_sub(self.begun) <= self.grain

@@ -1,4 +1,5 @@
-//! Stores the bodies of answers in blocks: in memory up to a limit, then in a file.
+//! Stores the bodies of answers in blocks of `BLOCK` bytes: in memory up to a limit, then in a file
+//! (the spool file).
 
 use crate::leap::collector::SpoolFile;
 use crate::leap::collector::failure::Failure;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 pub const BLOCK: usize = 64 << 10;
 
-/// The file that holds body blocks beyond the memory limit.
+/// The file for the blocks of bodies that exceed the memory limit.
 pub trait BlockFile: Send + Sync {
     /// Reads exactly `to.len()` bytes at `offset`.
     fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()>;
@@ -96,8 +97,8 @@ impl Spool {
 
 #[derive(Debug)]
 enum Block {
-    /// The bytes of the block. The flag states whether these bytes count towards the memory limit.
-    /// They do not count during their write to the file.
+    /// A block in memory. The flag states whether its bytes count towards the memory limit. They do
+    /// not count while the block is being written to the file.
     Memory(Bytes, bool),
     File(u32),
 }
@@ -125,8 +126,8 @@ impl Body {
         self.held.borrow().length
     }
 
-    /// Appends bytes. `evict` frees memory and returns false if nothing is left to evict. Only one
-    /// caller may append to a body.
+    /// Appends bytes. If memory and file are full, the function calls `evict`, which removes a
+    /// stored answer and returns false if none is left. Only one caller may append to a body.
     pub async fn add(&self, mut data: Bytes, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         while !data.is_empty() {
             let whole = {

@@ -1,11 +1,11 @@
-//! Decides for a conditional request (RFC 9110 §13) whether a stored answer becomes a 304, and
-//! which fields the 304 has.
+//! Decides for a conditional request (RFC 9110 §13) whether the Collector answers 304 from a stored
+//! answer. Also builds the header of the 304.
 
 use foxy_http::{Headers, Method, ResponseHead};
 use std::time::SystemTime;
 
-/// Whether the client's copy is current. Compares entity tags weakly, or dates if the request has
-/// no tags.
+/// Whether the copy that the request names equals the stored answer. Compares entity tags weakly,
+/// or dates if the request has no tags.
 pub fn is_unchanged(method: &Method, request: &Headers, answer: &ResponseHead) -> bool {
     if !matches!(method, Method::Get | Method::Head) || answer.status != 200 {
         return false;

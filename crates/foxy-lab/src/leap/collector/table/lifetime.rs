@@ -1,13 +1,12 @@
-//! Computes how long the Collector stores an answer (R114). The time is as long as the origin
-//! allows, but at least three minutes. So all proxies receive one answer, even if the origin
-//! forbids storing it.
+//! Computes how long the Collector stores an answer: as long as the origin allows, but at least
+//! three minutes. So all proxies receive the same answer, even if the origin forbids storing it.
 
 use super::condition::has_validator;
 use foxy_http::{Headers, Method, RequestHead, ResponseHead};
 use std::time::{Duration, SystemTime};
 
 /// The shortest time for which the Collector stores an answer, even if the answer forbids storing
-/// (seed 002, §2.3).
+/// (LEAP paper, §2.3).
 pub const AT_LEAST: Duration = Duration::from_secs(180);
 const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 
@@ -40,13 +39,15 @@ fn is_cachable(request: &RequestHead, answer: &ResponseHead) -> bool {
             .any(|name| answer.headers.tokens("cache-control").any(|token| is_named(token, name)))
 }
 
-/// Whether a directive has this name, with an argument or without. An example is `private="x"`.
+/// Whether a `Cache-Control` directive has this name. The directive may have an argument, as in
+/// `private="x"`.
 fn is_named(token: &[u8], name: &str) -> bool {
     let end = token.iter().position(|&byte| byte == b'=').unwrap_or(token.len());
     token[..end].eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// Returns the freshness lifetime minus the current age (RFC 9111 §4.2.1).
+/// Returns for how long a cache may still use the answer: its freshness lifetime minus its current
+/// age (RFC 9111 §4.2.1).
 fn allowed(headers: &Headers) -> Option<Duration> {
     let seconds = |name: &str| {
         let token = headers.tokens("cache-control").find(|token| is_named(token, name))?;

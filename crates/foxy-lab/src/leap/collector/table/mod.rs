@@ -1,9 +1,10 @@
-//! The Collector's table of answers. For each request, the table decides to use a stored answer,
-//! join a running fetch, revalidate an answer, or start a fetch.
+//! The Collector's table of answers. For each request, the table decides whether to use a stored
+//! answer, join a running fetch, ask the origin about a stored answer, or start a fetch.
 //!
-//! Each answer has a slot. [`Table::find`] makes a slot for a running fetch. [`Table::head`]
-//! records the `Vary` fields of the answer, and [`Table::stands`] marks the answer complete. After
-//! the lifetime of the answer, the table deletes the slot or keeps it for revalidation.
+//! Each answer has an entry, its slot. [`Table::find`] makes a slot for a running fetch.
+//! [`Table::head`] records the `Vary` fields of the answer, and [`Table::stands`] marks the answer
+//! complete. After the lifetime of the answer, the table deletes the slot or keeps it for
+//! revalidation.
 
 pub mod condition;
 pub mod lifetime;
@@ -16,7 +17,7 @@ use foxy_http::Headers;
 use lifetime::Lifetime;
 use std::collections::{BTreeSet, HashMap};
 
-/// The number of a slot. The table never uses a number again.
+/// The number of a slot (an entry of the table). The table never uses a number again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u64);
 
@@ -24,8 +25,8 @@ pub struct Slot(u64);
 pub enum Decision<T> {
     Answer(T),
     Fetch(Slot, T),
-    /// Revalidate the last answer (the third value) with the origin. The new slot receives the
-    /// result.
+    /// Ask the origin whether an older answer (the third value) is still current. The result goes
+    /// to the new slot and its answer (the first two values).
     Validate(Slot, T, T),
 }
 
@@ -33,11 +34,11 @@ pub enum Decision<T> {
 struct Known<T> {
     answer: T,
     key: u128,
-    /// The names of the request fields that `Vary` lists, with their values in the first request.
-    /// The list is empty until the head arrives.
+    /// The request fields that the answer's `Vary` lists, with their values in the request of the
+    /// fetch. The list is empty until the head arrives.
     depends: Vec<(String, Vec<u8>)>,
-    /// The time of the origin's last confirmation, and the lifetime from then on. `None` while the
-    /// fetch runs.
+    /// The time at which the origin sent or confirmed the answer, and the lifetime from then on.
+    /// `None` while the fetch runs.
     stands: Option<(Instant, Lifetime)>,
     /// The memory of the slot in bytes, without the body.
     weight: usize,
@@ -57,7 +58,7 @@ pub struct Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// Creates an empty table. `most` limits the memory of all slots in bytes, without bodies.
+    /// Creates an empty table. `most` is the memory limit of all slots in bytes, without bodies.
     pub fn new(most: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -117,8 +118,8 @@ impl<T: Clone> Table<T> {
         slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
     }
 
-    /// Whether a slot may answer a request. A strict request (a reload or a conditional request)
-    /// needs an answer from the last three minutes.
+    /// Whether a slot may answer a request. A reload or a conditional request (`strict`) needs an
+    /// answer that the origin sent or confirmed in the last three minutes.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
             let fresh =
@@ -142,8 +143,8 @@ impl<T: Clone> Table<T> {
         known.answer.clone()
     }
 
-    /// Records the head of a slot's answer. A whole answer to a conditional request also serves
-    /// requests without a condition.
+    /// Records that the head of a slot's answer has arrived. If the answer to a conditional request
+    /// is a whole answer and no 304, it also serves requests without a condition.
     pub fn head(
         &mut self,
         slot: Slot,
@@ -161,8 +162,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Marks a slot as complete and removes older answers to equal requests. Then removes the least
-    /// recently used slots until the table is within its memory limit.
+    /// Marks the answer of a slot as complete and removes older answers to equal requests. Then
+    /// removes the least recently used slots until the table is within its memory limit.
     pub fn stands(&mut self, slot: Slot, lifetime: Lifetime, weight: usize, now: Instant) {
         let Some(known) = self.slots.get_mut(&slot) else { return };
         (known.stands, known.weight) = (Some((now, lifetime)), weight);
@@ -183,7 +184,7 @@ impl<T: Clone> Table<T> {
         while self.weight > self.most && self.evict() {}
     }
 
-    /// Removes a slot. A request that already reads the answer can finish.
+    /// Removes a slot. A request that already reads its answer can read on.
     pub fn remove(&mut self, slot: Slot) {
         let Some(known) = self.slots.remove(&slot) else { return };
         self.leave(known.key, slot);
@@ -239,8 +240,9 @@ fn value(fields: &Headers, name: &str) -> Vec<u8> {
     fields.get_all(name).collect::<Vec<_>>().join(&b',')
 }
 
-/// Whether an answer matches these request fields by its `Vary`. `Vary: *` names no field to
-/// compare, so every request may share such an answer (R114).
+/// Whether the request has the values that the answer's `Vary` demands. `Vary: *` names no field to
+/// compare. The Collector shares such an answer with every request, although a normal cache must
+/// not.
 pub fn depends_alike(depends: &[(String, Vec<u8>)], fields: &Headers) -> bool {
     depends.iter().all(|(name, expected)| name == "*" || value(fields, name) == *expected)
 }

@@ -31,7 +31,8 @@ fn check(collector: &Collector, url: &str) {
 #[test]
 fn origins_are_asked_in_http2_by_prior_knowledge_and_every_byte_is_right() {
     let verifying = Verifying::start(OriginOptions { listen: HERE, threads: 1 }).expect("started");
-    // A pass-through proxy acts as the HTTP/2 origin. It uses HTTP/1.1 with the verifying origin.
+    // The origin that speaks HTTP/2 is a pass-through proxy, which stores nothing. It forwards to
+    // foxy's own origin over HTTP/1.1.
     let speaks = Multiplier::pass_through(Some(verifying.address())).expect("started");
     let collector = collector(2, |options| options.origin_http2 = true);
     check(&collector, &format!("http://{}", speaks.address()));

@@ -1,4 +1,4 @@
-//! Tests of Collectors. The origins and proxies run in the same process. The tests cover sharing,
+//! Tests of Collectors with origins and proxies in the same process. They cover shared answers,
 //! delays and failures.
 
 mod http2;
@@ -43,7 +43,7 @@ impl Origin {
         Self { address, asked, requests }
     }
 
-    /// Starts an origin that answers 200 with these fields. The body contains the number of the
+    /// Starts an origin that answers 200 with these header lines. The body is the number of the
     /// request, counted from zero.
     pub fn numbering(fields: &'static str) -> Self {
         let count = AtomicUsize::new(0);
@@ -82,13 +82,13 @@ pub fn collector(proxies: usize, set: impl FnOnce(&mut CollectorOptions)) -> Col
     Collector::start(options).expect("started")
 }
 
-/// An answer that the test received.
+/// An answer as the test received it.
 #[derive(Clone, Debug, Default)]
 pub struct Got {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
-    /// Whether a reset, instead of a normal close, ended the connection.
+    /// Whether the connection ended with a reset instead of a normal close.
     pub reset: bool,
     /// The time from the request to the last byte.
     pub last: Duration,

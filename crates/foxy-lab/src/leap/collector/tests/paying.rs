@@ -1,5 +1,4 @@
-//! Tests that an answer from the Collector's cache takes the same time as the original fetch
-//! (R116–R119).
+//! Tests that an answer from the Collector's cache takes the same time as the original fetch.
 
 use super::*;
 use crate::leap::collector::answer::spool;
@@ -8,23 +7,24 @@ use foxy_base::Random;
 use foxy_report::statistics::distribution_distance;
 use std::rc::Rc;
 
-/// Times in milliseconds of a miss, of the hit that follows, and of two requests sent directly to
-/// the origin.
+/// The durations of equal requests in milliseconds: a miss, the hit that follows, and two requests
+/// sent directly to the origin.
 struct Pair {
     miss: f64,
     hit: f64,
     itself: [f64; 2],
 }
 
-/// The largest allowed difference between a hit and its miss, in milliseconds (R116).
+/// The largest allowed difference between a hit and its miss, in milliseconds.
 const BAR_MS: f64 = 2.0;
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// Checks that hits and misses differ by at most the limit plus the origin's own variation. Uses
-/// the best of several rounds, because other work on the machine disturbs the times.
+/// Checks that hits take as long as misses. The limit is `BAR_MS` plus the difference between the
+/// two direct requests. Uses the best of several rounds, because other work on the machine disturbs
+/// the times.
 fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -51,9 +51,9 @@ fn held(name: &str, mut round: impl FnMut() -> Vec<Pair>) {
     );
 }
 
-/// Starts an origin with delays from the path `/FIRST/GAP/PIECES`. FIRST is the delay of the first
-/// byte in milliseconds. GAP is the delay between pieces in milliseconds. PIECES is the number of
-/// pieces of 1,000 bytes.
+/// Starts an origin that reads its delays from the URL path `/FIRST/GAP/PIECES`. FIRST is the delay
+/// of the first byte in milliseconds. GAP is the delay between pieces in milliseconds. PIECES is
+/// the number of pieces of 1,000 bytes.
 fn slow() -> Origin {
     Origin::new(|request, client| {
         let path = request.split(' ').nth(1).expect("a path");
@@ -78,8 +78,8 @@ fn slow() -> Origin {
     })
 }
 
-/// Sends pairs of equal requests to two listeners. With `later`, the second request of a pair
-/// starts this time after the first. Each pair requests another URL.
+/// Sends pairs of equal requests to two listeners of a Collector. With `later`, the second request
+/// of a pair starts this time after the first. Each pair requests another URL.
 fn pairs(
     origin: &Origin,
     collector: &Collector,
@@ -139,7 +139,7 @@ fn a_request_during_the_fetch_takes_as_long_as_the_first() {
     }
 }
 
-/// Starts an origin that needs 30 ms for its body and 60 ms for a confirmation (304).
+/// Starts an origin that spreads a body over 30 ms and sends a confirmation (304) after 60 ms.
 fn confirming() -> Origin {
     Origin::new(|request, client| {
         let fields = "ETag: \"1\"\r\nCache-Control: max-age=900\r\n";
@@ -159,8 +159,8 @@ fn confirming() -> Origin {
     })
 }
 
-/// The Collector normally revalidates a stored answer when its lifetime ends. The test cannot wait
-/// that long, so it sends a reload request.
+/// The Collector normally asks the origin about a stored answer when its lifetime ends. The test
+/// cannot wait three minutes, so it sends a reload request.
 #[test]
 fn a_confirmed_answer_costs_the_new_first_byte_and_the_old_transfer() {
     let origin = confirming();
@@ -224,7 +224,7 @@ fn a_confirmed_answer_costs_the_new_first_byte_and_the_old_transfer() {
     assert_eq!(origin.count(), 2);
 }
 
-/// Returns the number of bytes that have arrived. Does not block.
+/// Returns the number of bytes that have arrived so far, without waiting.
 fn come(stream: &mut TcpStream) -> usize {
     stream.set_nonblocking(true).expect("set");
     let mut piece = vec![0; 64 << 10];
@@ -252,8 +252,8 @@ fn lesson_2_no_follower_has_a_byte_before_the_initiator_nor_ends_before_it() {
         }
         let mut followers: Vec<_> =
             collector.addresses()[1..].iter().map(|to| (ask(to), 0)).collect();
-        // On one machine, a sent byte arrives at once. So the initiator must already have every
-        // byte that a follower has.
+        // On one machine, a sent byte arrives at once. So the initiator (the first request) must
+        // already have every byte that a follower has.
         let mut at_initiator = 0;
         while followers
             .iter()

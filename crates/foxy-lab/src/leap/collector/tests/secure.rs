@@ -60,8 +60,8 @@ fn a_tunnel_to_the_collector_means_the_origin_behind_it_and_carries_many_request
     assert_eq!(origin.requests(), 2);
 }
 
-/// The Collector adds three round trips: for the connection, the handshake and the first byte. A
-/// hit must wait for all three round trips.
+/// The Collector adds a round trip each for the connection, the TLS handshake and the first byte. A
+/// hit must wait for all three.
 #[test]
 fn the_handshake_is_part_of_the_connection_that_a_hit_pays_for() {
     let (origin, trusted) = origin();

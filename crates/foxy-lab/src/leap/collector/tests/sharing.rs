@@ -141,7 +141,7 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
     };
     let (short, whole) = ((304, String::new()), (200, "version 1".to_owned()));
     let (same, other) = ("If-None-Match: \"1\"\r\n", "If-None-Match: \"0\"\r\n");
-    // All proxies with the current version share one 304. A proxy without a copy causes a second
+    // All proxies whose copy is current share one 304. A proxy without a copy causes a second
     // fetch, which returns the whole body.
     assert_eq!(
         (ask(0, "/a", same), ask(1, "/a", same), origin.count()),
@@ -151,13 +151,14 @@ fn lesson_3_the_four_cases_of_conditional_requests() {
         (ask(2, "/a", ""), ask(3, "/a", ""), origin.count()),
         (whole.clone(), whole.clone(), 2)
     );
-    // The origin sends a new body. This body answers every later request.
+    // The proxies' copies are outdated, so the origin sends a new body. This body also answers all
+    // later requests.
     assert_eq!(
         (ask(0, "/b", other), ask(1, "/b", other), ask(2, "/b", ""), origin.count()),
         (whole.clone(), whole.clone(), whole.clone(), 3)
     );
-    // The condition names the stored answer, so the Collector sends a 304 without asking the
-    // origin.
+    // The request names the stored answer in its condition. So the Collector sends a 304 without
+    // asking the origin.
     assert_eq!((ask(3, "/b", same), origin.count()), (short, 3));
     // A request without a condition receives the whole body.
     assert_eq!((ask(0, "/c", ""), ask(1, "/c", ""), origin.count()), (whole.clone(), whole, 4));

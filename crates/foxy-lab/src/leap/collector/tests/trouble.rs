@@ -4,8 +4,8 @@
 use super::*;
 use std::sync::mpsc::channel;
 
-/// Sends a request from three proxies to an origin that behaves like `act`. All three proxies must
-/// receive the same answer from one fetch.
+/// Sends a request from three proxies to an origin that runs `act`. All three proxies must receive
+/// the same answer from one fetch.
 fn trouble(
     limit: Duration,
     act: impl Fn(&mut TcpStream) + Send + Sync + 'static,
@@ -194,7 +194,7 @@ fn an_origin_gets_one_less_of_max_forwards_where_it_means_something() {
     }
 }
 
-/// Sends a request like `send`, but allows the server to close before it has read the whole
+/// Sends a request like `send`. The server may close the connection before it has read the whole
 /// request.
 fn send_patiently(to: SocketAddr, text: &str) -> Got {
     if text.len() < 100_000 {
@@ -213,8 +213,8 @@ fn connections_and_exchanges_are_bounded_and_the_refused_are_counted() {
     let (open, gate) = channel::<()>();
     let gate = Mutex::new(gate);
     let origin = Origin::new(move |_, client| {
-        // Ignore the result: the channel closes at the end of the test, so this thread ends by
-        // then.
+        // The channel closes at the end of the test, so the thread stops waiting then at the
+        // latest.
         let _opened = gate.lock().expect("not poisoned").recv();
         give(client, &whole(200, "", "x"));
     });
@@ -280,7 +280,7 @@ fn large_bodies_go_to_the_file_and_come_back_as_they_were() {
         got.iter().map(|got| got.body.len()).collect::<Vec<_>>()
     );
     assert_eq!((origin.count(), collector.report().sources[Source::File as usize]), (1, 1));
-    // The file has space for four bodies of 4 MB. So the Collector must evict older bodies.
+    // The spool file has space for four bodies of 4 MB. So the Collector must remove older bodies.
     for number in 0..10 {
         assert!(
             get(collector.addresses()[0], &origin.url(&format!("/{number}")), "").text() == body
