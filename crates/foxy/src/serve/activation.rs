@@ -1,5 +1,5 @@
 //! Takes the listening sockets that systemd opened for foxy (sd_listen_fds(3)). systemd keeps them
-//! open while foxy restarts, so that no client is refused.
+//! open while foxy restarts. Connections then wait instead of being refused.
 
 use crate::failure::Failure;
 use crate::serve::listeners::{OpenSockets, shared};
@@ -8,10 +8,11 @@ use listenfd::ListenFd;
 use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 
-/// The variable with the names of the sockets, separated by colons.
+/// The environment variable in which systemd gives the names of the sockets, separated by colons.
 pub const NAMES: &str = "LISTEN_FDNAMES";
 
-/// The use of a socket. `FileDescriptorName=` of the socket unit names the use.
+/// The use of a socket. The setting `FileDescriptorName=` of systemd's socket unit gives the use as
+/// a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     Listen,
@@ -20,7 +21,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Returns the flag of the addresses with this purpose.
+    /// Returns foxy's command-line flag for addresses with this use.
     pub const fn flag(self) -> &'static str {
         match self {
             Self::Listen => "--listen",
@@ -29,8 +30,8 @@ impl Purpose {
         }
     }
 
-    /// Returns the purpose of a socket. A unit without `FileDescriptorName=` gives its own name,
-    /// such as `foxy.socket`.
+    /// Returns the use that a socket's name gives. Without `FileDescriptorName=`, systemd passes
+    /// the name of the unit, such as `foxy.socket`.
     fn named(name: &str) -> Option<Self> {
         match name {
             "listen-tls" => Some(Self::ListenTls),
@@ -42,8 +43,8 @@ impl Purpose {
     }
 }
 
-/// Takes all sockets that systemd passed. Fails if foxy cannot serve one of them, because its
-/// clients would wait for ever. `names` is the value of the variable [`NAMES`].
+/// Takes all sockets that systemd passed. Fails if foxy cannot serve a socket, because clients
+/// would connect to it and wait for ever. `names` is the value of the variable [`NAMES`].
 pub fn take(names: &str) -> Result<OpenSockets, Failure> {
     let mut given = ListenFd::from_env();
     let mut names = names.split(':');

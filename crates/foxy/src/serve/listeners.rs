@@ -1,5 +1,5 @@
-//! Opens listening sockets before foxy opens its stores. Retries for a short time, because a
-//! process that was just killed may still hold the address.
+//! Opens foxy's listening sockets, before foxy opens its stores. If an address is in use, retries
+//! for a short time, because a process that was just killed may still hold it.
 
 use crate::failure::Failure;
 use crate::serve::activation::Purpose;
@@ -14,27 +14,27 @@ use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// Time that a killed process may take to release its address and its stores.
+/// Longest wait for a killed process to release its address or its stores.
 const PREDECESSOR_PATIENCE: Duration = Duration::from_secs(1);
 const PREDECESSOR_POLL: Duration = Duration::from_millis(10);
 
-/// The operating system does not support this kind of address (EAFNOSUPPORT).
+/// Error number EAFNOSUPPORT: the system does not support this kind of address, such as IPv6.
 const NO_SUCH_FAMILY: i32 = 97;
 
 /// The sockets on which clients reach the proxy.
 #[derive(Debug, Default)]
 pub struct ProxyListeners {
-    /// TCP addresses. Each worker opens its own sockets for them.
+    /// TCP addresses of plain listeners. Each worker opens a socket of its own for each address.
     pub listen: Vec<SocketAddr>,
     pub listen_tls: Vec<SocketAddr>,
     /// Sockets that all workers share.
     pub shared: Vec<SharedListener>,
-    /// Addresses of the shared sockets, for the start-up message. The flag is true with TLS.
+    /// Addresses of the sockets in `shared`, for the start-up message. The flag is true for TLS.
     pub shown: Vec<(ListenAddress, bool)>,
 }
 
 impl ProxyListeners {
-    /// Returns a free port of the loopback address.
+    /// Returns a listener for a free port of the loopback address.
     pub fn loopback() -> Self {
         Self { listen: vec![(Ipv4Addr::LOCALHOST, 0).into()], ..Self::default() }
     }
@@ -45,23 +45,23 @@ impl ProxyListeners {
 pub struct Listeners {
     pub proxy: ProxyListeners,
     pub admin: Vec<SharedListener>,
-    /// Dropping this field removes the files of the Unix sockets.
+    /// The files of foxy's Unix sockets. Dropping this field removes the files.
     pub files: Vec<SocketFile>,
 }
 
-/// Listening sockets with their purpose, which another process opened.
+/// Listening sockets with their use, opened by systemd or by the old process of an upgrade.
 pub type OpenSockets = Vec<(Purpose, SharedListener)>;
 
-/// A TCP address of the settings.
+/// A socket for a TCP address of the settings: newly opened, or from the old process.
 enum BoundTcp {
     New(TcpListener),
     Inherited(SharedListener),
 }
 
 impl Listeners {
-    /// Checks that foxy can listen at every address of the settings. Opens all sockets except those
-    /// that the workers open. Takes the sockets of an old process from `inherited`, and closes the
-    /// sockets that no address of the settings needs.
+    /// Checks that foxy can listen at every address of the settings. Opens the admin sockets and
+    /// Unix sockets; workers open their TCP sockets later. Takes matching sockets of an old process
+    /// from `inherited`, and closes the rest.
     pub fn open(mut self, network: &Network, mut inherited: OpenSockets) -> Result<Self, Failure> {
         let lists = [
             (Purpose::Listen, &network.listen),
@@ -115,8 +115,8 @@ impl Listeners {
         Ok(())
     }
 
-    /// Adds the sockets that systemd opened. They take the place of default addresses in
-    /// `network`, which `is_default` tells by the key of the setting.
+    /// Adds the sockets that systemd opened. If `is_default` says that a setting of addresses has
+    /// its default value, these sockets replace the default addresses.
     pub fn activate(
         given: OpenSockets,
         network: &mut Network,
@@ -154,12 +154,14 @@ impl ProxyListeners {
     }
 }
 
-/// Returns a socket of one address.
+/// Returns a listener that consists of a single socket. `is_given` is true if systemd opened the
+/// socket.
 pub fn shared(purpose: Purpose, socket: ListenSocket, is_given: bool) -> SharedListener {
     SharedListener { sockets: vec![socket], is_tls: purpose == Purpose::ListenTls, is_given }
 }
 
-/// Takes the first sockets with this purpose whose address `is_wanted`.
+/// Removes the first listener with this use whose address `is_wanted` from the list, and returns
+/// the listener.
 fn take(
     inherited: &mut OpenSockets,
     purpose: Purpose,
@@ -173,13 +175,14 @@ fn take(
     Some(inherited.remove(place).1)
 }
 
-/// Returns true if an open socket has the `wanted` address. Port 0 means any port.
+/// Returns true if an open socket is suitable for the address `wanted`. Port 0 accepts any port.
 fn meets(open: &ListenAddress, wanted: SocketAddr) -> bool {
     matches!(open, ListenAddress::Socket(open)
         if open.ip() == wanted.ip() && [0, open.port()].contains(&wanted.port()))
 }
 
-/// Returns the address that a socket has. Returns `None` if the socket has no path or address.
+/// Returns the address or path at which a socket listens. Returns `None` for a Unix socket without
+/// a path.
 pub fn address_of(socket: &ListenSocket) -> Option<ListenAddress> {
     match socket {
         ListenSocket::Tcp(listener) => listener.local_addr().ok().map(ListenAddress::Socket),
@@ -190,7 +193,7 @@ pub fn address_of(socket: &ListenSocket) -> Option<ListenAddress> {
     }
 }
 
-/// Tries whether foxy can listen at every address of the settings.
+/// Tries whether foxy could listen at every address of the settings, and reports the failures.
 pub fn try_out(network: &Network) -> Vec<Finding> {
     let lists = [
         ("listen", &network.listen),
@@ -212,8 +215,8 @@ pub fn try_out(network: &Network) -> Vec<Finding> {
     all.filter_map(judge).collect()
 }
 
-/// Calls `bind` for the TCP addresses of `address`. Fails if another process uses an address.
-/// Leaves out IPv6 addresses that the setting does not name if the machine has no IPv6.
+/// Calls `bind` for each TCP address of `address`, and returns the results. If the machine has no
+/// IPv6, ignores IPv6 addresses that only `localhost` or `:PORT` implies.
 fn tcp<T>(
     address: &ListenAddress,
     mut bind: impl FnMut(SocketAddr) -> std::io::Result<T>,
@@ -236,7 +239,8 @@ fn tcp<T>(
     Ok(bound)
 }
 
-/// Binds an address exclusively.
+/// Binds an address without SO_REUSEPORT, so that this fails while another process uses the
+/// address.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let is_in_use = |error: &Error| error.kind() == ErrorKind::AddrInUse;
     patiently(is_in_use, || TcpListener::bind(address))
@@ -248,8 +252,8 @@ fn has_no_ipv6(wanted: SocketAddr, error: &Error) -> bool {
             || error.raw_os_error() == Some(NO_SUCH_FAMILY))
 }
 
-/// Repeats `attempt` until it succeeds, for at most [`PREDECESSOR_PATIENCE`]. Gives up at once if
-/// `attempt` returns an error that a killed process cannot cause.
+/// Repeats `attempt` until it succeeds, for at most [`PREDECESSOR_PATIENCE`]. Gives up at once
+/// after an error for which `may_pass` is false, because waiting does not help then.
 pub fn patiently<T, E>(
     may_pass: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> Result<T, E>,

@@ -1,5 +1,5 @@
-//! Runs `foxy serve`. Opens listeners, log and stores, prints the start-up message, and serves
-//! until a signal arrives. Then closes everything in order.
+//! Runs `foxy serve`. Opens listeners, access log and stores, prints the start-up message, and
+//! serves until a signal to stop. Then closes everything in order.
 
 mod access_log;
 mod activation;
@@ -40,8 +40,8 @@ use std::rc::Rc;
 use tokio::task::LocalSet;
 use upgrade::predecessor::Predecessor;
 
-/// Serves until a signal arrives. If opening fails, returns the error before the first request.
-/// `load` reads the configuration, and returns the function that a reload calls.
+/// Serves until a signal to stop. Returns an error if a part cannot be opened; no request was
+/// served then. `load` reads the configuration, and returns the function that a reload calls.
 pub fn run(
     load: impl FnOnce() -> Result<(Loaded, Box<ReadAgain>), Failure>,
 ) -> Result<(), Failure> {
@@ -86,7 +86,8 @@ fn serve(
     })
 }
 
-/// Refuses sockets of systemd that the settings would refuse as addresses.
+/// Refuses a socket of systemd where the settings forbid it as an address: TLS without a
+/// certificate, or an open proxy.
 fn judge_activated(settings: &Settings, proxy: &ProxyListeners) -> Result<(), Failure> {
     if proxy.shared.iter().any(|socket| socket.is_tls)
         && settings.network.tls_certificate.is_empty()

@@ -1,5 +1,5 @@
-//! Opens all parts of a running proxy: log, certificates, stores and workers. Closes them in a
-//! fixed order.
+//! Opens all parts of a running proxy: access log, certificates, stores and workers. Closes them in
+//! a fixed order.
 
 use crate::failure::Failure;
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
@@ -45,25 +45,26 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Interval between checks whether all connections of a departed proxy have ended.
+/// Interval between checks whether all connections of a departed proxy have ended. A departed proxy
+/// has passed its stores and sockets to a new process.
 const DEPARTURE_POLL: Duration = Duration::from_millis(50);
 
 /// All open parts of a running proxy.
 pub struct RunningProxy {
     pub(super) proxy: Proxy,
-    /// Where clients reach the proxy. The flag is true with TLS.
+    /// Addresses and paths at which clients reach the proxy. The flag is true for TLS.
     pub(super) addresses: Vec<(ListenAddress, bool)>,
     pub(super) token: Option<Token>,
     pub(super) certificates: Option<ReloadableTls>,
     pub(super) stores: Vec<RunningStore>,
-    /// All stores, combined into one store. `None` if there are no stores.
+    /// Directs each record to one of the stores. `None` if there are no stores.
     pub(super) set: Option<StoreSet>,
     pub(super) lists: Lists,
     pub(super) keeper: Arc<SwitchingKeeper>,
     pub(super) clock: Option<KeptClock>,
     pub(super) log: Option<OpenLog>,
     pub(super) refused: Arc<RefusedDestinations>,
-    /// A line about each parent proxy.
+    /// A line about each parent proxy, for the start-up message.
     pub parents: Vec<String>,
 }
 
@@ -76,14 +77,14 @@ impl RunningProxy {
         self.proxy.gauges()
     }
 
-    /// Returns the stores that this start created.
+    /// Returns the stores that did not exist before this start.
     pub fn new_stores(&self) -> impl Iterator<Item = &OpenStore> {
         let is_new = |store: &&RunningStore| store.beginning() == Some(Beginning::New);
         self.stores.iter().filter(is_new).map(|store| &store.facts)
     }
 
-    /// Accepts no more connections, and closes the stores, because a new process takes over. Passes
-    /// later purges to `keeper`.
+    /// Stops accepting connections and closes the stores, because a new process takes over. From
+    /// now on, `keeper` passes purges on to the new process.
     pub fn depart(self, keeper: Arc<dyn PurgeKeeper>) -> DepartedProxy {
         let Self { mut proxy, stores, clock, log, keeper: switching, .. } = self;
         let sockets = proxy.leave();
@@ -111,17 +112,19 @@ impl RunningProxy {
     }
 }
 
-/// A proxy without stores that finishes its requests, because a new process has taken over.
+/// A proxy that only finishes its requests. A new process has its stores and sockets.
 pub struct DepartedProxy {
     proxy: Proxy,
-    /// The listening sockets, from which the proxy no longer accepts.
+    /// The listening sockets, in case this process must serve again. The proxy no longer accepts
+    /// from them.
     pub(super) sockets: Vec<SharedListener>,
     pub(super) keeper: Arc<SwitchingKeeper>,
     log: Option<OpenLog>,
 }
 
 impl DepartedProxy {
-    /// Waits until all connections have ended, or until the time `until`. Then closes the log.
+    /// Waits until all connections have ended, at most until the time `until`. Then closes the
+    /// access log.
     pub fn finish(self, until: Instant) {
         let gauges = self.proxy.gauges();
         while gauges.connections() > 0 && clock::monotonic() < until {
@@ -134,7 +137,7 @@ impl DepartedProxy {
         self.proxy.gauges().connections()
     }
 
-    /// Waits up to `stop-after` for requests in progress. Then closes the log.
+    /// Waits up to the setting `stop-after` for requests in progress. Then closes the access log.
     pub fn close(self) {
         let Self { proxy, sockets, log, .. } = self;
         drop(sockets);
@@ -145,8 +148,8 @@ impl DepartedProxy {
     }
 }
 
-/// Purges each URL whose removal a failing store did not confirm. The disk may work again at the
-/// next start, and the old response must not be served then.
+/// Purges each URL whose old response may still be in a store, because the failing store did not
+/// confirm the removal. Without a purge, a later start could serve the old response.
 pub fn keep_doubts(purger: &Purger) {
     let text = match purger.purge_what_is_in_doubt() {
         Ok(0) => return,
@@ -163,7 +166,7 @@ pub fn keep_doubts(purger: &Purger) {
     terminal::report(Level::Warning, &format!("foxy: {text}"));
 }
 
-/// Passes each access record to several receivers, such as the access log.
+/// Passes each access record to several receivers (sinks), such as the access log.
 struct AllSinks(Vec<Arc<dyn AccessSink>>);
 
 impl AccessSink for AllSinks {
@@ -179,18 +182,19 @@ impl AccessSink for AllSinks {
     }
 }
 
-/// Options of a proxy that are not settings. `foxy run` uses them.
+/// Inputs of [`open`] that are not settings. `foxy run` and upgrades use them.
 #[derive(Default)]
 pub struct Extra {
     /// An additional receiver of access records.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// Replaces the interception settings if it is `Some`.
+    /// Intercepts TLS with these settings instead of the configured settings.
     pub interception: Option<Interception>,
-    /// Further addresses of this process, to which the proxy must not forward requests.
+    /// Further addresses of this process, such as the admin server. The proxy must not forward
+    /// requests to them.
     pub own: Vec<SocketAddr>,
     /// Store folders that this process has already locked.
     pub locked: Vec<Root>,
-    /// The old process of an upgrade, which still uses the stores.
+    /// The old process of an upgrade, which still uses the stores at first.
     pub predecessor: Option<Rc<Predecessor>>,
 }
 
@@ -272,8 +276,8 @@ pub fn open(
     })
 }
 
-/// Returns the addresses on which the proxy listens, and whether it expects TLS there. The first
-/// `plain` addresses are without TLS.
+/// Returns the addresses on which the proxy listens. The flag is true for TLS, which is expected on
+/// all but the first `plain` addresses.
 fn bound_addresses(proxy: &Proxy, plain: usize) -> impl Iterator<Item = (ListenAddress, bool)> {
     let bound = proxy.addresses().iter().enumerate();
     bound.map(move |(index, &address)| (ListenAddress::Socket(address), index >= plain))
@@ -287,8 +291,8 @@ fn mode(groups: Vec<GroupSettings>, seed: u64) -> Mode {
     Mode::Reverse { origins: origins.into() }
 }
 
-/// Returns the smallest limit of all stores, because the limit must be known before foxy chooses a
-/// store.
+/// Returns the smallest object limit of all stores, in bytes. The limit must be known before foxy
+/// chooses a store for an object.
 fn object_limit(settings: &Settings, stores: &[RunningStore]) -> u64 {
     let without_store = || settings.disk.object_limit.map_or(u64::MAX, |limit| limit.0);
     stores.iter().map(|store| store.object_limit).min().unwrap_or_else(without_store)
@@ -310,9 +314,9 @@ fn one_sink(mut sinks: Vec<Arc<dyn AccessSink>>) -> Option<Arc<dyn AccessSink>> 
     }
 }
 
-/// Returns each store with its position among all stores, as a hash of a description. A changed
-/// position means that foxy used other stores meanwhile. The store may then contain responses that
-/// were replaced since.
+/// Returns each store with its position among all stores, for the purge lists. A position is a hash
+/// of file name, number and count of stores. If it changes, foxy used other stores meanwhile, so
+/// the store may contain outdated responses.
 fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     let members: Vec<_> = stores.iter().map(RunningStore::member).collect();
     let way = if is_by_key(&members, selection) { "by key" } else { "anywhere" };
@@ -331,19 +335,19 @@ fn beside(stores: &[RunningStore], selection: Selection) -> Vec<BesideStore> {
     stores.iter().enumerate().map(beside).collect()
 }
 
-/// Numbers of connections that the limit on open files allows.
+/// Numbers of connections for which the process has file descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DescriptorRoom {
     limit: usize,
-    /// Number of client connections. Each may also need a connection to its origin.
+    /// Number of client connections at a time. Each may also need a connection to its origin.
     clients: usize,
-    /// Number of idle connections to origins, for each worker.
+    /// Number of idle connections to origins that each worker may keep.
     idle: usize,
 }
 
 impl DescriptorRoom {
     fn of(max_open_files: Option<u64>, open_now: usize, settings: &Settings) -> Self {
-        // File descriptors for name lookups, internal files of stores, and connections that are
+        // Number of file descriptors for name lookups, files of stores, and connections that are
         // closing.
         const FOR_ITSELF: usize = 64;
         const PER_WORKER: usize = 8;

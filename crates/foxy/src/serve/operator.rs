@@ -1,4 +1,4 @@
-//! Operates a proxy: carries out signals, reloads and upgrades, until foxy stops.
+//! Operates a proxy until foxy stops: carries out signals, reloads and upgrades.
 
 use crate::failure::Failure;
 use crate::serve::activation::Purpose;
@@ -29,17 +29,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Interval between checks whether a departed proxy has finished.
+/// Interval between checks whether a departed proxy has finished its connections. A departed proxy
+/// has passed its stores and sockets to a new process.
 const DEPARTED_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Interval between checks whether certificate files have changed.
 const CERTIFICATE_LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The sockets of this process beside the sockets of the proxy.
+/// The sockets of this process that the proxy does not use.
 pub struct OwnSockets {
     pub admin: Vec<SharedListener>,
     pub files: Vec<SocketFile>,
-    /// The addresses of the admin server.
+    /// The addresses of the admin server, to which the proxy must not forward requests.
     pub own: Vec<SocketAddr>,
 }
 
@@ -48,7 +49,7 @@ pub struct Operator {
     parts: ProcessParts,
 }
 
-/// The parts of the process that stay when the process leaves or serves again.
+/// The parts of the process that outlive a proxy. After a failed upgrade, the next proxy uses them.
 struct ProcessParts {
     signals: Signals,
     reloader: Rc<Reloader>,
@@ -129,7 +130,7 @@ impl Operator {
     }
 
     /// Starts the new process, gives it the stores, and finishes the connections of this process.
-    /// Returns `None` if this process has finished.
+    /// Returns `None` if this process has finished, and the operator if it serves again.
     async fn upgrade(self, wish: UpgradeWish) -> Result<Option<Operator>, Failure> {
         let UpgradeWish { binary, reply } = wish;
         let successor = match self.prepare(binary).await {
@@ -175,7 +176,7 @@ impl Operator {
         }
     }
 
-    /// Starts the new process, and waits until it needs the stores.
+    /// Starts the new process, and waits until it asks for the stores.
     async fn prepare(&self, binary: Option<String>) -> Result<Successor, NotUpgraded> {
         if let Err(why) = settings::can_be_read_again(self.parts.reloader.file().as_deref()) {
             return Err(NotUpgraded::UnreadableSettings(why.to_string()));
@@ -193,7 +194,7 @@ impl Operator {
         }
     }
 
-    /// Returns copies of all listening sockets.
+    /// Returns copies of all listening sockets, for the new process.
     fn open_sockets(&self) -> std::io::Result<OpenSockets> {
         let of_proxy = self.served.running.proxy.sockets().iter().map(|shared| {
             let purpose = if shared.is_tls { Purpose::ListenTls } else { Purpose::Listen };
@@ -206,15 +207,16 @@ impl Operator {
     }
 }
 
-/// A process whose connections end, because a new process serves.
+/// A process that only finishes its connections, because a new process serves.
 struct Leaving {
     departed: DepartedProxy,
     parts: ProcessParts,
 }
 
 impl Leaving {
-    /// Waits until all connections have ended, and an old process that sends its purges here. If
-    /// the new process ends first, this process serves again. Otherwise returns `None`.
+    /// Waits until all connections have ended. Also waits for a still older process, whose purges
+    /// this process passes on. Returns an operator if the new process ends and this process serves
+    /// again, otherwise `None`.
     async fn finish(
         mut self,
         mut news: UnboundedReceiver<SuccessorNews>,
@@ -227,7 +229,8 @@ impl Leaving {
         }
         let mut may_serve_again = true;
         loop {
-            // Each admin request in progress, such as the request of this upgrade, has a copy.
+            // Each admin request in progress has a copy of the status, also the request of this
+            // upgrade.
             let is_answering = Rc::strong_count(&status) > 1;
             let is_followed =
                 self.parts.predecessor.as_ref().is_some_and(|predecessor| !predecessor.has_ended());
@@ -251,7 +254,8 @@ impl Leaving {
                         match self.serve_again(keeper) {
                             Ok(serving) => return Ok(Some(serving)),
                             Err((why, leaving)) => {
-                                // A later process may use the stores already.
+                                // After a failed attempt to serve again, a later process may
+                                // already use the stores.
                                 terminal::report(Level::Warning, &format!("foxy: {why}"));
                                 (self, may_serve_again) = (*leaving, false);
                                 self.close_sockets();
@@ -280,8 +284,8 @@ impl Leaving {
         self.parts.sockets.admin.clear();
     }
 
-    /// Opens the stores again, and serves from the same sockets. The departed proxy finishes its
-    /// connections meanwhile.
+    /// Opens the stores again, and serves from the same sockets with a new proxy. The departed
+    /// proxy finishes its connections meanwhile.
     fn serve_again(self, remote: &RemoteKeeper) -> Result<Operator, (Failure, Box<Self>)> {
         match self.open_again() {
             Err(why) => Err((why, Box::new(self))),
@@ -293,7 +297,8 @@ impl Leaving {
                 process::notify_main(std::process::id());
                 let until = clock::monotonic() + parts.reloader.settings().operation.leave_after;
                 let finish = move || departed.finish(until);
-                // Without the thread, the connections of the departed proxy end now.
+                // If the thread cannot start, the departed proxy is dropped, and its connections
+                // end now.
                 let _runs = in_thread("departed", finish);
                 Ok(Operator { served, parts })
             }

@@ -1,4 +1,4 @@
-//! Opens the origins of a reverse proxy: reads the files of their TLS settings.
+//! Prepares the origins of a reverse proxy: reads the files of their TLS settings.
 
 use crate::failure::Failure;
 use crate::secret_file;
@@ -8,7 +8,8 @@ use crate::settings::origins::OriginTable;
 use foxy_proxy::upstream::{Authorities, GroupSettings, OriginTls, OwnCertificate, Probe};
 use std::path::Path;
 
-/// Returns the origins of `[[origin]]` or `origin`. A forward proxy has none.
+/// Returns the origins of the settings `[[origin]]` or `origin`. Returns an empty list for a
+/// forward proxy.
 pub fn open(settings: &Settings) -> Result<Vec<GroupSettings>, Failure> {
     if let Some(server) = settings.network.origin.clone() {
         return Ok(vec![GroupSettings::of_one(server)]);
@@ -33,7 +34,7 @@ fn group(settings: &Settings, origin: &OriginTable) -> Result<GroupSettings, Fai
     })
 }
 
-/// Returns the TLS settings of an origin, if they differ from those for all origins.
+/// Returns the TLS settings of an origin. Returns `None` if the settings for all origins apply.
 fn tls(settings: &Settings, origin: &OriginTable) -> Result<Option<OriginTls>, Failure> {
     if origin.ca.is_empty() && origin.client_certificate.is_none() {
         return Ok(None);

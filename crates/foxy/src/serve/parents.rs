@@ -1,4 +1,4 @@
-//! Chooses the parent proxies: those of the settings, or those that environment variables name.
+//! Chooses the parent proxies from the setting `parent`, or otherwise from environment variables.
 
 use crate::failure::Failure;
 use crate::secret_file;
@@ -11,14 +11,14 @@ use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-/// Variables that name the proxy for http, in order. `HTTP_PROXY` is not read, because in CGI
-/// programs a client sets it with the field `Proxy`. curl ignores the variable too.
+/// Variables that name the parent for http URLs, in order. `HTTP_PROXY` is not read: for a CGI
+/// program, a client can set it with the request field `Proxy`. curl ignores the variable too.
 const FOR_HTTP: &[&str] = &["http_proxy", "all_proxy", "ALL_PROXY"];
-/// Variables that name the proxy for https and CONNECT, in order.
+/// Variables that name the parent for https URLs and CONNECT, in order.
 const FOR_HTTPS: &[&str] = &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 const BYPASSES: &[&str] = &["no_proxy", "NO_PROXY"];
 
-/// The parents, with a line for the start-up message about each.
+/// The parents, with a line about each for the start-up message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChosenParents {
     parents: Vec<Parent>,
@@ -28,7 +28,7 @@ pub struct ChosenParents {
 }
 
 /// Chooses the parents, reads their credentials, and prints warnings. `own` lists the addresses of
-/// this process.
+/// this process, which no parent may have.
 pub fn open(
     settings: &Settings,
     own: &[SocketAddr],
@@ -58,7 +58,7 @@ pub fn named(settings: &Settings, own: &[SocketAddr]) -> Result<ChosenParents, F
     Ok(chosen)
 }
 
-/// Reads the file with the credentials, if the settings name a file.
+/// Reads the file of `parent-credentials-file`, if this setting is given.
 pub fn credentials(settings: &Settings) -> Result<Option<ParentCredentials>, Failure> {
     settings.parents.parent_credentials_file.as_deref().map(read_credentials).transpose()
 }
@@ -89,13 +89,13 @@ fn line(parent: &Parent, source: impl Display) -> String {
     format!("{parent} ({source})")
 }
 
-/// Returns the parents that environment variables name. If one proxy serves both schemes, it is one
-/// parent.
+/// Returns the parents that environment variables name. If the same proxy is named for http and
+/// https, returns a single parent for both.
 fn of_environment(own: &[SocketAddr], variable: &impl Fn(&str) -> Option<String>) -> ChosenParents {
     let mut chosen = ChosenParents::default();
     let mut named = |variables: &[&'static str]| {
         let mut set = variables.iter().filter_map(|name| Some((*name, variable(name)?)));
-        // A variable that is set and empty means that the scheme has no proxy, as for curl.
+        // As with curl, an empty variable means that this scheme uses no proxy.
         let (name, text) = set.next().filter(|(_, text)| !text.trim().is_empty())?;
         let refusal = match text.trim().parse::<Parent>() {
             Ok(parent) if is_own(&parent, own) => "it names foxy itself".to_owned(),
@@ -142,7 +142,7 @@ fn bypasses_of_environment(chosen: &mut ChosenParents, variable: &impl Fn(&str) 
     }
 }
 
-/// Returns true if a parent is an address of this process.
+/// Returns true if a parent's address is an address on which this process listens.
 fn is_own(parent: &Parent, own: &[SocketAddr]) -> bool {
     let host = parent.host();
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -1,4 +1,4 @@
-//! Metrics and open files of this process, and messages to the service manager (systemd).
+//! Metrics and open files of this process, and messages from it to the service manager (systemd).
 
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
 use foxy_cli::process::{own_cpu_time, resident_bytes};
@@ -16,12 +16,13 @@ pub fn notify(states: &[NotifyState<'_>]) {
     let _nobody_listens = sd_notify::notify(states);
 }
 
-/// Tells the service manager which process serves now.
+/// Tells the service manager the id of the process that serves from now on.
 pub fn notify_main(process: u32) {
     notify(&[NotifyState::MainPid(process)]);
 }
 
-/// Tells the service manager that a reload begins. It needs the time to tell two reloads apart.
+/// Tells the service manager that a reload begins. The message needs the current time, so that
+/// systemd can tell two reloads apart.
 pub fn notify_reloading() {
     if let Ok(now) = NotifyState::monotonic_usec_now() {
         notify(&[NotifyState::Reloading, now]);

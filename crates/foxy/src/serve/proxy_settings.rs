@@ -1,5 +1,5 @@
-//! Converts the settings of foxy to the settings of the crate `foxy-proxy`. Both structs are
-//! written out in full, so that the compiler reports a forgotten field.
+//! Converts the settings of foxy to the settings of the crate `foxy-proxy`. Names every field of
+//! both structs, so that the compiler reports a forgotten field.
 
 use crate::settings::Settings;
 use foxy_device::release_freed_memory;
@@ -13,8 +13,8 @@ use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSe
 use foxy_rules::operator::{OperatorRule, OperatorRules};
 use std::net::SocketAddr;
 
-/// Converts the settings. `own` lists further addresses of this process. foxy must not forward
-/// requests to itself.
+/// Converts the settings. `own` lists further addresses of this process, because foxy must not
+/// forward requests to itself.
 pub fn proxy_settings(
     settings: &Settings,
     (tls, mode): (OriginTls, Mode),
@@ -77,7 +77,7 @@ pub fn proxy_settings(
     }
 }
 
-/// Returns the settings that can change while foxy runs.
+/// Returns the settings that a reload can change while foxy runs.
 pub fn new_settings(settings: &Settings, users: Option<UserBook>) -> NewSettings {
     NewSettings {
         users,

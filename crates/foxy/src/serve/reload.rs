@@ -1,5 +1,5 @@
 //! Reloads the configuration of a running foxy. A reload first reads and checks the whole
-//! configuration. Then foxy applies all changes, or none if a change needs a restart.
+//! configuration. Then foxy applies all changes. If a change needs a restart, foxy applies none.
 
 use crate::failure::Failure;
 use crate::serve::origins;
@@ -15,20 +15,22 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Keys of the settings that can change while foxy runs. Rules, origins and users can change too.
+/// Keys of the settings that a reload can change. A reload can also change rules, origins and
+/// users.
 const LIVE: [&str; 4] = ["allow-client", "negative-lifetime", "purge-from", "users-file"];
 
-/// Reads the configuration again, from the same places as at the start.
+/// Function that reads the configuration again, from the file, environment and arguments of the
+/// start.
 pub type ReadAgain = dyn Fn() -> Result<Loaded, Complaints>;
 
-/// A setting or rule whose value is new.
+/// A difference between the old and the new configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingChange {
-    /// Key of the setting, `rule NAME`, `origin NAME` or `user NAME`.
+    /// Name of the changed part: the key of a setting, `rule NAME`, `origin NAME` or `user NAME`.
     pub name: String,
-    /// Old value in TOML. `None` if there was no value.
+    /// Old value in TOML. `None` if the old configuration had no value.
     pub old: Option<String>,
-    /// New value in TOML. `None` if there is no value now.
+    /// New value in TOML. `None` if the new configuration has no value.
     pub new: Option<String>,
     /// Whether the change needs a restart.
     pub needs_restart: bool,
@@ -46,7 +48,7 @@ impl fmt::Display for SettingChange {
 pub enum NotReloaded {
     /// The configuration has mistakes.
     Unusable(Complaints),
-    /// A file of an origin is unusable.
+    /// A file that an origin names is unusable.
     Unopened(Failure),
     /// These changes need a restart.
     NeedsRestart(Vec<SettingChange>),
@@ -78,7 +80,7 @@ struct Before {
 pub struct Reloader {
     read_again: Box<ReadAgain>,
     current: RefCell<Loaded>,
-    /// The state before the last reload that changed something.
+    /// The state before the last reload that changed something, for taking that reload back.
     previous: RefCell<Option<Before>>,
     /// Number of reloads that changed something.
     number: Cell<u64>,
@@ -86,7 +88,7 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    /// `current` is the configuration in force.
+    /// `current` is the configuration in force. `purger` applies new settings to the running proxy.
     pub fn new(current: Loaded, read_again: Box<ReadAgain>, purger: Purger) -> Self {
         Self {
             read_again,
@@ -102,12 +104,13 @@ impl Reloader {
         self.current.borrow().settings.clone()
     }
 
-    /// Returns the configuration file in force.
+    /// Returns the path of the configuration file. Returns `None` if foxy read no file.
     pub fn file(&self) -> Option<PathBuf> {
         self.current.borrow().file.clone()
     }
 
-    /// Applies later reloads to another proxy, which already has the settings in force.
+    /// Applies later reloads to another proxy of this process, which already has the current
+    /// settings.
     pub fn switch(&self, purger: Purger) {
         *self.purger.borrow_mut() = purger;
     }
@@ -117,8 +120,8 @@ impl Reloader {
         self.number.get()
     }
 
-    /// Applies the configuration before the reload `number`. Returns false if a later reload has
-    /// changed something.
+    /// Takes the reload `number` back: applies the configuration from before it. Returns false
+    /// without a change if a later reload has changed something.
     pub fn take_back(&self, number: u64) -> bool {
         if self.number.get() != number {
             return false;
@@ -169,7 +172,8 @@ impl Reloader {
     }
 }
 
-/// Returns whether all other settings are equal. Secrets look equal in [`changes`].
+/// Returns whether the settings that need a restart are equal. Needed because [`changes`] compares
+/// texts in which all secrets look equal.
 fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
     let mut expected = old.clone();
     expected.rules.clone_from(&new.rules);
@@ -183,7 +187,7 @@ fn differs_in_live_settings_alone(old: &Settings, new: &Settings) -> bool {
     expected == *new
 }
 
-/// Describes the changes and their reach for the operator.
+/// Describes the changes for the operator.
 pub fn report(changes: &[SettingChange]) -> String {
     if changes.is_empty() {
         return "the configuration has not changed".into();
@@ -228,7 +232,7 @@ fn changes(old: &mut Loaded, new: &mut Loaded) -> Vec<SettingChange> {
     changes
 }
 
-/// Returns the users that differ between two versions of the file. Never shows a hash.
+/// Returns the users that differ between two versions of the users file. Never shows a hash.
 fn changes_of_users(old: Option<&UserBook>, new: Option<&UserBook>) -> Vec<SettingChange> {
     let (Some(old), Some(new)) = (old, new) else { return Vec::new() };
     let change = |(name, change): (&str, UserChange)| {
@@ -247,7 +251,8 @@ fn named<'a>(kind: &str, tables: impl Iterator<Item = (&'a str, String)>) -> Vec
     tables.map(|(name, text)| (format!("{kind} {name}"), text)).collect()
 }
 
-/// Returns the tables of which the two lists have different texts, or the change of their order.
+/// Returns the tables whose texts differ between the two lists, or the new order if only the order
+/// differs.
 fn differing_tables(
     kind: &str,
     old: &[(String, String)],
@@ -266,7 +271,7 @@ fn differing_tables(
     changes
 }
 
-/// Returns the entries of which the two lists have different values.
+/// Returns the entries whose values differ between the two lists.
 fn differing(
     old: &[(String, String)],
     new: &[(String, String)],

@@ -1,4 +1,5 @@
-//! Watches foxy's own error answers after a reload, and takes the reload back if errors jump.
+//! Watches the error responses that foxy itself generates after a reload, and takes the reload back
+//! if they jump.
 
 use crate::serve::reload::Reloader;
 use foxy_base::clock;
@@ -10,15 +11,16 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Time for which foxy watches errors after a reload.
+/// Time for which foxy watches its errors after a reload.
 pub const WATCH_TIME: Duration = Duration::from_secs(30);
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Number of earlier counts to compare with. foxy counts once a second.
+/// Number of counts from before a reload, one for each second. Errors after the reload are compared
+/// with them.
 const MAX_EARLIER_COUNTS: usize = 30;
-/// Fewer errors than this number are no jump.
+/// Fewer errors than this number are never a jump.
 const LEAST_ERRORS: u64 = 10;
 
-/// Numbers of requests and of error answers that foxy generated.
+/// Number of requests, and of error responses that foxy itself generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnswerCounts {
     pub requests: u64,
@@ -47,33 +49,33 @@ impl fmt::Display for AnswerCounts {
     }
 }
 
-/// Returns whether errors have jumped: `after` a change they are at least twice as frequent as
-/// `before`, and more frequent by a twentieth of all requests.
+/// Returns whether errors have jumped. Their share of all requests after the change must be twice
+/// the share before, and more than 0.05 higher.
 fn have_jumped(before: AnswerCounts, after: AnswerCounts) -> bool {
     let share = |counts: AnswerCounts| counts.errors as f64 / counts.requests.max(1) as f64;
     let (old, new) = (share(before), share(after));
     after.errors >= LEAST_ERRORS && new >= 2.0 * old && new > old + 0.05
 }
 
-/// The counts of the last half minute.
+/// The counters' values in each second of the last half minute, newest first.
 #[derive(Debug, Default)]
 pub struct EarlierCounts(VecDeque<AnswerCounts>);
 
 impl EarlierCounts {
-    /// Adds the counts of this second.
+    /// Adds the counters' values of this second.
     pub fn add(&mut self, counts: AnswerCounts) {
         self.0.truncate(MAX_EARLIER_COUNTS - 1);
         self.0.push_front(counts);
     }
 
-    /// Returns the counts from the oldest known count until `now`.
+    /// Returns the growth of the counters from the oldest known second until `now`.
     pub fn until(&self, now: AnswerCounts) -> AnswerCounts {
         now.since(self.0.back().copied().unwrap_or_default())
     }
 }
 
-/// Watches errors after the reload `number`. Takes the reload back if errors jump. `before` has the
-/// counts of the time before the reload. Returns the outcome as JSON.
+/// Watches errors after the reload `number`, and takes the reload back if errors jump. `before`
+/// counts the requests and errors in the time before the reload. Returns the outcome as JSON.
 pub async fn watch(
     reloader: Rc<Reloader>,
     gauges: Gauges,

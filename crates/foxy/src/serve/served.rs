@@ -1,4 +1,4 @@
-//! A proxy in service, with the tasks that watch it and that answer its admin requests.
+//! A proxy in service, with the tasks that watch its stores and answer admin requests.
 
 use crate::serve::access_log::refused_destinations::RefusedDestinations;
 use crate::serve::admin::{self, Operated};
@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 
-/// Interval between checks for new troubles of the stores.
+/// Interval between checks for new troubles, such as a full disk.
 const TROUBLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct Served {
@@ -82,8 +82,8 @@ fn status(
     })
 }
 
-/// Reports the start and end of each trouble, and reports refused destinations. Also takes worn-out
-/// stores out of use.
+/// Prints the start and end of each trouble, and destinations that the proxy refused. Also takes
+/// worn-out stores out of use.
 async fn report_troubles(status: Rc<ProxyStatus>, refused: Arc<RefusedDestinations>) {
     let mut known: Vec<Trouble> = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! Opens Unix sockets. The file of a Unix socket remains when its process ends, so foxy removes
-//! files of dead sockets, and its own files when it stops.
+//! Opens Unix sockets. The file of a Unix socket remains when its process is killed. So foxy
+//! replaces files to which no process listens, and removes its own files when it stops.
 
 use rustix::fs::{Access, Mode, access};
 use rustix::process::umask;
@@ -8,11 +8,11 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Bits that the file of a socket does not have: only its owner and its group may connect.
+/// Mode bits that a new socket file must not have: only its owner and group may connect.
 const WITHHELD: Mode = Mode::from_raw_mode(0o117);
 
 /// The file of an open Unix socket. Dropping this value removes the file, unless another file has
-/// its name now.
+/// replaced it.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
@@ -29,12 +29,12 @@ impl Drop for SocketFile {
 }
 
 impl SocketFile {
-    /// Takes over the file of a socket that another process opened.
+    /// Takes over the file of a socket that already listens at `path`.
     pub fn adopt(path: &Path) -> std::io::Result<Self> {
         Ok(Self { path: path.to_owned(), identity: identity(path)? })
     }
 
-    /// Leaves the file to another process.
+    /// Leaves the file to the process that uses it now: Drop does not remove the file.
     pub fn leave(mut self) {
         self.identity = (0, 0);
     }
@@ -45,7 +45,7 @@ fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Listens at `path`. Replaces the file of a dead socket, and no other file.
+/// Listens at `path`. Replaces the file of a socket to which no process listens, but no other file.
 pub fn open(path: &Path) -> std::io::Result<(UnixListener, SocketFile)> {
     if has_dead_socket(path)? {
         std::fs::remove_file(path)?;
@@ -64,7 +64,8 @@ pub fn try_out(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns true for a socket from which no process accepts, and false if nothing has the name.
+/// Returns true if `path` is a socket to which no process listens, and false if `path` does not
+/// exist. Everything else is an error.
 fn has_dead_socket(path: &Path) -> std::io::Result<bool> {
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),

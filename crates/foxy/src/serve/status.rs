@@ -1,5 +1,5 @@
-//! Status of the running proxy for the admin server: its metrics, and troubles of its stores. Also
-//! takes worn-out stores out of use.
+//! Status of the running proxy for the admin server: metrics, and troubles such as a failing disk.
+//! Also takes worn-out stores out of use.
 
 use crate::serve::access_log::queue::LogQueue;
 use crate::serve::admin::metrics::{Exposition, FamilyKind};
@@ -40,10 +40,10 @@ pub struct WatchedStore {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// Number of the store with the trouble. `None` if the trouble belongs to no store.
+    /// Number of the store with the trouble. `None` if the trouble does not concern a store.
     pub store: Option<usize>,
     pub text: String,
-    /// Whether foxy does not use the store again before a restart.
+    /// Whether foxy will not use the store again before a restart.
     pub is_left_out: bool,
 }
 
@@ -70,7 +70,7 @@ impl WatchedStore {
     }
 }
 
-/// Returns the number of failed operations, except failures because the disk is full.
+/// Returns the number of failed disk operations, except failures because the disk is full.
 fn failures(store: &StoreHandle) -> u64 {
     let statistics = &store.observer().statistics;
     statistics.device_errors.get().saturating_sub(statistics.no_room.get())
@@ -80,15 +80,15 @@ pub struct ProxyStatus {
     pub proxy: Gauges,
     pub purger: Purger,
     pub reloader: Rc<Reloader>,
-    /// Sends upgrades to the loop that operates the proxy.
+    /// Sends the requests for upgrades to the loop that operates the proxy.
     pub upgrades: UnboundedSender<UpgradeWish>,
-    /// Requests and errors of the last half minute.
+    /// Numbers of requests and errors in the last half minute. A watched reload compares with them.
     pub earlier: RefCell<EarlierCounts>,
     pub token: Option<Token>,
-    /// Host names that the admin server accepts.
+    /// Host names that the admin server accepts in the field `Host`.
     pub hosts: Vec<HostPattern>,
     pub stores: Vec<WatchedStore>,
-    /// All stores, combined into one store. `None` if there are no stores.
+    /// Directs each record to one of the stores. `None` if there are no stores.
     pub set: Option<StoreSet>,
     pub files: FileWatch,
     pub lists: Lists,
@@ -102,8 +102,8 @@ impl ProxyStatus {
         self.set.as_ref().is_some_and(|set| set.out_of_use().is_out(store))
     }
 
-    /// Takes worn-out stores out of use, if at least one healthy store remains. The change takes
-    /// effect when the purge lists on disk record it.
+    /// Takes worn-out stores out of use, if at least one healthy store remains. A store leaves only
+    /// when the purge lists of the other stores record this on disk.
     pub fn take_out_worn_stores(&self, now: Instant) {
         let Some(set) = &self.set else { return };
         let look = |(number, store): (usize, &WatchedStore)| {
@@ -127,8 +127,8 @@ impl ProxyStatus {
         self.stores.iter().find(is_silent).map(|store| store.folder.as_str())
     }
 
-    /// Whether a trouble that the last check did not find is over. The trouble continues if its
-    /// store is out of use.
+    /// Whether a trouble that the newest check did not find is over. A store that is out of use
+    /// receives no requests, so its trouble continues.
     pub fn is_over(&self, trouble: &Trouble) -> bool {
         !trouble.store.is_some_and(|store| self.is_out(store))
     }

@@ -1,4 +1,4 @@
-//! Stops a running proxy in order.
+//! Stops a running proxy: finishes requests, then closes stores and log.
 
 use crate::serve::opening::{RunningProxy, keep_doubts};
 use crate::serve::status::ProxyStatus;
@@ -8,15 +8,15 @@ use foxy_base::clock;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// During a stop, interval between checks whether a disk does not answer.
+/// Interval between checks during a stop whether a disk hangs.
 const STOP_LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// During a stop with a hanging disk, time limit to write the purge lists. The lists may be on
-/// other disks.
+/// Time limit for writing the purge lists if a store's disk hangs during a stop. Lists on other
+/// disks can then still be written.
 const LISTS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Waits for requests in progress, then closes the stores and the log. foxy ends at once after a
-/// second signal, or if a disk still hangs after `stop_after`. Data that was not written is then
-/// lost, but the stores remain intact.
+/// second signal, or if a disk hangs and `stop_after` has passed. Unwritten data is then lost, but
+/// the stores remain intact.
 pub async fn stop(
     running: RunningProxy,
     signals: &mut Signals,
@@ -34,8 +34,8 @@ pub async fn stop(
         folder = silent_folder(status, stop_after) => {
             let purger = status.purger.clone();
             if let Some(kept) = in_thread("doubts", move || keep_doubts(&purger)) {
-                // A list on a hanging disk cannot be written. The next start then behaves as after
-                // a killed process.
+                // A list on the hanging disk cannot be written. The next start then treats the
+                // stores as after a killed process.
                 let _ = tokio::time::timeout(LISTS_PATIENCE, kept).await;
             }
             let text = format!(
@@ -47,13 +47,13 @@ pub async fn stop(
     }
 }
 
-/// Waits for another signal to stop.
+/// Waits for another signal that asks foxy to stop.
 pub async fn again(signals: &mut Signals) {
     while signals.next().await != SignalWish::Stop {}
 }
 
-/// Calls `work` on a new thread. The receiver resolves to the result. Returns `None` if the
-/// system cannot start the thread.
+/// Runs `work` on a new thread. The receiver yields its result. Returns `None` if the system cannot
+/// start the thread.
 pub fn in_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -65,8 +65,7 @@ pub fn in_thread<T: Send + 'static>(
     thread.ok().map(|_| ended)
 }
 
-/// Waits until `stop_after` has passed and the disk of a store does not answer. Returns the folder
-/// of this store.
+/// Waits until `stop_after` has passed and a store's disk hangs. Returns the folder of this store.
 async fn silent_folder(status: &ProxyStatus, stop_after: Duration) -> String {
     let since = clock::monotonic() + stop_after;
     loop {

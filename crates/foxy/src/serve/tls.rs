@@ -1,5 +1,5 @@
 //! Reads the operator's TLS files: certificates for clients, trusted authorities for origins, and
-//! the authority that signs for intercepted hosts.
+//! the certificate authority with which foxy intercepts TLS.
 
 use crate::authority_folder;
 use crate::failure::Failure;
@@ -15,11 +15,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// foxy warns at start-up if the intercepting authority expires within this time.
+/// foxy warns at start-up if the intercepting certificate authority expires within this time.
 const EXPIRES_SOON: Duration = Duration::from_secs(14 * 86_400);
 
-/// TLS settings for clients. On SIGHUP, and when the files change, foxy reads the certificates
-/// again.
+/// The certificates that foxy presents to clients. On SIGHUP, and when the files change, foxy reads
+/// them again.
 #[derive(Debug)]
 pub struct ReloadableTls {
     files: Vec<KeyPairFiles>,
@@ -27,10 +27,11 @@ pub struct ReloadableTls {
     pub tls: ClientTls,
 }
 
-/// The versions of all files: number and time of change. A missing file has none.
+/// The versions of all files: inode number and time of the last change. `None` for a missing file.
 type Versions = Vec<Option<(u64, SystemTime)>>;
 
-/// The versions of the files that foxy has read, and those of the last look.
+/// File versions when foxy last read the files (`read`), and at the last check for changes
+/// (`last`).
 #[derive(Debug)]
 struct SeenVersions {
     read: Versions,
@@ -38,8 +39,8 @@ struct SeenVersions {
 }
 
 impl SeenVersions {
-    /// Returns true if the files differ from those that foxy has read, and have not changed since
-    /// the last look. A renewal writes several files, and foxy must not read half of them.
+    /// Returns true if the files differ from the read versions, but not from the last check. A
+    /// renewal writes several files, and foxy must not read them before all are written.
     fn have_settled(&mut self, now: Versions) -> bool {
         let has_settled = now == self.last && now != self.read;
         if has_settled {
@@ -57,8 +58,9 @@ struct KeyPairFiles {
 }
 
 impl ReloadableTls {
-    /// Reads certificates and their private keys. Both lists must have the same order. The error
-    /// names the first invalid file, and tells the user how to correct it.
+    /// Reads certificates and their private keys. The key at each position belongs to the
+    /// certificate at this position. The error names the first invalid file, and tells the user how
+    /// to correct it.
     pub fn read(certificates: &[PathBuf], keys: &[PathBuf]) -> Result<Self, String> {
         let pairs = certificates.iter().cloned().zip(keys.iter().cloned());
         let files: Vec<_> =
@@ -69,7 +71,8 @@ impl ReloadableTls {
         Ok(Self { files, seen, tls })
     }
 
-    /// Reads all files again if they have changed. Returns `None` if they have not.
+    /// Reads all files again if they have changed and settled. Returns `None` if there is nothing
+    /// to read.
     pub fn renew(&self) -> Option<Result<(), String>> {
         let now = versions(&self.files);
         self.seen.borrow_mut().have_settled(now).then(|| self.reload())
@@ -124,14 +127,13 @@ fn read_key(path: &Path) -> Result<Vec<u8>, String> {
     })
 }
 
-/// Returns TLS settings for origins. They trust the system's authorities and the certificates in
-/// `files`. If the system's authorities cannot be read, foxy only warns, because plain HTTP does
-/// not need them.
+/// Returns TLS settings for origins that trust the system's authorities and the certificates in
+/// `files`. If the system has no authorities, foxy only warns, because plain HTTP needs none.
 pub fn origin_tls(files: &[PathBuf]) -> Result<OriginTls, Failure> {
     origin_authorities(files).map(OriginTls::trusting)
 }
 
-/// Reads the authorities of the system and those in `files`.
+/// Reads the system's certificate authorities, and further authorities in `files`.
 pub fn origin_authorities(files: &[PathBuf]) -> Result<Authorities, Failure> {
     let mut authorities = Authorities::none();
     let found = rustls_native_certs::load_native_certs();
@@ -146,7 +148,8 @@ pub fn origin_authorities(files: &[PathBuf]) -> Result<Authorities, Failure> {
     Ok(authorities)
 }
 
-/// Adds the authorities in `files`, which the setting `key` names.
+/// Adds the authorities in `files` to the list. `key` is the setting that names the files, for
+/// errors.
 pub fn add_authorities(
     authorities: &mut Authorities,
     files: &[PathBuf],
@@ -165,8 +168,8 @@ pub fn add_authorities(
     Ok(())
 }
 
-/// Opens the authority of `intercept-ca`, if the setting is given. Fails if the authority may not
-/// sign for a host in `intercept-hosts`.
+/// Opens the certificate authority of `intercept-ca`. Returns `None` without this setting. Fails if
+/// the authority may not sign for a host in `intercept-hosts`.
 pub fn open_interception(
     settings: &Settings,
     now: WallTime,
@@ -187,7 +190,7 @@ pub fn open_interception(
     interception(authority, &settings.access.intercept_hosts).map(Some)
 }
 
-/// Sets up interception of `hosts`. Fails if the authority may not sign for one of them.
+/// Sets up interception of `hosts`. Fails if the authority may not sign for one of the hosts.
 pub fn interception(authority: Authority, hosts: &[HostPattern]) -> Result<Interception, Failure> {
     let constraints = &authority.facts().constraints;
     if let Some(host) = hosts.iter().find(|host| !constraints.permit_all(host)) {

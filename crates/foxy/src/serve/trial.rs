@@ -1,5 +1,5 @@
 //! Tries everything that `foxy serve` opens before it serves: addresses, files, keys and stores.
-//! Changes nothing.
+//! `foxy check` uses this. Changes nothing.
 
 use crate::failure::Failure;
 use crate::serve::admin::access::read_token;
@@ -11,19 +11,19 @@ use crate::users_file;
 use foxy_base::clock;
 use foxy_proxy::server::name_resolver;
 
-/// Whether a finding keeps foxy from its start.
+/// Whether foxy could start in spite of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     Error,
-    /// The address or store is in use, which is no mistake while foxy runs, or foxy would start
-    /// with an empty store.
+    /// foxy could start, or could start after the running foxy stops: an address or store is in
+    /// use, or a store has lost its content.
     Warning,
 }
 
 /// Something that a start of foxy would report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The key of the setting.
+    /// Key of the setting that the finding concerns.
     pub key: &'static str,
     pub severity: Severity,
     pub message: String,

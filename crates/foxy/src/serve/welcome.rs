@@ -14,7 +14,7 @@ pub struct OpenStore {
     pub folder: PathBuf,
     pub size: ByteSize,
     pub scheme: SchemeName,
-    /// Name of the device that reads and writes the store's disk.
+    /// Name of the device, such as io_uring, with which the store reads and writes its disk.
     pub device: String,
 }
 
@@ -23,8 +23,8 @@ pub struct Welcome<'a> {
     pub settings: &'a Settings,
     /// Path of the configuration file, if foxy read one.
     pub file: Option<&'a Path>,
-    /// Addresses of the proxy, with the ports that the system chose for port 0. The flag is true
-    /// with TLS.
+    /// Addresses of the proxy. A port that the system chose replaces port 0. The flag is true for
+    /// TLS.
     pub proxy: &'a [(ListenAddress, bool)],
     pub admin: &'a [ListenAddress],
     pub stores: &'a [OpenStore],
@@ -86,7 +86,7 @@ impl Welcome<'_> {
         }
     }
 
-    /// Describes the hosts and clients for which foxy intercepts TLS.
+    /// Describes for which hosts and clients foxy intercepts TLS, and with which authority.
     fn intercepts(&self, authority: &Path) -> String {
         const MAX_SHOWN: usize = 5;
         let hosts = &self.settings.access.intercept_hosts;
@@ -140,7 +140,7 @@ impl Welcome<'_> {
     }
 }
 
-/// Returns the URL of a listener, or the path of its socket.
+/// Returns the URL of a listener. For a Unix socket, returns its path.
 fn url(scheme: &str, address: &ListenAddress) -> String {
     match address {
         ListenAddress::Unix(_) => address.to_string(),

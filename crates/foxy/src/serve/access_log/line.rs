@@ -1,5 +1,6 @@
-//! The three formats of the access log. foxy escapes all text that clients and origins choose, so
-//! that no request can forge a line, a field or a terminal control sequence.
+//! The three formats of the access log: Squid's, Apache's and JSON. Clients and origins choose some
+//! texts, so foxy escapes them. No request can forge a line, a field or a terminal control
+//! sequence.
 
 use foxy_base::CivilTime;
 use foxy_proxy::request::access::{AccessRecord, CutReason};
@@ -38,8 +39,8 @@ impl AccessFormat {
     }
 }
 
-/// Writes a line in Squid's format. Avoids Rust's formatting macros where possible, because the
-/// worker runs this code for every request.
+/// Writes a line in Squid's format. Mostly avoids Rust's formatting macros, which are slower,
+/// because workers run this code for every request.
 fn squid(line: &AccessRecord<'_>, out: &mut Vec<u8>) -> std::io::Result<()> {
     decimal(line.end.seconds(), 1, b' ', out);
     out.push(b'.');
@@ -91,7 +92,7 @@ fn address(address: IpAddr, out: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns Squid's hierarchy code.
+/// Returns Squid's hierarchy code, which says where foxy got the response.
 fn hierarchy(line: &AccessRecord<'_>) -> &'static str {
     match line.outcome.hierarchy() {
         "HIER_DIRECT" if line.parent.is_some() => "FIRSTUP_PARENT",
@@ -99,9 +100,8 @@ fn hierarchy(line: &AccessRecord<'_>) -> &'static str {
     }
 }
 
-/// Returns the host that received the request: the origin, its server or a parent
-/// proxy. Returns empty text if
-/// foxy did not forward the request.
+/// Returns the host to which foxy sent the request: a parent proxy, a server of the origin, or the
+/// origin. Returns empty text if foxy did not forward the request.
 fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     if line.outcome.hierarchy() != "HIER_DIRECT" {
         return b"";
@@ -116,7 +116,7 @@ fn next_host<'a>(line: &AccessRecord<'a>) -> &'a [u8] {
     }
 }
 
-/// Returns the suffix of Squid's result code for a response that ended early.
+/// Returns the suffix that Squid's result code gets if the response ended early.
 const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     match cut {
         None => "",
@@ -126,7 +126,8 @@ const fn squid_suffix(cut: Option<CutReason>) -> &'static str {
     }
 }
 
-/// Returns Squid's result code. A request that ended before the cache lookup counts as a miss.
+/// Returns Squid's result code. A request that ended early, before the cache lookup, counts as a
+/// miss.
 fn squid_code(line: &AccessRecord<'_>) -> &'static str {
     match line.outcome {
         CacheStatus::Local { .. } | CacheStatus::Error(ErrorReason::Upstream(_))
@@ -148,7 +149,7 @@ const fn combined_status(line: &AccessRecord<'_>) -> u16 {
     }
 }
 
-/// Writes the absolute URL of the request.
+/// Writes the absolute URL of the request, with `escape` applied to its parts.
 fn url(
     line: &AccessRecord<'_>,
     escape: fn(&[u8], &mut Vec<u8>) -> std::io::Result<()>,

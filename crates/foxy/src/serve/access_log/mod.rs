@@ -1,5 +1,5 @@
-//! The access log. The worker of a request formats the line, and a separate thread writes it. On
-//! SIGHUP foxy opens the file again.
+//! The access log. The worker that served a request formats the line. A separate thread writes the
+//! lines. On SIGHUP and SIGUSR1 foxy opens the file again.
 
 mod line;
 pub mod queue;
@@ -45,7 +45,7 @@ pub struct OpenLog {
     pub writer: LogWriter,
 }
 
-/// Opens the access log of the settings. Returns `None` if the setting is `off`.
+/// Opens the access log of the settings. Returns `None` if the setting `access-log` is `off`.
 pub fn open(settings: &Settings) -> Result<Option<OpenLog>, Failure> {
     let output = settings.operation.access_log.clone();
     let file: Sink = match &output {

@@ -1,6 +1,6 @@
 //! Passes log lines from the workers to the thread that writes the log file. Each worker appends to
-//! its own bounded buffer. A worker never waits for the thread. If a buffer is full, foxy drops
-//! lines and counts them.
+//! its own bounded buffer, and never waits for the thread. If a buffer is full, foxy drops the line
+//! and counts it.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MAX_BUFFER_BYTES: usize = 4 << 20;
-/// Interval at which the thread writes the buffers. A line waits at most this long if the output is
-/// fast enough.
+/// Interval at which the thread writes the buffers. A line waits at most this long if the output
+/// keeps up.
 const WRITE_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct LogQueue {
     unwritten: AtomicU64,
 }
 
-/// Number of threads that have appended lines. This number selects a buffer for the next new
-/// thread.
+/// Number of threads that have appended lines so far. The next new thread gets this number, which
+/// selects its buffer.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -76,10 +76,10 @@ struct WriterRequests {
 }
 
 pub type Sink = Box<dyn Write + Send>;
-/// Function that opens the output of the log again.
+/// Function that opens the log's output again, and returns the new output.
 pub type Opener = Box<dyn Fn() -> std::io::Result<Sink> + Send>;
 
-/// Handle of the thread that writes the lines. Drop writes the remaining lines.
+/// Handle of the thread that writes the log. Drop writes the remaining lines and ends the thread.
 #[derive(Debug)]
 pub struct LogWriter {
     requests: Arc<WriterRequests>,
@@ -87,8 +87,8 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Starts the thread. It writes to `sink`. After [`LogWriter::reopen`], it writes to the output
-    /// that `open` returns.
+    /// Starts the thread, which writes to `sink`. After [`LogWriter::reopen`], it writes to the
+    /// output that `open` returns.
     pub fn start(queue: Arc<LogQueue>, sink: Sink, open: Opener) -> std::io::Result<Self> {
         let requests = Arc::new(WriterRequests::default());
         let shared = Arc::clone(&requests);
@@ -98,8 +98,8 @@ impl LogWriter {
         Ok(Self { requests, thread: Some(thread) })
     }
 
-    /// Tells the thread to open its output again. The thread first writes the lines that are in the
-    /// buffers now.
+    /// Tells the thread to open its output again. The thread first writes the lines that are
+    /// already in the buffers.
     pub fn reopen(&self) {
         self.requests.reopen.store(true, Ordering::Release);
     }

@@ -1,6 +1,5 @@
-//! Collects messages about destinations that the proxy refused. It reports each pair of cause and
-//! host once, and only a few pairs at a time. Workers only add to the collection; another task
-//! prints.
+//! Collects messages about destinations that the proxy refused. Each pair of cause and host gives
+//! one message. Workers only add messages; a task of `served` prints them.
 
 use foxy_proxy::request::access::{AccessRecord, AccessSink};
 use foxy_proxy::request::cache_status::CacheStatus;
@@ -11,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Largest number of messages that wait to be printed. While this many wait, new messages are
 /// dropped.
 const MAX_WAITING_MESSAGES: usize = 4;
-/// Number of pairs of cause and host that are remembered. Beyond this number, all pairs are
-/// forgotten and can be reported again.
+/// Number of pairs of cause and host that foxy remembers as reported. When the memory is full, foxy
+/// forgets all pairs, so a pair may be reported again.
 const MAX_REMEMBERED: usize = 256;
 const MAX_HOST_CHARACTERS: usize = 100;
 
@@ -76,7 +75,7 @@ impl RefusedDestinations {
     }
 }
 
-/// Returns the host as text that is safe to print on a terminal.
+/// Returns the host, shortened, with `?` in place of each byte that is unsafe on a terminal.
 fn printable(host: &[u8]) -> String {
     let shown = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' };
     host.iter().take(MAX_HOST_CHARACTERS).map(shown).collect()

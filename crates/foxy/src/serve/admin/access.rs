@@ -1,5 +1,6 @@
-//! Access control of the admin server: the token, and protection against requests by web pages. The
-//! host is checked because a web page can point its own host name to this machine (DNS rebinding).
+//! Access control of the admin server: the token, and protection against requests that web pages
+//! make. A web page could point its own host name to this machine (DNS rebinding), so `Host` is
+//! checked too.
 
 use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
@@ -7,7 +8,7 @@ use foxy_proxy::core::token::{MIN_TOKEN_BYTES, Token};
 use foxy_proxy::intercept::{HostName, HostPattern};
 use std::path::Path;
 
-/// Header fields that say where a request comes from and which host it is for.
+/// Header fields that say which host a request is for, and whether a web page made it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Claims<'a> {
     pub host: Option<&'a [u8]>,
@@ -46,8 +47,8 @@ impl AccessRefusal {
     }
 }
 
-/// Decides whether the admin server accepts a request. A request without a `Host` field is
-/// accepted, because no browser sends such a request.
+/// Decides whether the admin server accepts a request. Accepts a request without a `Host` field,
+/// because no browser sends such a request.
 pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefusal> {
     if claims.has_second_host {
         return Err(AccessRefusal::RepeatedHost);
@@ -59,7 +60,8 @@ pub fn judge(claims: Claims<'_>, hosts: &[HostPattern]) -> Result<(), AccessRefu
     if claims.origin.is_some() || !is_own { Err(AccessRefusal::WebPage) } else { Ok(()) }
 }
 
-/// Whether `host` is an address, `localhost` or in `hosts`. `host` may include a port.
+/// Whether `host` is an address, is `localhost` or matches a pattern in `hosts`. `host` may include
+/// a port.
 fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     let Ok(text) = std::str::from_utf8(host) else { return false };
     let bare = match text.rsplit_once(':') {
@@ -76,12 +78,12 @@ fn is_accepted(host: &[u8], hosts: &[HostPattern]) -> bool {
     }
 }
 
-/// Reads the token that protects the admin server and the PURGE method.
+/// Reads the token that clients need for admin requests and for the method PURGE.
 pub fn read_token(path: &Path) -> Result<Token, Failure> {
     Ok(Token::new(&read_token_word(path)?).expect("`read_token_word` has checked it"))
 }
 
-/// Reads the token as text. A foxy command sends this text to the admin server.
+/// Reads the token as text, for foxy commands that send it to the admin server.
 pub fn read_token_word(path: &Path) -> Result<String, Failure> {
     let name = path.display();
     let unusable =

@@ -9,7 +9,8 @@ use std::fmt::{Display, Write};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// A value that starts at zero and only grows. Its name ends in `_total`.
+    /// A value that starts at zero and only grows until the process ends. Its name ends in
+    /// `_total`.
     Counter,
     Gauge,
 }
@@ -26,8 +27,8 @@ impl Exposition {
         self.family(name, kind, help, [(&[] as &[(&str, &str)], value)]);
     }
 
-    /// Adds a family. Each sample consists of labels and a value. Without samples, nothing is
-    /// added.
+    /// Adds a family of samples. Each sample has labels and a value. A family without samples is
+    /// left out.
     pub fn family<'a, V: Display>(
         &mut self,
         name: &str,
@@ -59,7 +60,7 @@ impl Exposition {
         writeln!(self.text, "{line}").expect("a String takes all");
     }
 
-    /// Adds the metrics of the proxy. Counters are sums over all workers.
+    /// Adds the metrics of the proxy. Each counter is the sum over all workers.
     pub fn proxy(&mut self, proxy: &Gauges) {
         for counter in Counter::ALL {
             let name = format!("foxy_proxy_{}_total", counter.name());
@@ -74,9 +75,8 @@ impl Exposition {
         self.single("foxy_proxy_connections_open", FamilyKind::Gauge, help, proxy.connections());
     }
 
-    /// Adds the metrics of all stores, with one sample for each store. Each entry of `snapshots`
-    /// contains a store's folder and its measures. All entries must list the same measures in the
-    /// same order.
+    /// Adds the metrics of all stores, with a sample for each store. Each entry of `snapshots` has
+    /// a store's folder and its values. All entries must list the same metrics in the same order.
     pub fn stores(&mut self, snapshots: &[(String, Vec<Measure>)]) {
         let Some((_, first)) = snapshots.first() else { return };
         let labels: Vec<_> =
@@ -96,7 +96,7 @@ impl Exposition {
         }
     }
 
-    /// Adds a gauge that is 1 for each store that is out of use.
+    /// Adds a gauge for each store: 1 if the store is out of use, otherwise 0.
     pub fn out_of_use(&mut self, stores: &[(&str, bool)]) {
         let help = "1 if the store was taken out of use because its disk failed again and again; \
                     the others take its URLs.";
@@ -106,7 +106,7 @@ impl Exposition {
         self.family("foxy_store_out_of_use", FamilyKind::Gauge, help, samples);
     }
 
-    /// Adds a counter for each rule of the operator.
+    /// Adds a counter for each of the operator's rules: the requests to which the rule applied.
     pub fn rules(&mut self, counts: &[(String, u64)]) {
         let help = "Requests that the rule allowed, refused or changed, since the last reload.";
         let labels: Vec<_> = counts.iter().map(|(name, _)| [("rule", name.as_str())]).collect();
@@ -114,7 +114,7 @@ impl Exposition {
         self.family("foxy_rule_requests_total", FamilyKind::Counter, help, samples);
     }
 
-    /// Adds the metrics of each server of each origin.
+    /// Adds the metrics of each server of each origin, for a reverse proxy.
     pub fn servers(&mut self, all: &[ServerStatus]) {
         let labels: Vec<_> =
             all.iter().map(|it| [("origin", it.origin.as_str()), ("server", &it.server)]).collect();

@@ -1,5 +1,6 @@
-//! The admin server: metrics, a health check, purges and explanations over plain HTTP/1.1. Each
-//! connection carries one request. The server shares no HTTP code and no thread with the proxy.
+//! The admin server: metrics, health check, purges, explanations, reloads and upgrades over plain
+//! HTTP/1.1. Each connection carries one request. The server shares no HTTP code and no thread with
+//! the proxy.
 
 pub mod access;
 pub mod metrics;
@@ -30,10 +31,10 @@ const MAX_HEAD_BYTES: usize = 8 * 1024;
 const MAX_BODY_BYTES: usize = 1 << 20;
 const MAX_FIELDS: usize = 64;
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Begins of the requests whose answers may take longer.
+/// First bytes of the requests whose answers may take longer than [`EXCHANGE_TIMEOUT`].
 const LONG_REQUESTS: [&[u8]; 2] = [b"POST /upgrade ", b"POST /reload?watch "];
 const MAX_CONNECTIONS: usize = 64;
-/// Pause before the next accept if the system has no free file descriptors.
+/// Pause before the next accept after an error, such as no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const INDEX: &str = "foxy\n/metrics  counters for Prometheus\n/healthz  200 if foxy is healthy, \
@@ -49,7 +50,7 @@ const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// A future that is not sent to another thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// The running proxy, as the admin server sees it.
+/// The running proxy: facts and actions for the admin server.
 pub trait Operated {
     fn metrics(&self) -> String;
     /// Returns the reasons why foxy is not healthy. Returns an empty list if foxy is healthy.
@@ -58,17 +59,19 @@ pub trait Operated {
     fn hosts(&self) -> &[HostPattern];
     fn token(&self) -> Option<&Token>;
     fn rules(&self) -> &RulesInForce;
-    /// Reads the configuration again, and applies it. If errors jump after a watched reload, takes
-    /// it back. Returns the changes.
+    /// Reads the configuration again, and applies it. After a watched reload, takes the changes
+    /// back if foxy's own errors jump. Returns the changes.
     fn reload(&self, is_watched: bool) -> LocalFuture<Result<Value, NotReloaded>>;
-    /// Replaces this process by a new process of `binary`, or of its own binary.
+    /// Replaces this process by a new process. `binary` is its program. `None` means the program of
+    /// this process.
     fn upgrade(&self, binary: Option<String>) -> LocalFuture<Result<Upgraded, NotUpgraded>>;
-    /// Purges stored responses. Returns the number of the newest purge.
+    /// Purges stored responses. Returns the number of the newest purge; foxy numbers all purges.
     fn purge(&self, request: PurgeRequest) -> LocalFuture<Result<u64, NotPurged>>;
     fn explain(&self, request: &ExplainRequest) -> LocalFuture<Explanation>;
 }
 
-/// Accepts and answers requests until the future is dropped. Must run inside a Tokio `LocalSet`.
+/// Accepts connections and answers their requests until the future is dropped. Must run inside a
+/// Tokio `LocalSet`.
 pub async fn run(listener: Acceptor, operated: Rc<dyn Operated>) {
     let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while let Ok(slot) = Arc::clone(&slots).acquire_owned().await {
@@ -108,8 +111,8 @@ async fn exchange(
 async fn send(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Reads the unread bytes of the request first. Otherwise the close would reset the connection,
-    // and the client could lose the response.
+    // Reads and ignores the rest of the request. If unread bytes remained, the close would reset
+    // the connection, and the client could lose the response.
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
@@ -150,7 +153,8 @@ impl Request<'_> {
     }
 }
 
-/// Returns the response to the bytes in `read`. Returns `None` if the request is not complete yet.
+/// Returns the response to the request in `read`. Returns `None` if the request is not complete
+/// yet.
 async fn answer(read: &[u8], peer: IpAddr, operated: &dyn Operated) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -247,7 +251,8 @@ async fn reload(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     }
 }
 
-/// Replaces the process. The body of the request is the path of the binary, if it is not empty.
+/// Replaces the process. The request's body is the path of the new binary. Without a body, starts
+/// the same binary again.
 async fn upgrade(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     if let Err(refused) = authorize(request, operated) {
         return refused;
@@ -279,8 +284,8 @@ async fn explain(request: &Request<'_>, operated: &dyn Operated) -> Vec<u8> {
     }
 }
 
-/// Checks whether the client may change or see stored responses. If a token is configured, the
-/// request must contain the token. Otherwise the client must be on this machine.
+/// Checks whether the client may see or change stored responses. If a token is configured, the
+/// request must contain it. Otherwise the client must be on this machine.
 fn authorize(request: &Request<'_>, operated: &dyn Operated) -> Result<(), Vec<u8>> {
     match operated.token() {
         Some(token)

@@ -19,8 +19,9 @@ pub struct PurgeRequest {
 }
 
 impl PurgeRequest {
-    /// Parses the query of the URL, or the JSON body if there is no query. `rules` may leave out
-    /// query parameters of a purged URL. The error tells the user how to write the request.
+    /// Parses the query of the URL, or the JSON body if there is no query. `rules` may remove query
+    /// parameters of a purged URL from its cache key. The error tells the user how to write the
+    /// request.
     pub fn read(query: Option<&str>, body: &[u8], rules: &RulesInForce) -> Result<Self, String> {
         let pairs = match query {
             Some(query) => query_pairs(query)?,
@@ -109,15 +110,16 @@ fn json_pairs(body: &[u8]) -> Result<Vec<(String, String)>, String> {
 pub struct ExplainRequest {
     pub method: String,
     pub url: String,
-    /// The sender of the request.
+    /// The client and user from which the explained request would come.
     pub asker: Asker,
-    /// Additional header fields of the request that foxy explains.
+    /// Additional header fields of the explained request.
     pub fields: Vec<(String, String)>,
 }
 
 impl ExplainRequest {
     /// Parses a query with one `url` and any number of `field=Name: value`. The query may also have
-    /// `method`, `from` and `user`. The error tells the user how to write the query.
+    /// `method`, `from` (the client's address) and `user`. The error tells the user how to write
+    /// the query.
     pub fn read(query: Option<&str>) -> Result<Self, String> {
         let (mut method, mut url) = ("GET".to_owned(), None);
         let mut asker = Asker::from(IpAddr::from([127, 0, 0, 1]));
@@ -199,7 +201,7 @@ fn decode(text: &str) -> Result<String, String> {
     bytes.extend_from_slice(parts.next().unwrap_or("").as_bytes());
     for part in parts {
         let (digits, rest) = part.split_at_checked(2).ok_or_else(wrong)?;
-        // This check is needed because `from_str_radix` accepts a sign.
+        // `from_str_radix` also accepts a sign, such as `+1`, so the digits are checked.
         let is_hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let byte =
             u8::from_str_radix(digits, 16).ok().filter(|_| is_hexadecimal).ok_or_else(wrong)?;

@@ -1,6 +1,6 @@
-//! The purge list on disk. The folder of each store contains a copy of the list. One thread writes
-//! all copies. A purge takes effect when at least one copy is durable. If no copy can be written,
-//! the purge is refused. `foxy_proxy::cache::purge::journal` defines the file format.
+//! The purge list on disk: a copy in each store's folder, all written by one thread. A purge takes
+//! effect as soon as one copy is durable. If no copy can be written, foxy refuses the purge.
+//! `foxy_proxy::cache::purge::journal` defines the file format.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 const MAX_WAITING_PURGES: usize = 1024;
-/// Interval between checks whether the lists still exist.
+/// Interval between checks whether the list files still exist.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A store whose folder contains a copy of the purge list.
@@ -31,7 +31,7 @@ pub struct BesideStore {
     pub beginning: Option<Beginning>,
 }
 
-/// The last write error of each store's list. `None` if the last write succeeded.
+/// The last write error of each store's list. `None` after a successful write.
 #[derive(Clone, Default)]
 struct ListHealth(Arc<Mutex<Vec<Option<WriteError>>>>);
 
@@ -54,8 +54,9 @@ impl ListHealth {
     }
 }
 
-/// Opens the purge lists in the folders of `stores`. Fails if another process has a list open, or
-/// the thread cannot start. Also fails if an outdated list can be neither replaced nor removed.
+/// Opens the purge lists in the folders of `stores`. `fresh` has the numbers for a new series.
+/// Fails if another process has a list open, or if an outdated list can be neither replaced nor
+/// removed.
 pub fn open(stores: &[BesideStore], fresh: FreshNames) -> Result<(Purges, Lists), Failure> {
     if stores.is_empty() {
         return Ok((Purges::in_memory(), Lists::default()));
@@ -120,7 +121,7 @@ fn refusal(folder: &Path, why: WriteError) -> Failure {
     Failure::Unusable(format!("store {}: {why}; {right}", folder.join(NAME).display()))
 }
 
-/// Warns about lost purge lists, and about stored responses that foxy forgets because of them.
+/// Warns about lost purge lists, and about stored responses that foxy discards because of them.
 fn report(stores: &[BesideStore], listed: &[ListedStore], forgotten: Option<ForgottenReason>) {
     for (store, ListedStore { found, may_hold, .. }) in stores.iter().zip(listed) {
         let text = match (forgotten, found) {
@@ -173,8 +174,8 @@ impl PurgeKeeper for Keeper {
 #[derive(Clone, Default)]
 pub struct Lists {
     health: ListHealth,
-    /// Sends tasks to the thread that writes the lists. The `Keeper` no longer exists if there are
-    /// no stores, or if the proxy accepts no more purges.
+    /// Sends tasks to the thread that writes the lists. The `Keeper` is gone if there are no
+    /// stores, or if the proxy accepts no more purges.
     keeper: Weak<Keeper>,
 }
 
@@ -184,8 +185,8 @@ impl Lists {
     }
 
     /// Records in the lists of all other stores that `stores` are out of use. Calls `when_durable`
-    /// when all these lists are on disk. If a list cannot be written, or too many tasks wait, there
-    /// is no call and the caller may retry.
+    /// when all these lists are on disk. Does not call it if a list cannot be written or too many
+    /// tasks wait; the caller may retry.
     pub fn take_out(&self, stores: Vec<usize>, when_durable: WhenDurable) {
         if let Some(keeper) = self.keeper.upgrade() {
             drop(keeper.0.try_send(ListTask::TakeOut(stores, when_durable)));
@@ -196,20 +197,21 @@ impl Lists {
 struct Listed {
     list: PurgeList,
     place: SeriesPlace,
-    /// Whether the store is out of use. foxy no longer writes the list of such a store.
+    /// Whether the store is out of use. foxy then no longer writes its list.
     is_out: bool,
 }
 
 struct Writer {
     book: Arc<PurgeBook>,
     lists: Vec<Listed>,
-    /// Series of the stores in use. Each list adds the position of its store.
+    /// Identity of the lists (era and set). Each list also records the position of its store.
     series: Series,
     health: ListHealth,
 }
 
 impl Writer {
-    /// Runs until all senders of tasks are dropped. Writes all waiting purges to disk together.
+    /// Runs until all senders of tasks are gone. Writes all purges that wait at the same time
+    /// together.
     fn run(mut self, tasks: &Receiver<ListTask>) {
         loop {
             match tasks.recv_timeout(LOOK_INTERVAL) {
@@ -248,8 +250,9 @@ impl Writer {
         (0..self.lists.len()).filter(|&number| !self.lists[number].is_out).collect()
     }
 
-    /// Gives the remaining stores a new set number, and writes it to their lists. The lists of
-    /// `stores` keep the old number, so the next start recognizes them as outdated.
+    /// Takes `stores` out of use: gives the other stores a new set number, and writes it to their
+    /// lists. The lists of `stores` keep the old number, so the next start recognizes them as
+    /// outdated.
     fn take_out(&mut self, stores: &[usize], when_durable: WhenDurable) {
         let mut state = self.series.set;
         self.series.set = split_mix(&mut state);
@@ -270,8 +273,7 @@ impl Writer {
         }
     }
 
-    /// Writes `rules` durably to the list with this number. `rules` follow the rules that the book
-    /// already contains.
+    /// Writes `rules` durably to the list with this number. `self.book` has all earlier purges.
     fn keep(&mut self, number: usize, rules: &[Rule]) -> Result<(), WriteError> {
         let latest = self.book.latest() + rules.len() as u64;
         let kept = self.lists[number].list.keep(|| self.book.rules(), latest, rules);

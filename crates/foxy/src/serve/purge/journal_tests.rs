@@ -15,7 +15,7 @@ fn folders(count: usize) -> (Vec<TempDir>, Vec<PathBuf>) {
     (folders, paths)
 }
 
-/// Describes stores in these folders. They may contain records from before this start.
+/// Describes stores in these folders that may contain records from before this start.
 fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     let beside = |(number, folder): (usize, &PathBuf)| BesideStore {
         folder: folder.clone(),
@@ -28,8 +28,8 @@ fn beside(paths: &[PathBuf]) -> Vec<BesideStore> {
     paths.iter().enumerate().map(beside).collect()
 }
 
-/// Opens the purge lists of stores in these folders. A list that the test still has open counts as
-/// the list of another process.
+/// Opens the purge lists in these folders. If the test still has such a list open, the list counts
+/// as open in another process.
 fn tried(paths: &[PathBuf], era: u64) -> Result<(Purges, Lists), Failure> {
     open(&beside(paths), FreshNames { era, set: era })
 }
@@ -38,7 +38,7 @@ fn opened(paths: &[PathBuf], era: u64) -> Purges {
     tried(paths, era).unwrap_or_else(|failure| panic!("{failure}")).0
 }
 
-/// Drops `before`, and then opens the lists.
+/// Drops `before`, which closes its lists, then opens the lists again.
 fn opened_after(before: Purges, paths: &[PathBuf], era: u64) -> Purges {
     drop(before);
     opened(paths, era)
@@ -146,7 +146,7 @@ fn a_purge_that_no_disk_takes_is_refused_and_changes_nothing() {
         "{:?}",
         health.trouble(0)
     );
-    // Simulates an unmounted disk, whose mount point is an empty folder.
+    // An unmounted disk leaves an empty folder, its mount point, at the path.
     fs::create_dir(&paths[0]).expect("made");
     assert_eq!(purge(&purges, &[url(2)]), Err(NotPurged::NotDurable));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! One copy of the purge list, in a store's folder: reads it, appends to it, and rewrites it. A
-//! write counts only if the path still names the written file and no other process has it open.
-//! Otherwise the next start could not find the purge.
+//! write counts only if the path still names the written file, and no other process has the list
+//! open. Otherwise the next start might not find the purge.
 
 use foxy_proxy::cache::purge::Rule;
 use foxy_proxy::cache::purge::journal::{self, Journal, Series, Unreliable};
@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// Name of the list file in a store's folder.
 pub const NAME: &str = "foxy.purges";
-/// Name of a list file while foxy rewrites it.
+/// Name of a new list file before foxy renames it to [`NAME`].
 const NEW_NAME: &str = "foxy.purges.new";
-/// foxy rewrites a list when its length exceeds twice its first length by this many bytes.
+/// foxy rewrites a list when it is longer than twice its length after the last rewrite, plus this
+/// number of bytes.
 pub const MAX_GROWTH_BYTES: u64 = 1 << 20;
-/// Largest list file that foxy reads. foxy never writes a larger file.
+/// Size in bytes of the largest list file that foxy reads. foxy never writes a larger file.
 const MAX_LIST_BYTES: u64 = 256 << 20;
 const OWNER_ONLY: u32 = 0o600;
 
@@ -40,7 +41,7 @@ impl FoundList {
 /// Reason why foxy cannot rely on a list file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsound {
-    /// The path is not a regular file, or the file is too large.
+    /// The path is not a regular file, or the file is larger than any file of foxy.
     NotOurs,
     Unreadable(SystemError),
     /// The content is damaged or may be incomplete.
@@ -88,11 +89,11 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// A comparable copy of an [`io::Error`].
+/// A copy of an [`io::Error`] that can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SystemError {
     Number(i32),
-    /// An error without an error number of the system. Contains its kind.
+    /// An error without an error number of the system.
     Kind(ErrorKind),
 }
 
@@ -145,10 +146,10 @@ fn refuse_if_in_use(path: &Path) -> Result<(), WriteError> {
 /// The purge list in one folder, open for writing.
 pub struct PurgeList {
     folder: PathBuf,
-    /// The folder as it was opened at start-up. A comparison shows whether the folder was replaced.
+    /// The folder as opened at start-up. It shows whether another folder has replaced it.
     home: io::Result<File>,
     series: Series,
-    /// The open file. `None` if foxy cannot rely on it; the next write then creates a new file.
+    /// The open list file. `None` if the next write must create a new file.
     open: Option<OpenList>,
 }
 
@@ -161,12 +162,13 @@ struct OpenList {
 }
 
 impl PurgeList {
-    /// Prepares the list of `series` in `folder`. The first write creates a new file.
+    /// Prepares the list in `folder`, with the identity `series`. The first write creates a new
+    /// file.
     pub fn new(folder: PathBuf, series: Series) -> Self {
         Self { home: File::open(&folder), folder, series, open: None }
     }
 
-    /// Changes the series. The next write creates a new file.
+    /// Changes the identity of the list. The next write creates a new file.
     pub fn begin(&mut self, series: Series) {
         self.series = series;
         self.open = None;
@@ -176,7 +178,8 @@ impl PurgeList {
         &self.folder
     }
 
-    /// Whether the next start will find all written rules.
+    /// Whether the file in the folder is the file that foxy has written, complete. Otherwise the
+    /// next start would not find all purges.
     pub fn is_there(&self) -> bool {
         self.is_at_home()
             && self.open.as_ref().is_some_and(|open| open.is_at(&self.folder.join(NAME)))
@@ -188,9 +191,9 @@ impl PurgeList {
             .is_some_and(|(home, named)| is_same_file(&home, &named))
     }
 
-    /// Writes `rules` durably. `before` returns all earlier rules, for the case that the file must
-    /// be rewritten. `latest` is the number of the last rule. After an error, it is unknown whether
-    /// the rules are on disk.
+    /// Writes `rules` durably. `before` returns all earlier rules, which a rewritten file must
+    /// contain. `latest` is the number of the last rule. After an error, the rules may or may not
+    /// be on disk.
     pub fn keep(
         &mut self,
         before: impl FnOnce() -> Vec<Rule>,
@@ -238,7 +241,7 @@ impl PurgeList {
         Ok(OpenList { file, next_block, length, first_length: length })
     }
 
-    /// Removes the list durably, so that no later start relies on it. Succeeds if there is no list.
+    /// Removes the list durably, so that no later start uses it. Succeeds if there is no list.
     pub fn remove(&mut self) -> io::Result<()> {
         self.open = None;
         match fs::remove_file(self.folder.join(NAME)) {
@@ -263,7 +266,7 @@ impl OpenList {
         Ok(self)
     }
 
-    /// Whether `path` names this open file, and the file has its full length.
+    /// Whether `path` names this open file, and nothing has shortened the file.
     fn is_at(&self, path: &Path) -> bool {
         match (self.file.metadata(), path.symlink_metadata()) {
             (Ok(ours), Ok(named)) => is_same_file(&ours, &named) && named.len() >= self.length,

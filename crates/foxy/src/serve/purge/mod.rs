@@ -1,4 +1,4 @@
-//! Durable purges: the list in each store's folder, and the thread that writes all lists. At
+//! Durable purges: the purge list in each store's folder, and the thread that writes all lists. At
 //! start-up, the lists show whether foxy may use the stored responses.
 
 pub mod journal;

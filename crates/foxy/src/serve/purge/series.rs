@@ -1,15 +1,16 @@
-//! Decides at start-up whether foxy may use the stored responses. The decision depends on the purge
-//! lists in the stores' folders.
+//! Decides at start-up whether foxy may use the stored responses, by the purge lists in the stores'
+//! folders.
 //!
-//! A store that was missing for some time may contain responses that foxy has replaced or purged
-//! meanwhile. Therefore each list records a position: the place of its store among all stores in
-//! use. After a failed store is taken out of use, the remaining lists record another position.
+//! A store that foxy did not use for some time may contain responses that were replaced or purged
+//! meanwhile. To recognize such a store, each list records a position: the place of its store among
+//! all stores in use. After a failed store is taken out of use, the other lists record another
+//! position.
 
 use crate::serve::purge::list::{FoundList, Unsound};
 use foxy_proxy::cache::purge::journal::{Journal, Series};
 use std::fmt;
 
-/// Random numbers for a new series of purges and for a new set of stores.
+/// Random numbers for a new series of purges (`era`) and for a new set of stores (`set`).
 #[derive(Clone, Copy, Debug)]
 pub struct FreshNames {
     pub era: u64,
@@ -22,12 +23,12 @@ pub enum ForgottenReason {
     NoList,
     /// No list is reliable. Contains the reason for the first list.
     Unsound(Unsound),
-    /// foxy used the stores together with other stores, in another order, or with another scheme.
+    /// foxy last used the stores with other stores, in another order, or with another scheme.
     OtherStores,
-    /// foxy used the other stores while this store was out of use. Its responses may be outdated.
+    /// A failed store was taken out of use and is back with its old content, which may be outdated.
     OutOfUse,
-    /// At least half of the lists are missing. The remaining lists cannot show whether a store was
-    /// out of use.
+    /// At least half of the lists are missing. The rest may all belong to stores that were out of
+    /// use, and such lists do not show this.
     NoWitness,
 }
 
@@ -51,7 +52,8 @@ impl fmt::Display for ForgottenReason {
     }
 }
 
-/// Position of a store among all stores, hashed by `foxy_proxy::cache::purge::journal::place`.
+/// Position of a store among all stores, as a hash that `foxy_proxy::cache::purge::journal::place`
+/// computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesPlace {
     /// The position while all stores are in use.
@@ -60,7 +62,7 @@ pub struct SeriesPlace {
     pub reduced: u64,
 }
 
-/// A store, with the purge list in its folder.
+/// A store, and the purge list found in its folder.
 #[derive(Debug)]
 pub struct ListedStore {
     pub place: SeriesPlace,
@@ -76,12 +78,13 @@ impl ListedStore {
     }
 }
 
-/// The series of purges that applies after this start.
+/// The purges that apply after this start.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Continued {
-    /// The purges in force. This journal has no position.
+    /// The purges in force. The position in its series is unset (0).
     pub journal: Journal,
-    /// Reason why a new series starts. `None` if the old series continues.
+    /// Reason why foxy discards the stored responses and starts a new series of purges. `None` if
+    /// the old series continues.
     pub forgotten: Option<ForgottenReason>,
 }
 
@@ -101,18 +104,17 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     };
     let Series { era, set, .. } = first.series;
     if sound().all(|(place, journal)| journal.series == Series { era, set, place }) {
-        // Every list found says that all stores were in use. The list of a store that was out of
-        // use says so too, because foxy did not write that list meanwhile. Only the lists of the
-        // other stores record the change. foxy takes at most half of the stores out of use at the
-        // same time. So if more than half of the lists are found, at least one of them belongs to a
-        // store that stayed in use. That list would record the change.
+        // All found lists say that all stores were in use. A store that was taken out of use has
+        // such a list too, because only the lists of the other stores were changed. foxy takes at
+        // most half of the stores out of use. So among more than half of the lists, at least one
+        // belongs to a store that stayed in use, and would record the change.
         let found = sound().count();
         let may_hold = |store: &ListedStore| store.may_hold && store.found.sound().is_some();
         if found <= stores.len() - found && stores.iter().any(may_hold) {
             return anew(ForgottenReason::NoWitness);
         }
-        // A missing list may mean that a new store replaces an old store, which the user may add
-        // again later. The new set number makes the old store's list outdated.
+        // A list may be missing because a new store replaced an old store, which the user may add
+        // again later. A new set number makes the old store's list outdated.
         let set = if found == stores.len() { set } else { fresh.set };
         return continued(sound().map(|(_, journal)| journal), Series { era, set, place: 0 });
     }
@@ -128,7 +130,7 @@ pub fn judge(stores: &[ListedStore], fresh: FreshNames) -> Continued {
     continued(stores.iter().filter_map(ListedStore::reduced), series)
 }
 
-/// Continues the series of these lists, with the rules of all lists.
+/// Continues a series of purges with the rules of all `lists`.
 fn continued<'a>(lists: impl Iterator<Item = &'a Journal> + Clone, series: Series) -> Continued {
     let latest = lists.clone().map(|journal| journal.latest).max().unwrap_or(0);
     let rules = lists.flat_map(|journal| journal.rules.iter().copied()).collect();

@@ -1,5 +1,5 @@
-//! Opens the device with which a store reads and writes its disk. Uses the device in the settings,
-//! or the default of the scheme.
+//! Opens the device through which a store reads and writes its disk, such as io_uring or threads.
+//! The setting `device` or the scheme's default decides.
 
 use crate::failure::Failure;
 use crate::settings::Settings;
@@ -12,7 +12,7 @@ use foxy_schemes::PreferredDevice;
 
 pub struct OpenDevice {
     pub device: Box<dyn BlockingDevice>,
-    /// Name of the device in the start-up message.
+    /// Name of the device, for the start-up message.
     pub name: String,
 }
 

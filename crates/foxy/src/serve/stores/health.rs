@@ -1,5 +1,6 @@
-//! Health of the stores' disks and files. A disk can be full, read-only, failing or silent, and a
-//! file can be removed. A store with a trouble continues to serve as far as possible.
+//! Health of the stores' disks and files. A disk can be full, read-only, failing or silent (it does
+//! not answer), and a file can be removed. A store with such a trouble continues to serve as far as
+//! possible.
 
 use foxy_base::Instant;
 use foxy_device::{FileFault, LockedFile};
@@ -10,8 +11,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A trouble is reported until this long after foxy last observed it. Only another disk operation
-/// can show that the trouble is over.
+/// foxy reports a trouble for this time after it last observed the trouble. Only another disk
+/// operation could show that the trouble is over.
 const REMEMBERED: Duration = Duration::from_secs(60);
 /// A disk counts as failing after this many failed operations. A single bad sector causes fewer
 /// failures.
@@ -19,8 +20,7 @@ const MIN_FAILURES: u64 = 10;
 /// A disk counts as silent if an operation has had no answer for this time. Slow disks answer
 /// within a few seconds.
 const SILENT_AFTER: Duration = Duration::from_secs(10);
-/// The share of failures is computed only after this many operations. With fewer operations, the
-/// share is not meaningful.
+/// Smallest number of operations from which foxy computes the share of failed operations.
 const MIN_OPERATIONS: u64 = 20;
 const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -28,9 +28,9 @@ const FILE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub enum DiskTrouble {
     Full,
     ReadOnly,
-    /// At least half of the disk operations fail.
+    /// At least half of the recent disk operations failed.
     Failing,
-    /// Fewer than half of the disk operations fail.
+    /// Fewer than half of the recent disk operations failed.
     FailingSometimes,
     Silent,
 }
@@ -72,8 +72,8 @@ pub struct DiskHealth {
 }
 
 impl DiskHealth {
-    /// Starts with a healthy disk. Ignores failures that occurred while the store was opened,
-    /// because opening may try several sizes.
+    /// Starts with a healthy disk. Failures so far do not count, because opening a store may try
+    /// sizes that do not fit.
     pub fn of(Observer { statistics, .. }: &Observer) -> Self {
         Self {
             full: RecentCount::new(statistics.no_room.get(), 1),
@@ -87,14 +87,14 @@ impl DiskHealth {
         }
     }
 
-    /// Whether the file system has recently refused a write. foxy does not ask the system, which
-    /// reports a read-only file system late or never.
+    /// Whether the disk recently refused a write as read-only. foxy does not ask the system,
+    /// because the system reports a read-only file system late or never.
     pub fn is_read_only(&self, observer: &Observer, now: Instant) -> bool {
         self.read_only.judge(observer.statistics.read_only.get(), now)
     }
 
-    /// Returns the trouble of the disk at the time `now`. A full disk is reported as full, although
-    /// its writes also fail. A silent disk is reported as silent, even if it has other troubles.
+    /// Returns the trouble of the disk at the time `now`. If a disk has several troubles, silent
+    /// comes first, then full, read-only and failing.
     pub fn judge(&self, observer: &Observer, now: Instant) -> Option<DiskTrouble> {
         let statistics = &observer.statistics;
         let errors = statistics.device_errors.get();
@@ -116,7 +116,7 @@ impl DiskHealth {
     }
 }
 
-/// Returns the number of operations that the store has sent to its disk.
+/// Returns the number of operations that the store has sent to its disk so far.
 fn operations(statistics: &StoreStatistics) -> u64 {
     let StoreStatistics {
         creates, opens, closes, reads, writes, syncs, unlinks, directories, ..
@@ -131,7 +131,7 @@ pub fn is_silent(observer: &Observer, now: Instant) -> bool {
 }
 
 /// Computes whether at least half of the recent operations failed. `failed` and `operations` are
-/// the counters at the last computation.
+/// the counters' values at the last computation.
 struct FailureShare {
     failed: Cell<u64>,
     operations: Cell<u64>,
@@ -150,11 +150,12 @@ impl FailureShare {
     }
 }
 
-/// Computes whether a counter grew by at least `least`, with less than a minute between increases.
+/// Computes whether a counter grew by at least `least`, with less than a minute ([`REMEMBERED`])
+/// between increases.
 struct RecentCount {
     least: u64,
     count: Cell<u64>,
-    /// Value of the counter before the increases began.
+    /// Value of the counter before these increases.
     before: Cell<u64>,
     last_growth: Cell<Option<Instant>>,
 }
@@ -182,12 +183,12 @@ impl RecentCount {
     }
 }
 
-/// Checks every second whether the files of the stores exist, are complete, and are writable. Runs
-/// on its own thread, because a silent disk blocks the check. Drop ends the thread.
+/// Checks every second whether the files of the stores exist, are complete, and are writable. Uses
+/// its own thread, because a silent disk blocks the check. Drop ends the thread.
 pub struct FileWatch(Arc<Mutex<Vec<Option<FileFault>>>>);
 
 impl FileWatch {
-    /// Starts to check the stores' files. An entry without a file is skipped.
+    /// Starts to check the stores' files. `None` stands for a store without a file.
     pub fn start(files: Vec<Option<Weak<LockedFile>>>) -> std::io::Result<Self> {
         let seen = Arc::new(Mutex::new(vec![None; files.len()]));
         let watched = Arc::downgrade(&seen);

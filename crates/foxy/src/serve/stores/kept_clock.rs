@@ -1,6 +1,6 @@
-//! Saves clock readings in each store's folder. If the system clock is set back while foxy is
-//! stopped, stored responses therefore do not become younger. The steady clock in these readings
-//! never goes back, and the civil clock is the system's date and time.
+//! Saves clock readings in each store's folder. With them, stored responses do not become younger
+//! if somebody sets the system's clock back while foxy is stopped. In the readings, the steady
+//! clock never goes back, and the civil clock is the system's date and time.
 
 use crate::failure::Failure;
 use crate::serve::purge::list::is_same_file;
@@ -16,14 +16,15 @@ use std::time::Duration;
 /// Name of the file with the readings in a store's folder.
 const NAME: &str = "foxy.clock";
 const NEW_NAME: &str = "foxy.clock.new";
-/// Interval between saved readings. A crash loses at most the readings of one interval.
+/// Interval between saved readings. After a crash, foxy knows the time only to this precision.
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval between checks whether the civil clock was set back.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Largest difference in milliseconds between the progress of both clocks from one check to the
-/// next. A larger difference means that somebody set the civil clock.
+/// next. After a larger difference, foxy assumes that somebody set the civil clock.
 const MAX_DRIFT_MS: u64 = 1000;
-/// Longest lifetime of a response in seconds (RFC 9111 §1.2.2). An older response is always stale.
+/// Longest lifetime of a response in seconds that a cache must represent (RFC 9111 §1.2.2). An
+/// older response is always stale.
 const MAX_LIFETIME_SECS: u64 = 1 << 31;
 const MAGIC: &str = "foxy-clock-1";
 
@@ -31,7 +32,7 @@ const MAGIC: &str = "foxy-clock-1";
 struct Readings {
     steady: WallTime,
     civil: WallTime,
-    /// Whether foxy stopped normally after this reading, and so stored nothing after it.
+    /// Whether foxy stopped normally after this reading. Then it stored nothing after the reading.
     is_last: bool,
 }
 
@@ -60,17 +61,18 @@ impl Readings {
     }
 }
 
-/// First reading of the steady clock in this process.
+/// The reading with which the steady clock starts in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Resumed {
     steady: WallTime,
-    /// Whether the civil clock was set back while foxy was stopped. The length of this time is then
-    /// unknown.
+    /// Whether the civil clock was set back while foxy was stopped. foxy then cannot know how long
+    /// it was stopped.
     went_back: bool,
 }
 
-/// Computes where the steady clock continues after the saved readings. `civil` is the current time
-/// of the civil clock.
+/// Computes where the steady clock continues after the saved readings. `civil` is the present time
+/// of the civil clock. If that clock went back, the steady clock skips so far that every stored
+/// response is stale.
 fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     let Some(kept) = kept else { return Resumed { steady: civil, went_back: false } };
     let lost = if kept.is_last { Duration::ZERO } else { WRITE_INTERVAL };
@@ -82,7 +84,7 @@ fn resumed(kept: Option<Readings>, civil: WallTime) -> Resumed {
     Resumed { steady: WallTime(steady), went_back }
 }
 
-/// A store's folder, as opened at start-up.
+/// A store's folder, as opened at start-up. It shows whether another folder has replaced it.
 struct Home {
     folder: PathBuf,
     opened: io::Result<File>,
@@ -103,13 +105,13 @@ impl Home {
     }
 }
 
-/// Returns the newest readings in these folders.
+/// Returns the newest readings that the files in these folders have.
 fn read<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<Readings> {
     let read = |folder: &Path| Readings::parse(&fs::read_to_string(folder.join(NAME)).ok()?);
     folders.filter_map(read).max_by_key(|readings| readings.steady)
 }
 
-/// A thread that saves readings at intervals.
+/// The thread that saves readings at intervals.
 pub struct KeptClock {
     stop: Sender<()>,
     thread: JoinHandle<()>,
@@ -157,22 +159,22 @@ impl KeptClock {
     /// Saves the last readings. The caller must not store anything after this call.
     pub fn end(self) {
         drop(self.stop);
-        // A panicked thread has not saved the last readings. The next start then behaves as after a
-        // crash.
+        // If the thread panicked, the last readings are not saved. The next start then behaves as
+        // after a crash.
         let _ended = self.thread.join();
     }
 }
 
-/// Whether new readings must be saved: the saved readings are too old, or somebody has set the
-/// civil clock since.
+/// Whether the current readings must be saved: the saved readings are too old, or somebody has set
+/// the civil clock.
 fn must_be_kept(kept: Readings, now: Readings) -> bool {
     let ahead = |readings: Readings| readings.steady.0.saturating_sub(readings.civil.0);
     let was_set = ahead(kept).abs_diff(ahead(now)) > MAX_DRIFT_MS;
     was_set || now.steady.since(kept.steady) >= WRITE_INTERVAL
 }
 
-/// Writes the readings to all folders. Ignores errors, because a missing reading has the same
-/// effect as a crash. The store itself reports troubles of its disk.
+/// Writes the present readings to all folders. Ignores errors, because a missing reading only has
+/// the effect of a crash. The store itself reports troubles of its disk.
 fn keep(homes: &[Home], is_last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(is_last));

@@ -1,5 +1,5 @@
-//! Opens all stores: the folder, the device and the shard of each store. foxy does not start if a
-//! store cannot be used.
+//! Opens all stores: the folder, device and shard (thread) of each store. If a store cannot be
+//! used, foxy does not start.
 
 mod device;
 pub mod health;
@@ -32,28 +32,29 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Interval between checks whether a store has opened.
+/// Interval between checks whether a store is open.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
-/// Longest time for which the start waits while stores rebuild their index. After this time, foxy
-/// serves during the rebuild. Records that are not yet in the index are misses.
+/// Longest time for which start-up waits for stores to rebuild their index. After this time foxy
+/// serves during the rebuild, and records that are not yet in the index are misses.
 const REBUILDING_PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct RunningStore {
-    /// The running store. Drop closes it.
+    /// The running store. Drop closes the store.
     pub shard: Shard,
     pub facts: OpenStore,
     /// Size in bytes of the largest response that the store accepts.
     pub object_limit: u64,
     sizes: RangeInclusive<u64>,
     size_choice: SizeChoice,
-    /// The locked file that contains the superblock. Drop releases the file after the shard has
-    /// ended.
+    /// The locked file that contains the superblock. Declared after the shard, so that it is
+    /// unlocked only after the shard has ended.
     held: Option<Arc<LockedFile>>,
     root: Root,
 }
 
 impl RunningStore {
-    /// Returns how the store was opened. Returns `None` for the scheme that stores nothing.
+    /// Returns how the store was opened, such as new or with its old content. Returns `None` for
+    /// the scheme `null`, which stores nothing.
     pub fn beginning(&self) -> Option<Beginning> {
         self.shard.handle().observer().beginning.get()
     }
@@ -66,8 +67,8 @@ impl RunningStore {
         Member { store: Arc::new(self.shard.handle()), sizes: self.sizes.clone() }
     }
 
-    /// Warns if the store lost its content, because the operator would otherwise not expect the
-    /// misses.
+    /// Warns if the store lost its content, so that the operator can explain the misses that
+    /// follow.
     fn report_lost_content(&self) {
         let text = match self.beginning() {
             Some(Beginning::Anew(reason)) => format!(
@@ -84,7 +85,7 @@ impl RunningStore {
         terminal::report(Level::Warning, &format!("foxy: store {folder}: {text}"));
     }
 
-    /// Locks the store's file, which the store may have just created.
+    /// Locks the store's file. If the store has just been created, its file was not locked before.
     fn hold_file(&mut self) -> Result<(), Failure> {
         let Some(file) = self.facts.scheme.row().control else { return Ok(()) };
         let held = self.root.lock_file(file, self.held.take().and_then(Arc::into_inner));
@@ -92,8 +93,8 @@ impl RunningStore {
         Ok(())
     }
 
-    /// Waits until the store can serve, then records its size. A store that rebuilds its index only
-    /// delays until the time `patience`.
+    /// Waits until the store can serve, then records its size. For a store that rebuilds its index,
+    /// waits only until the time `patience`.
     fn wait_until_usable(&mut self, patience: Instant) -> Result<(), Failure> {
         let handle = self.shard.handle();
         let folder = &self.facts.folder;
@@ -131,8 +132,8 @@ impl RunningStore {
     }
 }
 
-/// Opens each store, and waits until all can be used. `locked` contains folders that this process
-/// has already locked. The scheme that stores nothing needs no folder.
+/// Opens each store, and waits until all can be used. `locked` has folders that this process has
+/// already locked. A store with the scheme `null` is left out.
 pub fn open(
     settings: &Settings,
     locked: &[Root],
@@ -229,8 +230,8 @@ fn start(
     })
 }
 
-/// Returns the default limit of object sizes: an eighth of the store, so that one object does not
-/// evict all others. Small stores accept at least 64 MiB, but at most half of the store.
+/// Returns the default limit of object sizes in bytes: an eighth of the store, so that one object
+/// does not evict all others. The limit is at least 64 MiB, but never more than half of the store.
 fn object_limit(store: ByteSize) -> ByteSize {
     const PART: u64 = 8;
     const LEAST: ByteSize = ByteSize(64 << 20);
@@ -249,7 +250,7 @@ fn write_budget(settings: &Settings, store: ByteSize) -> Option<WriteBudget> {
 }
 
 /// Returns the number of bytes that may wait for the store's thread and for the disk: a quarter of
-/// `memory` bytes, within the bounds below.
+/// `memory` (in bytes), within the bounds below.
 fn waiting_bytes(memory: u64) -> usize {
     const LEAST: u64 = 2 << 20;
     const MOST: u64 = 16 << 20;

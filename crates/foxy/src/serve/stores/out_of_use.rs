@@ -1,4 +1,4 @@
-//! Takes stores with worn-out disks out of use, and chooses other stores for their keys. A store
+//! Takes stores with worn-out disks out of use, and directs their keys to other stores. A store
 //! remains out of use until foxy restarts.
 
 use foxy_base::Instant;
@@ -8,20 +8,21 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// All failures within this time count as one failure.
+/// Failures within this time count as a single failure.
 const FAILURE_INTERVAL: Duration = Duration::from_secs(1);
-/// After this time without failures, earlier failures no longer count.
+/// After this time without a failure, foxy forgets earlier failures.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// A store is worn out after this many counted failures. A bad sector or a loose cable causes fewer
-/// failures.
+/// A store is worn out after this many counted failures. A bad sector or a loose cable causes
+/// fewer.
 const MAX_FAILURES: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WornReason {
-    /// Disk operations failed in ten different seconds, with less than a minute between failures.
+    /// Disk operations failed in [`MAX_FAILURES`] different seconds, with less than a minute
+    /// between failures.
     Failing,
-    /// The file system was read-only in ten different seconds, with less than a minute between
-    /// them.
+    /// The file system was read-only in [`MAX_FAILURES`] different seconds, with less than a minute
+    /// between them.
     ReadOnly,
     /// The store's thread has ended, so the store will not answer again.
     Ended,
@@ -37,17 +38,18 @@ impl fmt::Display for WornReason {
     }
 }
 
-/// State of a store at one check.
+/// Facts about a store at one check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sight {
-    /// Total number of failed operations, except failures because the disk is full.
+    /// Number of failed disk operations since the store was opened, except failures because the
+    /// disk is full.
     pub failures: u64,
     pub is_read_only: bool,
     /// Whether the store's thread has ended.
     pub has_ended: bool,
 }
 
-/// Counts the failures of one store.
+/// Counts the failures of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Wear {
     failures: u64,
@@ -57,19 +59,18 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// Starts with a healthy store. `failures` is the number of failures until now, which do not
-    /// count.
+    /// Starts with a healthy store. `failures` is the number of failures so far. They do not count.
     pub const fn new(failures: u64) -> Self {
         Self { failures, bad_looks: 0, last_bad: None, reason: None }
     }
 
-    /// Returns why the store is worn out. Returns `None` if the last check found no reason.
+    /// Returns why the store is worn out, as of the last check. Returns `None` for a healthy store.
     pub const fn reason(&self) -> Option<WornReason> {
         self.reason
     }
 
-    /// Counts new failures at the time `now`. Returns why the store is worn out, if it is. A
-    /// worn-out store never becomes healthy again.
+    /// Counts new failures at the time `now`. Returns why the store is worn out, or `None` for a
+    /// healthy store. A worn-out store never becomes healthy again.
     pub fn look(&mut self, sight: Sight, now: Instant) -> Option<WornReason> {
         let seen = match sight {
             Sight { has_ended: true, .. } => Some(WornReason::Ended),
@@ -93,16 +94,16 @@ impl Wear {
     }
 }
 
-/// A store, and whether it is worn out or already out of use.
+/// A store, with the reason if it is worn out, and whether it is already out of use.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     pub worn: Option<WornReason>,
     pub is_out: bool,
 }
 
-/// Returns the numbers of the worn-out stores to take out of use together. Returns at most half of
-/// the stores in use, because the next start needs more than half of the purge lists. Returns none
-/// if no healthy store remains.
+/// Returns the numbers of the worn-out stores to take out of use together: at most half of the
+/// stores in use, because the next start needs more than half of the purge lists. Returns an empty
+/// list if no healthy store would remain.
 pub fn to_take_out(stores: &[Candidate]) -> Vec<usize> {
     let in_use = || stores.iter().enumerate().filter(|(_, store)| !store.is_out);
     if in_use().all(|(_, store)| store.worn.is_some()) {
@@ -118,8 +119,7 @@ pub struct OutOfUse {
 }
 
 impl OutOfUse {
-    /// Starts with all `stores` in use. `secret` must be a random number, different in each
-    /// process.
+    /// Starts with all stores in use. `secret` must be a random number that no other process has.
     pub fn none(stores: usize, mut secret: u64) -> Self {
         let is_out = (0..stores).map(|_| AtomicBool::new(false)).collect();
         Self { is_out, secret: split_mix(&mut secret) }
@@ -139,9 +139,9 @@ impl OutOfUse {
     }
 
     /// Returns the store for `key`, and the key under which that store has the record. `home` is
-    /// the store to which the key belongs. If `home` is out of use, the returned key is different
-    /// in each process and for each number of stores in use. So no other process can have changed
-    /// the record.
+    /// the store to which the key belongs. If `home` is out of use, another store has the record
+    /// under a changed key. The changed key depends on the process's secret and the number of
+    /// stores in use. So only this process can have written the record.
     pub fn place(&self, key: Key, home: usize) -> (usize, Key) {
         if !self.is_out(home) {
             return (home, key);

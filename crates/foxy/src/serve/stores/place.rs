@@ -1,5 +1,5 @@
-//! Prepares a store before it is opened. Locks the store's folder and its file or block device, and
-//! chooses its size.
+//! Prepares a store before it is opened: locks its folder and its file or block device, and chooses
+//! its size.
 
 use crate::failure::Failure;
 use crate::serve::listeners::patiently;
@@ -21,14 +21,14 @@ pub struct StorePlace<'a> {
     pub store: &'a StoreChoice,
     pub scheme: SchemeName,
     pub root: Root,
-    /// The locked file or block device. `None` if the store does not exist yet.
+    /// The locked file or block device. `None` if the file does not exist yet.
     pub held: Option<LockedFile>,
     pub size: SizeChoice,
 }
 
 impl<'a> StorePlace<'a> {
-    /// Locks the folder and the file of a store. `locked` contains folders that this process has
-    /// already locked.
+    /// Locks the folder and the file of a store. `locked` has folders that this process has already
+    /// locked.
     pub fn lock(
         settings: &Settings,
         store: &'a StoreChoice,
@@ -44,7 +44,8 @@ impl<'a> StorePlace<'a> {
             Some(root) => root.clone(),
             None => patiently(is_in_use, || Root::open(folder)).map_err(refuse)?,
         };
-        // Retries, because a killed process may release the file slightly later than the folder.
+        // Tries several times: a killed process may release the file slightly later than the
+        // folder.
         let hold = |file| patiently(is_in_use, || hold(&root, scheme, file));
         let held = scheme.row().control.map_or(Ok(None), hold).map_err(refuse)?;
         let device = held.as_ref().and_then(LockedFile::block_device);
@@ -71,7 +72,7 @@ impl<'a> StorePlace<'a> {
     }
 }
 
-/// Chooses the size of each store, depending on the free space of its disk.
+/// Chooses the size of each store, within the free space of its disk.
 pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     let claims: Vec<_> = places.iter().map(StorePlace::claim).collect();
     let taken = |store: usize, enough| {
@@ -83,7 +84,7 @@ pub fn sizes(places: &[StorePlace<'_>]) -> Result<Vec<ByteSize>, Failure> {
     })
 }
 
-/// Locks the store's file `name`. If `name` is a link to a block device, locks the device.
+/// Locks the store's file `name`, or the block device to which the link `name` points.
 fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile>, RootError> {
     match root.lock_file(name, None)? {
         None if scheme.row().takes_block_devices() => root.lock_block_device(name),
@@ -91,14 +92,15 @@ fn hold(root: &Root, scheme: SchemeName, name: &str) -> Result<Option<LockedFile
     }
 }
 
-/// Returns the number of bytes of a block device that a store can use.
+/// Returns the number of bytes that a store can use of a block device: whole pages, within the
+/// limit of the scheme.
 fn usable_bytes(device: BlockDevice, scheme: SchemeName) -> ByteSize {
     const PAGE_BYTES: u64 = PAGE as u64;
     ByteSize(device.bytes.min(scheme.row().most_bytes()) / PAGE_BYTES * PAGE_BYTES)
 }
 
-/// Refuses a block device as a store folder. foxy needs a folder for its lock and its purge list,
-/// because the device has no space for them.
+/// Refuses a block device in place of a store's folder. foxy needs the folder for its lock and its
+/// purge list.
 pub fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     if !path.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
         return Ok(());
@@ -111,8 +113,9 @@ pub fn refuse_block_device(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the size with which the existing store was created. Reads only a regular file or the
-/// locked device, because opening any other file could block forever.
+/// Returns the size with which the existing store was created, from its superblock. Reads only a
+/// regular file or the locked device, because opening any other file, such as a pipe, could block
+/// forever.
 pub fn existing_size(
     folder: &Path,
     scheme: SchemeName,

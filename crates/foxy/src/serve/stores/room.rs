@@ -1,6 +1,5 @@
-//! Chooses the size of each store. Uses the configured size if the disk has enough space, or
-//! otherwise a size that fits. Considers all stores together, because several stores may share a
-//! disk.
+//! Chooses the size of each store: the configured size if the disk has enough space, otherwise a
+//! size that fits. Considers all stores together, because several stores may share a disk.
 
 use crate::failure::Failure;
 use crate::settings::resolve::new_store_size;
@@ -14,21 +13,21 @@ const MIN_STORE_BYTES: u64 = *STORE_BYTES.start();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeChoice {
-    /// The store must have the size in the settings.
+    /// The store must have the configured size.
     Exactly(ByteSize),
-    /// The store keeps the size of the existing store. `is_fixed` means that a change of size would
-    /// delete its content.
+    /// The store keeps its present size. `is_fixed` means that a change of size would delete its
+    /// content.
     Kept { size: ByteSize, is_fixed: bool },
-    /// The store is new, and its size depends on the disk.
+    /// The store is new and no size is configured. The free space decides.
     Anything,
-    /// The store is new, and uses a whole block device of this size.
+    /// The store is new and no size is configured. It uses a whole block device of this size.
     Device(ByteSize),
 }
 
 impl SizeChoice {
-    /// Chooses by the configured size `asked` and the size of the existing store. An existing store
-    /// of the configured size is always used. Otherwise foxy would not start while its disk is
-    /// full. `may_grow` means that the scheme can change the size.
+    /// Chooses by the configured size `asked` and the size of the existing store. If both are
+    /// equal, the store is used even without enough free space: otherwise foxy could not start
+    /// while the disk is full. `may_grow` means that the scheme can change the size.
     pub fn of(asked: Option<ByteSize>, existing: Option<ByteSize>, may_grow: bool) -> Self {
         match (asked, existing) {
             (Some(asked), existing) if existing != Some(asked) => Self::Exactly(asked),
@@ -45,7 +44,7 @@ impl SizeChoice {
     }
 }
 
-/// A store that needs space, and its disk.
+/// A store that needs space, and its disk's free space.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
     pub size: SizeChoice,
@@ -54,7 +53,7 @@ pub struct Claim {
     pub free_bytes: u64,
 }
 
-/// The store number `store` does not fit on its disk. The disk has `available` bytes for it.
+/// Store number `store` does not fit on its disk, which has only `available` bytes for the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
     pub store: usize,
@@ -62,8 +61,8 @@ pub struct NoRoom {
 }
 
 /// Chooses the sizes of all stores, in order. `taken(store, enough)` returns the bytes that a store
-/// already uses, and may stop counting at `enough`. It is called only if the sizes exceed the free
-/// space.
+/// already uses, and may stop counting at `enough`. This costs time, so it is called only if the
+/// wanted sizes exceed the free space.
 pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<ByteSize>, NoRoom> {
     let mut left: HashMap<u64, u64> = HashMap::new();
     let mut wanted: HashMap<u64, u64> = HashMap::new();
@@ -103,8 +102,8 @@ pub fn sizes(claims: &[Claim], taken: impl Fn(usize, u64) -> u64) -> Result<Vec<
     Ok(sizes)
 }
 
-/// Returns the error for a store that is larger than the limit on file sizes. Returns `None` if the
-/// limit is high enough.
+/// Returns the error for a store that is larger than the process's limit on file sizes. Returns
+/// `None` if the limit is high enough.
 pub fn file_too_large(folder: &Path, choice: SizeChoice) -> Option<Failure> {
     let limit = getrlimit(Resource::Fsize).current.filter(|limit| *limit < choice.min_bytes())?;
     let (folder, size, limit) = (folder.display(), ByteSize(choice.min_bytes()), ByteSize(limit));

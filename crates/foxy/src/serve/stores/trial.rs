@@ -1,4 +1,4 @@
-//! Tries whether stores can be opened. Only reads: it creates no folder, no lock and no store.
+//! Tries whether stores could be opened. Only reads: creates no folder, no lock and no store.
 
 use crate::failure::Failure;
 use crate::serve::stores::place::{existing_size, refuse_block_device};
@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Returns everything that would keep the stores from opening.
+/// Returns every reason why a store could not be opened.
 pub fn try_out(settings: &Settings) -> Vec<Finding> {
     let scheme = |store: &StoreChoice| store.scheme.unwrap_or(settings.disk.scheme);
     let stores: Vec<_> =
@@ -61,7 +61,7 @@ fn judge(settings: &Settings, store: &StoreChoice) -> Result<(), Finding> {
     judge_file(settings, store)
 }
 
-/// Judges the superblocks of the store's file, if the file exists.
+/// Checks the superblocks of the store's file, if the file exists.
 fn judge_file(settings: &Settings, store: &StoreChoice) -> Result<(), Finding> {
     let scheme = store.scheme.unwrap_or(settings.disk.scheme);
     let Some(path) = scheme.row().control.map(|name| store.folder.join(name)) else {
@@ -87,7 +87,7 @@ fn judge_file(settings: &Settings, store: &StoreChoice) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Returns the path itself, or its nearest folder that exists.
+/// Returns the path itself if it exists, otherwise the nearest folder above it that exists.
 fn existing_ancestor(path: &Path) -> &Path {
     let there = |path: &&Path| !path.as_os_str().is_empty() && path.symlink_metadata().is_ok();
     path.ancestors().find(there).unwrap_or(Path::new("."))

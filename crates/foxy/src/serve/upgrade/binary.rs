@@ -1,5 +1,5 @@
-//! Chooses the binary of an upgrade. A client of the admin server may name a binary only if no other
-//! user can have written it: the new process has all rights of the old process.
+//! Chooses the program of an upgrade's new process, which gets all rights of the old process. So a
+//! client of the admin server may name only a file that no other user can have written.
 
 use super::NotUpgraded;
 use rustix::process::getuid;
@@ -7,26 +7,28 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Bits of a mode that let other users write.
+/// Mode bits that let the file's group or other users write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// Bit of a folder in which users may replace only their own files.
+/// Mode bit of a folder in which users may replace only their own files, such as `/tmp`.
 const STICKY: u32 = 0o1000;
 
-/// Returns the program to start. Without `named`, returns the program of this process.
+/// Returns the path of the program to start. `None` stands for the program of this process.
 pub fn choose(named: Option<&str>) -> Result<OsString, NotUpgraded> {
     let Some(named) = named else {
         return Ok(std::env::args_os().next().unwrap_or_else(|| "foxy".into()));
     };
     let cannot = |error| NotUpgraded::CannotStart(named.to_owned(), error);
     let whole = Path::new(named).canonicalize().map_err(cannot)?;
-    // Not the link that `named` may be: another user could change it after this check.
+    // Checks and starts the target if `named` is a symbolic link: another user could change the
+    // link after this check.
     match untrusted_part(&whole) {
         Some(part) => Err(NotUpgraded::Untrusted(part)),
         None => Ok(whole.into()),
     }
 }
 
-/// Returns the first part of the path that another user could replace or change.
+/// Returns the first part of the path, from the file upwards, that another user could replace or
+/// change.
 fn untrusted_part(path: &Path) -> Option<PathBuf> {
     let own = getuid().as_raw();
     let is_trusted = |part: &Path| {

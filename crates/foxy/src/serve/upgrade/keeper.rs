@@ -1,5 +1,6 @@
-//! Keeps purges before and during an upgrade. After the upgrade, the old process passes its purges
-//! to the new process, because only the new process may write the purge lists.
+//! Purge keepers around an upgrade. A keeper executes purges and makes them durable. After the
+//! upgrade, the old process passes its purges on to the new process, because only that process may
+//! write the purge lists.
 
 use super::link::{Link, MAX_PACKET_BYTES, Message};
 use foxy_proxy::cache::purge::journal::{self, Series};
@@ -8,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Packets leave room for the message before the purges.
+/// Largest size in bytes of the purges in a packet. The rest of the packet is for the message.
 const MAX_CONTENT_BYTES: usize = MAX_PACKET_BYTES - 1024;
 
-/// A keeper that another keeper can replace.
+/// A keeper that passes purges on to another keeper, which can be replaced while foxy runs.
 pub struct SwitchingKeeper(RwLock<Arc<dyn PurgeKeeper>>);
 
 impl SwitchingKeeper {
@@ -19,7 +20,7 @@ impl SwitchingKeeper {
         Self(RwLock::new(keeper))
     }
 
-    /// Uses `keeper` from now on.
+    /// Passes purges on to `keeper` from now on.
     pub fn replace(&self, keeper: Arc<dyn PurgeKeeper>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = keeper;
     }
@@ -36,11 +37,11 @@ struct WaitingPurge {
     reply: PurgeReply,
 }
 
-/// Sends purges to the new process.
+/// The keeper of the old process: sends purges to the new process.
 pub struct RemoteKeeper {
     link: Arc<Link>,
-    /// The purges without an answer, by the number of their message. `None` after the new process
-    /// has ended.
+    /// Purges that the new process has not answered, by the number of their message. `None` after
+    /// the new process has ended.
     waiting: Mutex<Option<BTreeMap<u64, WaitingPurge>>>,
 }
 
@@ -53,7 +54,7 @@ impl RemoteKeeper {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Passes on the answer of the new process.
+    /// Passes the new process's answer on to the client of the purge.
     pub fn answered(&self, message: u64, latest: Option<u64>) {
         let waiting = self.lock().as_mut().and_then(|waiting| waiting.remove(&message));
         if let Some(WaitingPurge { reply, .. }) = waiting {
@@ -61,7 +62,8 @@ impl RemoteKeeper {
         }
     }
 
-    /// Accepts no more purges, and passes those without an answer to `keeper`.
+    /// Accepts no more purges, because the new process has ended. `keeper` executes the purges that
+    /// have no answer.
     pub fn give_back(&self, keeper: &dyn PurgeKeeper) {
         let waiting = self.lock().take().unwrap_or_default();
         for WaitingPurge { orders, reply } in waiting.into_values() {

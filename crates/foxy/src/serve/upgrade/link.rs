@@ -1,6 +1,6 @@
 //! The socket between the old and the new process of an upgrade. Each packet is a message in JSON,
-//! and may carry a listening socket or purges. A process ignores messages that it does not know, so
-//! that versions can differ.
+//! and may carry a listening socket or purges. A process ignores unknown messages, so the two
+//! processes may have different versions of foxy.
 
 use crate::serve::activation::Purpose;
 use foxy_base::{Instant, clock};
@@ -16,30 +16,31 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Version of the messages.
+/// Version of the set of messages.
 pub const VERSION: u32 = 1;
-/// Largest packet in bytes.
+/// Size in bytes of the largest packet.
 pub const MAX_PACKET_BYTES: usize = 64 << 10;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// The first message of the old process.
+    /// First message of the old process. `sockets` is the number of `Socket` packets that follow.
     Hello { version: u32, sockets: usize },
-    /// The packet carries a listening socket.
+    /// The packet carries a listening socket. `is_given` is true if systemd opened it.
     Socket { purpose: Purpose, is_given: bool },
-    /// The new process needs the stores now.
+    /// The new process is ready to open the stores.
     Ready,
-    /// The old process has closed its stores.
+    /// The old process has closed its stores, so the new process may open them.
     TakeStores,
     /// The new process serves.
     Serving,
-    /// The new process stops, or has a successor. The old process must not serve again.
+    /// This process stops, or is replaced itself. The older process must not serve again.
     Leaving,
-    /// The new process ends because of this failure.
+    /// The new process ends, with this error.
     Failed(String),
-    /// The packet carries purges that the new process must execute. The number names the message.
+    /// The packet carries purges for the new process. The number identifies this message.
     Purge(u64),
-    /// Answers the purge with the first number. The second is the number of the last purge.
+    /// Answers the `Purge` message with the first number. The second number is the number of the
+    /// newest purge, or `None` if the purge failed.
     Purged(u64, Option<u64>),
 }
 
@@ -66,15 +67,15 @@ impl Link {
         Self(socket)
     }
 
-    /// Returns a link, and the socket of its other end.
+    /// Returns this process's end of a new link, and the socket of the other end.
     pub fn pair() -> std::io::Result<(Self, OwnedFd)> {
         let (mine, other) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Self(mine), other))
     }
 
-    /// Sends a message, with `content` and a descriptor. Waits up to `limit` if the other process
-    /// does not read. Returns whether the message was sent.
+    /// Sends a message, with `content` and a descriptor. If the other process does not read, waits
+    /// up to `limit`. Returns whether the message was sent.
     pub fn send(
         &self,
         message: &Message,
@@ -102,12 +103,12 @@ impl Link {
         }
     }
 
-    /// Sends a message without content.
+    /// Sends a message without content or descriptor. Waits up to a second.
     pub fn tell(&self, message: &Message) -> bool {
         self.send(message, &[], None, Duration::from_secs(1))
     }
 
-    /// Waits for the next known message, until the time `until`.
+    /// Waits for the next message that this process knows, at most until the time `until`.
     pub fn receive(&self, until: Option<Instant>) -> Result<Packet, NoPacket> {
         let mut bytes = vec![0; MAX_PACKET_BYTES];
         loop {
@@ -135,7 +136,8 @@ impl Link {
         }
     }
 
-    /// Waits until the socket is ready. Returns false after the time `until`.
+    /// Waits until the socket can be read or written, as `flags` says. Returns false at the time
+    /// `until`.
     fn is_ready(&self, flags: PollFlags, until: Option<Instant>) -> bool {
         loop {
             let left = until.map(|until| until.since(clock::monotonic()));

@@ -1,6 +1,6 @@
-//! Replaces the running process by a new process of another binary, without a stop. The old process
-//! starts the new process, passes the listening sockets, then gives up the stores
-//! (docs/decisions/upgrade.md).
+//! Replaces the running process by a process of another binary, without an interruption for
+//! clients. The old process starts the new process, and passes it the listening sockets. Then it
+//! closes the stores, so that the new process can open them (docs/decisions/upgrade.md).
 
 mod binary;
 pub mod keeper;
@@ -15,32 +15,32 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Time limit of the new process for its start, until it needs the stores.
+/// Time limit from the start of the new process until it is ready to open the stores.
 const START_LIMIT: Duration = Duration::from_secs(30);
-/// Time limit of the new process for opening the stores. New connections wait meanwhile.
+/// Time limit for the new process to open the stores. New connections wait meanwhile.
 const OPEN_LIMIT: Duration = Duration::from_secs(15);
-/// Longest time that an upgrade can take, for its clients.
+/// Longest time that an upgrade may take. Clients of the admin server wait up to this time.
 pub const LONGEST: Duration = Duration::from_secs(60);
 
 /// A request to replace this process.
 pub struct UpgradeWish {
-    /// The new binary. `None` means the program of this process.
+    /// Path of the new binary. `None` stands for the program of this process.
     pub binary: Option<String>,
     pub reply: oneshot::Sender<Result<Upgraded, NotUpgraded>>,
 }
 
-/// A new process that serves.
+/// The result of a successful upgrade.
 #[derive(Clone, Copy, Debug)]
 pub struct Upgraded {
     pub process: u32,
-    /// Time for which new connections had to wait.
+    /// Time for which no process accepted connections, so that new connections waited.
     pub gap: Duration,
 }
 
-/// The reason why the old process stays in service.
+/// The reason why an upgrade failed. The old process continues to serve.
 #[derive(Debug)]
 pub enum NotUpgraded {
-    /// Another user could have written this file.
+    /// Another user could have written this file, or could replace it.
     Untrusted(PathBuf),
     /// The configuration came from a pipe, which cannot be read again.
     UnreadableSettings(String),
@@ -48,13 +48,13 @@ pub enum NotUpgraded {
     SilentDisk(String),
     /// The operating system refused to start the process.
     CannotStart(String, io::Error),
-    /// The new process reported this failure.
+    /// The new process ended with this error.
     Failed(String),
-    /// The new process ended.
+    /// The new process ended without an error message.
     Ended(Option<ExitStatus>),
-    /// The new process did not start in time.
+    /// The new process was not ready within [`START_LIMIT`].
     StartTooSlow,
-    /// The new process did not open the stores in time.
+    /// The new process did not open the stores within [`OPEN_LIMIT`].
     OpenTooSlow,
     /// foxy is stopping, or another process has taken over.
     Leaving,

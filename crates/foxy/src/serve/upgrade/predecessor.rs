@@ -1,5 +1,5 @@
-//! The old process of an upgrade, as the new process sees it. If the old process ends early, the new
-//! process starts as after a killed process, with the sockets that it has already received.
+//! The old process of an upgrade, as the new process sees it. If the old process ends early, the
+//! new process starts as after a killed process, but with the sockets that it has already received.
 
 use super::keeper::decode;
 use super::link::{Link, Message, NoPacket, Packet};
@@ -20,9 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Time limit for a message that the old process sends without a wait.
+/// Time limit for a message that the old process sends without waiting for anything.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(10);
-/// Time limit of the old process for closing its stores.
+/// Time limit for the old process to close its stores.
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Predecessor {
@@ -31,7 +31,8 @@ pub struct Predecessor {
 }
 
 impl Predecessor {
-    /// Returns the old process and its listening sockets, if this process belongs to an upgrade.
+    /// Returns the old process and its listening sockets. Returns `None` if this process was not
+    /// started by an upgrade.
     pub fn find() -> Option<(Self, Vec<(Purpose, SharedListener)>)> {
         std::env::var_os(VARIABLE)?;
         let input = std::io::stdin();
@@ -46,7 +47,8 @@ impl Predecessor {
         Some((Self { link: Arc::new(link), has_ended }, sockets))
     }
 
-    /// Waits until the old process has closed its stores or has ended.
+    /// Tells the old process that this process is ready. Waits until the old process has closed its
+    /// stores or has ended.
     pub fn wait_for_stores(&self) -> Result<(), Failure> {
         self.link.tell(&Message::Ready);
         let until = clock::monotonic() + CLOSE_LIMIT;
@@ -62,8 +64,8 @@ impl Predecessor {
         }
     }
 
-    /// Tells the old process that this process serves. Executes the purges of the old process from
-    /// now on.
+    /// Tells the old process that this process serves. From now on, a thread executes the purges
+    /// that the old process passes on.
     pub fn serving(&self, keeper: Arc<dyn PurgeKeeper>) -> std::io::Result<()> {
         let (link, has_ended) = (Arc::clone(&self.link), Arc::clone(&self.has_ended));
         let follow = move || {
@@ -84,7 +86,7 @@ impl Predecessor {
         self.has_ended.load(Ordering::Relaxed)
     }
 
-    /// Tells the old process that it must not serve again.
+    /// Tells the old process that this process leaves too, so the old process must not serve again.
     pub fn leaving(&self) {
         self.link.tell(&Message::Leaving);
     }
@@ -106,7 +108,7 @@ fn purge(link: &Arc<Link>, keeper: &dyn PurgeKeeper, number: u64, content: &[u8]
     keeper.purge(orders, Box::new(reply));
 }
 
-/// Returns the sockets in groups with the same address.
+/// Receives all listening sockets. Sockets with the same use and address become one listener.
 fn receive_sockets(link: &Link) -> Vec<(Purpose, SharedListener)> {
     let mut groups: Vec<(Purpose, SharedListener)> = Vec::new();
     let mut left = 0;

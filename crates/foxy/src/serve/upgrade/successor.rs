@@ -12,23 +12,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// The variable that tells a process that its standard input is the link to the old process.
+/// The environment variable that marks the new process of an upgrade. Its standard input is the
+/// link to the old process.
 pub const VARIABLE: &str = "UPGRADE_OF_FOXY";
 
-/// An event of the new process after the process has begun to serve.
+/// An event that the new process reports after it has begun to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuccessorNews {
-    /// It stops, or has a successor of its own.
+    /// The new process stops, or is replaced itself.
     Leaving,
     Ended,
 }
 
-/// A new process that does not serve yet. Drop ends the process.
+/// A new process that does not serve yet. Dropping this value kills the process.
 pub struct Successor {
-    /// `None` after the process serves.
+    /// The process. `None` after it has begun to serve.
     child: Option<Child>,
     link: Arc<Link>,
-    /// Sends purges to the new process.
+    /// Passes purges on to the new process.
     pub keeper: Arc<RemoteKeeper>,
     pub process: u32,
 }
@@ -44,8 +45,8 @@ impl Drop for Successor {
 }
 
 impl Successor {
-    /// Starts the new process with the arguments of this process. Passes the listening sockets, and
-    /// waits until the new process needs the stores.
+    /// Starts the new process with the arguments of this process, and passes it the listening
+    /// sockets. Waits until the new process is ready to open the stores.
     pub fn start(
         named: Option<&str>,
         sockets: &[(Purpose, SharedListener)],
@@ -63,7 +64,8 @@ impl Successor {
             command.env_remove(variable);
         }
         let child = command.spawn().map_err(cannot)?;
-        // The command owns a copy of the other end, which would hide the end of the process.
+        // The command still owns a copy of the link's other end. With this copy, the link would
+        // stay open after the process ends.
         drop(command);
         let (process, link) = (child.id(), Arc::new(link));
         let keeper = Arc::new(RemoteKeeper::new(Arc::clone(&link)));
@@ -73,7 +75,7 @@ impl Successor {
         Ok(successor)
     }
 
-    /// Sends the sockets. If the process does not read them, it will not be ready in time.
+    /// Sends the sockets. Ignores errors: a process without sockets does not become ready in time.
     fn send_sockets(&self, sockets: &[(Purpose, SharedListener)]) {
         let count = sockets.iter().map(|(_, shared)| shared.sockets.len()).sum();
         self.link.tell(&Message::Hello { version: VERSION, sockets: count });
@@ -85,8 +87,8 @@ impl Successor {
         }
     }
 
-    /// Tells the new process that it may open the stores. Waits until the process serves. The
-    /// receiver then tells what happens to the process.
+    /// Tells the new process that it may open the stores, and waits until it serves. The receiver
+    /// yields what happens to it afterwards.
     pub fn take_over(mut self) -> Result<UnboundedReceiver<SuccessorNews>, NotUpgraded> {
         self.link.tell(&Message::TakeStores);
         self.wait_for(&Message::Serving, OPEN_LIMIT, NotUpgraded::OpenTooSlow)?;
@@ -102,11 +104,12 @@ impl Successor {
                     Err(NoPacket::Ended) => break,
                 }
             }
-            // Reaps the process.
+            // Waits for the exit status, so that no zombie process remains.
             let _ = child.wait();
             let _ended = sender.send(SuccessorNews::Ended);
         };
-        // Without the thread, the old process neither passes on purges nor serves again.
+        // If the thread cannot start, this process neither receives answers to purges nor serves
+        // again.
         let _ = std::thread::Builder::new().name("successor".into()).spawn(watch);
         Ok(news)
     }

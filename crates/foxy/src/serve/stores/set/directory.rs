@@ -1,5 +1,6 @@
-//! Remembers which store may have a key, and which change of a key is in progress. The memory for
-//! keys is limited. For a key that was forgotten, the caller must ask every store.
+//! The directory of a set of stores: remembers which store may have a key, and which changes of a
+//! key are in progress. Its memory is limited. For a forgotten key, the caller must ask every
+//! store.
 
 use foxy_store::Key;
 use std::collections::{HashMap, VecDeque};
@@ -7,26 +8,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of parts of the directory. Each part has its own lock.
 const PARTS: usize = 64;
-/// Number of entries in a row. Bytes of the key select its row. In a full row, a new key replaces
-/// the oldest key.
+/// Number of entries in a row. Bytes of the key select its row. If the row is full, a new key
+/// replaces the oldest entry.
 const WAYS: usize = 8;
-/// Size of an entry in bytes: the key (16), then the store's number plus one (1). The number zero
-/// means unknown.
+/// Size of an entry in bytes: the key (16), then the store's number plus 1 (1). The value 0 means
+/// an empty entry.
 const ENTRY_BYTES: usize = 17;
 const MAX_WAITING_CHANGES: usize = 32;
 
-/// Number of keys that were placed before a lookup. If the number has changed since, the result of
-/// the lookup may be outdated.
+/// Number of keys that had been placed before a lookup began. If this number has grown since, the
+/// result of the lookup may be outdated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
-/// Says whether a change of a key may start.
+/// Whether a change of a key (a put or a removal) may start.
 pub enum Turn<Change> {
-    /// The change starts now. The caller must call [`Directory::end`] after the change.
+    /// The change may start now. The caller must call [`Directory::end`] after it.
     Now(Change),
-    /// The change waits for earlier changes of the same key.
+    /// The change waits in a queue behind earlier changes of the same key.
     Later,
-    /// The change is refused, because too many changes of the key wait.
+    /// The change is refused, because too many changes of the key wait already.
     Never(Change),
 }
 
@@ -58,7 +59,8 @@ impl<Change> Directory<Change> {
         self.parts[usize::from(key.0[0]) % PARTS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the only store that may have the key. Returns `None` if the store is unknown.
+    /// Returns the only store that may have the key. Returns `None` if the directory does not know
+    /// it.
     pub fn find(&self, key: Key) -> Option<usize> {
         self.part(key).find(key)
     }
@@ -67,7 +69,8 @@ impl<Change> Directory<Change> {
         Epoch(self.part(key).placed)
     }
 
-    /// Records that `store` has the key. Does nothing if any key was placed after `epoch`.
+    /// Records that a lookup found the key in `store`. Does nothing if a key was placed after
+    /// `epoch`, because the lookup may then be outdated.
     pub fn learn(&self, key: Key, store: usize, epoch: Epoch) {
         let mut part = self.part(key);
         if Epoch(part.placed) == epoch {
@@ -91,8 +94,8 @@ impl<Change> Directory<Change> {
         }
     }
 
-    /// Records that only `store` may have the key. The change in progress has removed the key from
-    /// all other stores.
+    /// Records that only `store` may have the key from now on. The change in progress has removed
+    /// the key from all other stores.
     pub fn place(&self, key: Key, store: usize) {
         let mut part = self.part(key);
         part.placed += 1;

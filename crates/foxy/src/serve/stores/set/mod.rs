@@ -1,6 +1,6 @@
-//! Combines all stores into one store. The selection rule chooses a store for each new record,
-//! among the stores that accept its size. At most one store has a record for a key, so a replaced
-//! record cannot be served again (rule 3 of the store contract).
+//! Combines all stores into a set that works as a single store. The selection rule chooses a store
+//! for each new record, among the stores that accept its size. At most one store has a record for a
+//! key, so a replaced record is never served again (rule 3 of the store contract).
 
 mod directory;
 
@@ -13,15 +13,15 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest number of keys whose store is remembered. Each key needs 17 bytes.
+/// Largest number of keys whose store the directory remembers. Each key needs 17 bytes of memory.
 const MAX_KNOWN_KEYS: usize = 1 << 20;
 
-/// Rule that chooses the store for a new record (R68).
+/// Rule that chooses the store for a new record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// The hash of the key selects the store.
     Key,
-    /// The stores receive new records one after another, in a circle.
+    /// New records go to the stores in turn.
     RoundRobin,
     /// The record goes to the store with the fewest unanswered requests.
     LeastLoad,
@@ -39,11 +39,11 @@ impl Selection {
 
 pub struct Member {
     pub store: Arc<dyn ObjectStore>,
-    /// Sizes in bytes of the objects that this store accepts (R67).
+    /// Sizes in bytes of the objects that this store accepts.
     pub sizes: RangeInclusive<u64>,
 }
 
-/// All stores, combined into one store. Without members, it stores nothing.
+/// A set of stores that works as a single store. Without members, it stores nothing.
 #[derive(Clone)]
 pub struct StoreSet(Arc<Inner>);
 
@@ -53,19 +53,19 @@ struct Inner {
     selection: Selection,
     next: AtomicUsize,
     out: OutOfUse,
-    /// `None` if the key alone determines the store of a record.
+    /// Says which store has a key. `None` if the key itself determines the store.
     directory: Option<Directory<Change>>,
 }
 
-/// Whether the key alone determines the store of a record.
+/// Whether the key itself determines the store of a record, so that no directory is needed.
 pub fn is_by_key(members: &[Member], selection: Selection) -> bool {
     let are_alike = members.iter().all(|member| member.sizes == members[0].sizes);
     members.len() < 2 || (selection == Selection::Key && are_alike)
 }
 
 impl StoreSet {
-    /// Combines `members`. Their order determines which keys belong to which store. `secret` must
-    /// be a random number.
+    /// Combines `members`. The key's home store depends on their order. `secret` must be a random
+    /// number.
     pub fn new(members: Vec<Member>, selection: Selection, secret: u64) -> Self {
         let directory = (!is_by_key(&members, selection)).then(|| Directory::new(MAX_KNOWN_KEYS));
         Self(Arc::new(Inner {
@@ -78,8 +78,8 @@ impl StoreSet {
         }))
     }
 
-    /// Returns the stores that are out of use. Once a store is out of use, its records must never
-    /// be served.
+    /// Returns which stores are out of use. After a store is out of use, none of its records may be
+    /// served.
     pub fn out_of_use(&self) -> &OutOfUse {
         &self.0.out
     }
@@ -107,8 +107,8 @@ enum ChangeWish {
     Remove,
 }
 
-/// A change of a key that is in progress. Drop starts the next change of the key, even if the store
-/// sent no answer.
+/// A change of a key that is in progress. Dropping it starts the next change of the key, also if
+/// the store never answered.
 struct Changing {
     set: Arc<Inner>,
     key: Key,
@@ -124,8 +124,7 @@ impl Drop for Changing {
 }
 
 impl Inner {
-    /// Returns the store to which a key belongs, among `count` stores. Returns `None` if `count` is
-    /// zero.
+    /// Returns the home store of a key, among `count` stores. Returns `None` if `count` is zero.
     fn home(&self, key: Key, count: usize) -> Option<usize> {
         let [.., a, b, c, d] = key.0;
         (u32::from_le_bytes([a, b, c, d]) as usize).checked_rem(count)
@@ -152,8 +151,8 @@ impl Inner {
         }
     }
 
-    /// Counts a request to `store` as unanswered. Returns a reply that ends the count and passes
-    /// the answer to `reply`.
+    /// Counts a request to `store` as unanswered. The returned reply ends the count, and passes the
+    /// answer on to `reply`.
     fn counted(self: &Arc<Self>, store: usize, reply: Reply) -> Reply {
         self.waiting[store].fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting { set: Arc::clone(self), store };
@@ -191,7 +190,7 @@ impl Inner {
     }
 
     /// Removes the key from each store in `left`. Calls `then` with `Removed` at the end, or with
-    /// the first other answer.
+    /// the first different answer.
     fn clear(self: &Arc<Self>, mut left: Vec<usize>, key: Key, then: Reply) {
         let Some(store) = left.pop() else { return then(Answer::Removed) };
         let inner = Arc::clone(self);
@@ -205,9 +204,9 @@ impl Inner {
         self.members[store].store.remove(key, then);
     }
 
-    /// Stores a record. The record goes to the store that already has the key, if that store
-    /// accepts it. Otherwise the selection rule chooses a store. All other stores that may have the
-    /// key first remove it.
+    /// Stores a record in the store that already has the key, if that store accepts the record.
+    /// Otherwise the selection rule chooses a store. Before that, all other stores that may have
+    /// the key remove it.
     fn place(self: &Arc<Self>, key: Key, record: Record, hint: PlacementHint, reply: Reply) {
         let known = self.known(key);
         let target =
@@ -235,8 +234,8 @@ impl Inner {
         self.directory.as_ref()?.find(key)
     }
 
-    /// Returns the stores in use that may have a key. `known` is the only such store, if it is
-    /// known.
+    /// Returns the stores in use that may have a key. If the directory knows the key's store,
+    /// `known`, this is at most that store.
     fn may_have(&self, known: Option<usize>) -> Vec<usize> {
         let mut stores = self.out.in_use();
         stores.retain(|store| known.is_none_or(|known| known == *store));

@@ -1,8 +1,10 @@
-//! Tests a set of stores that answer in any order. Only the last record of each key may remain.
+//! Tests a set of stores whose answers arrive in any order. Only the last record of each key may
+//! remain.
 
 use super::*;
 
-/// A store that handles requests in order. The test decides the time and the order of its answers.
+/// A store that handles requests in order. The test decides when, and in which order, its answers
+/// arrive.
 #[derive(Default)]
 struct Queued {
     store: Fake,
@@ -50,8 +52,8 @@ impl ObjectStore for Queued {
     }
 }
 
-/// Sends random requests for more keys than the directory can remember. Sends the answers in random
-/// order.
+/// Sends random requests for more keys than the directory can remember, and delivers the answers in
+/// random order.
 fn check_random(seed: u64, selection: Selection) {
     let mut random = Random::new(seed);
     let stores: [Arc<Queued>; 3] = [(); 3].map(|()| Arc::default());

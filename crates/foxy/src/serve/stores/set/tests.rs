@@ -1,4 +1,4 @@
-//! Tests a set of stores in memory. Two sets can share the same stores, like two runs of foxy.
+//! Tests a set of stores in memory. Two sets that share the same stores stand for two runs of foxy.
 
 #[path = "order_tests.rs"]
 mod order;
@@ -16,9 +16,9 @@ use std::sync::mpsc::channel;
 #[derive(Default)]
 struct Fake {
     records: Records,
-    /// If this is `Some`, the store refuses every request with this reason.
+    /// The reason with which the store refuses every put and removal. `None` if it refuses nothing.
     refuses: Mutex<Option<RefusedReason>>,
-    /// If this is `Some`, the store puts requests in this list and does not answer them.
+    /// Replies that the store holds back. `None` if it answers at once.
     held: Mutex<Option<Vec<Reply>>>,
 }
 
@@ -59,7 +59,7 @@ fn set(stores: &[Arc<Fake>], sizes: &[RangeInclusive<u64>], selection: Selection
     set_of_process(stores, sizes, selection, 9)
 }
 
-/// Creates the set of a process that has this secret.
+/// Creates the set of a process with this secret.
 fn set_of_process(
     stores: &[Arc<Fake>],
     sizes: &[RangeInclusive<u64>],
