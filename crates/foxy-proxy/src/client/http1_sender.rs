@@ -16,7 +16,7 @@ const MAX_SLICES: usize = 8;
 pub(crate) struct Http1Sender<'a> {
     half: WriteSide<'a>,
     limit: Duration,
-    /// Bytes that must be sent before the body, such as a head.
+    /// Bytes that the client must receive before the body, such as a head.
     pending: Bytes,
     framing: Framing,
     pub(crate) progress: &'a Progress,
@@ -116,7 +116,7 @@ impl<'a> Http1Sender<'a> {
 
     pub(crate) fn break_off(&self) {
         if self.framing == Framing::UntilClose {
-            // If this call fails, the connection closes normally instead of with a reset.
+            // If this call fails, the connection closes normally instead of with a TCP reset.
             let _ = self.half.set_zero_linger();
         }
     }
@@ -168,8 +168,8 @@ impl<'a> Http1Sender<'a> {
     }
 }
 
-/// Writes the end of a head: Age, Cache-Status, framing and Connection. The numbers are written
-/// without `format!`, because this code runs for every answer.
+/// Writes the last fields of a head: Age, Cache-Status, framing and Connection. The numbers are
+/// written without `format!`, which is slower, because this code runs for every answer.
 fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);

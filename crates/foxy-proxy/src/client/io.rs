@@ -17,21 +17,22 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 /// Bytes of buffer space for one read.
 const READ_BYTES: usize = 16 << 10;
 
-/// Heads of up to this number of bytes do not count against the memory budget for requests.
+/// A request head of up to this many bytes does not count against the memory budget for requests.
 pub(crate) const SMALL_HEAD: usize = 8 << 10;
 
-/// Number of copies of a head in memory: the received bytes, the parsed head, and the head for the
-/// origin.
+/// Number of copies of a request head in memory: the received bytes, the parsed head, and the head
+/// that the proxy sends to the origin.
 pub(crate) const COPIES_OF_HEAD: usize = 3;
 
-/// Longest time for which the proxy still reads from a connection that it closes. If unread bytes
-/// were left, the system would send a reset, and the reset could destroy the last answer.
+/// Longest time for which the proxy still reads from a connection that it closes. If received bytes
+/// were unread at the close, the kernel would send a reset. The client could then lose the end of
+/// its answer.
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
-/// Number of bytes that the proxy reads and drops while it closes a connection.
+/// Largest number of bytes that the proxy reads and drops before it closes a connection.
 const LINGER_BYTES: usize = 256 << 10;
 
-/// The reason for which no more requests come from a client.
+/// The reason why the proxy can read nothing more from a client's connection or stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadEnd {
     /// The client closed the connection between requests.
@@ -39,13 +40,13 @@ pub(crate) enum ReadEnd {
     /// The client closed or reset the connection within a request, or reset the stream.
     Broken,
     Timeout,
-    /// The head is large, and other large heads use the whole memory budget.
+    /// The head is large, and the memory budget for requests has no room for it.
     NoRoom,
     Malformed(DecodeError),
 }
 
-/// A timer whose deadline is moved only when it fires. Setting the timer for each read would cost
-/// more time than parsing the bytes.
+/// A timer for reads. A later deadline is set only when the timer fires. Setting the timer for each
+/// read would cost more time than parsing the bytes.
 pub(crate) struct ReadTimer {
     sleep: Pin<Box<Sleep>>,
 }
@@ -72,11 +73,11 @@ impl ReadTimer {
 
 pub(crate) struct ClientConnection {
     pub(crate) stream: Transport,
-    /// The intercepted CONNECT whose tunnel contains this connection.
+    /// The intercepted CONNECT whose tunnel contains this connection, if there is one.
     pub(crate) inside: Option<Inside>,
     decoder: RequestDecoder,
     pub(crate) buffer: BytesMut,
-    /// Memory from the budget that a large head uses.
+    /// The part of the memory budget for requests that a large head has reserved.
     room: Option<HeldBytes>,
     limits: Limits,
     patience: ReadTimer,
@@ -99,7 +100,7 @@ impl ClientConnection {
         Self { stream, inside: None, decoder, buffer, room: None, limits, patience, progress }
     }
 
-    /// Frees the memory that only a large head needed. The caller calls this between requests.
+    /// Frees memory that a large head used. The caller calls this between requests.
     pub(crate) fn rest(&mut self) {
         if self.buffer.is_empty() {
             self.room = None;
@@ -128,8 +129,8 @@ impl ClientConnection {
         }
     }
 
-    /// Closes the connection without losing the last answer. For this, reads and drops the bytes
-    /// that the client still sends, for a limited time.
+    /// Closes the connection without losing the end of the last answer. Before the close, reads and
+    /// drops the bytes that the client still sends, for at most [`LINGER`].
     pub(crate) async fn linger(&mut self) {
         let drop_rest = async {
             if self.stream.shutdown().await.is_err() {
@@ -149,24 +150,25 @@ impl ClientConnection {
 }
 
 impl Http1Receiver<'_> {
-    /// Returns the bytes that were read but belong to no accepted request.
+    /// Returns the bytes that were read but are not part of an accepted request.
     pub(crate) fn unread(&self) -> &[u8] {
         let refused = self.decoder.refused();
         if refused.is_empty() { self.buffer } else { refused }
     }
 
-    /// Returns the next part of a request, if the bytes that were already read contain it.
+    /// Returns the next event of a request, such as its head or a piece of its body. Returns `None`
+    /// if the bytes that were already read contain no complete event.
     pub(crate) fn ready(&mut self) -> Result<Option<RequestEvent>, ReadEnd> {
         self.decoder.next(self.buffer).map_err(ReadEnd::Malformed)
     }
 
-    /// Returns true if bytes of an incomplete part of a request were read.
+    /// Returns true if the buffer contains the beginning of an event.
     pub(crate) fn has_begun(&self) -> bool {
         !self.buffer.is_empty()
     }
 
-    /// Reads more bytes of a head, until `deadline`. If the head is large, it must fit in the
-    /// memory budget `requests`.
+    /// Reads more bytes of a request head, until `deadline`. A large head must fit in the memory
+    /// budget `requests`.
     pub(crate) async fn read_head(
         &mut self,
         deadline: Instant,
@@ -195,7 +197,8 @@ impl Http1Receiver<'_> {
         }
     }
 
-    /// Returns the next part of a request. `limit` is the time limit for each read.
+    /// Returns the next event of a request, such as a piece of its body. `limit` is the time limit
+    /// for each read.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         loop {
             if let Some(event) = self.ready()? {

@@ -1,5 +1,5 @@
-//! A client's connection for every HTTP version. It has a receiver for the body of a request, and a
-//! sender for the answer.
+//! A client's connection, for every HTTP version. For each request, it has a receiver for the body
+//! and a sender for the answer.
 
 pub(crate) mod http1_sender;
 pub(crate) mod http2;
@@ -40,7 +40,7 @@ impl Client<'_> {
         }
     }
 
-    /// Returns the intercepted CONNECT around this request.
+    /// Returns the intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) fn inside(&self) -> Option<&Inside> {
         match self {
             Self::Http1(connection) => connection.inside.as_ref(),
@@ -62,8 +62,8 @@ pub(crate) enum Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Returns the next part of a request. For HTTP/1.1, `limit` is the time limit for each read.
-    /// For HTTP/2, `limit` is the time limit for the whole part.
+    /// Returns the next event of a request, such as a piece of its body. For HTTP/1.1, `limit` is
+    /// the time limit for each read. For HTTP/2, `limit` is the time limit for the whole event.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         match self {
             Self::Http1(receiver) => receiver.next(limit).await,
@@ -72,15 +72,15 @@ impl Receiver<'_> {
     }
 }
 
-/// Sends an answer: a head, bytes of a body, and an end. The sender of each protocol converts them
-/// to HTTP/1.1 text or HTTP/2 frames.
+/// Sends an answer: a head, bytes of a body, and an end. Each protocol has its own sender, which
+/// writes HTTP/1.1 text or HTTP/2 frames.
 pub(crate) enum Sender<'a> {
     Http1(Http1Sender<'a>),
     Http2(Http2Sender<'a>),
 }
 
 impl Sender<'_> {
-    /// Begins an answer. The head is sent together with the first bytes of the body.
+    /// Begins an answer. The head waits until the first bytes of the body are sent too.
     pub(crate) fn begin(&mut self, options: AnswerOptions, opening: Opening<'_>) -> ConnectionFate {
         match self {
             Self::Http1(sender) => sender.begin(options, opening),
@@ -131,16 +131,17 @@ impl Sender<'_> {
         }
     }
 
-    /// Announces that `length` bytes of the body will follow in parts. `length` must not be 0.
+    /// For HTTP/1.1, writes the size of the next chunk: `length` bytes of the body will follow in
+    /// parts. `length` must not be 0.
     pub(crate) fn announce(&mut self, length: usize) {
         if let Self::Http1(sender) = self {
             sender.announce(length);
         }
     }
 
-    /// Sends a part of the announced bytes, or of a body of known length. Stops if the client reads
-    /// nothing for the duration that `patience` returns. `patience` is called at the start of each
-    /// wait. The unsent bytes stay in `part`.
+    /// Sends `part`, which belongs to the announced bytes or to a body of known length. Stops if
+    /// the client accepts nothing for the duration that `patience` returns. `patience` is called at
+    /// the start of each wait. The unsent bytes stay in `part`.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -163,7 +164,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Ends the announced bytes, after all of them were sent.
+    /// Ends the bytes that [`Self::announce`] announced. The caller must have sent all of them.
     pub(crate) async fn announced_is_sent(&mut self) -> Result<(), WriteEnd> {
         match self {
             Self::Http1(sender) => sender.announced_is_sent().await,
@@ -179,7 +180,7 @@ impl Sender<'_> {
         }
     }
 
-    /// Records the status and outcome of the head that opens a tunnel.
+    /// Records the status and cache status of the head that opens a tunnel, for the access log.
     pub(crate) fn record_opening(&self, status: u16, outcome: CacheStatus) {
         match self {
             Self::Http1(sender) => sender.progress.open(status, outcome, 0),
@@ -227,7 +228,7 @@ impl Sender<'_> {
     }
 
     /// Breaks the body off in a way that the client cannot mistake for the end of the body. For
-    /// HTTP/2, does nothing, because the stream will be reset.
+    /// HTTP/2, does nothing, because the caller resets the stream.
     pub(crate) fn break_off(&self) {
         if let Self::Http1(sender) = self {
             sender.break_off();
@@ -242,8 +243,8 @@ impl Sender<'_> {
         }
     }
 
-    /// Returns the number of bytes sent so far. For HTTP/2, heads count as before compression, and
-    /// frame headers do not count.
+    /// Returns the number of bytes sent so far. For HTTP/2, heads count with their size before
+    /// compression, and frame headers do not count.
     pub(crate) fn sent(&self) -> u64 {
         match self {
             Self::Http1(sender) => sender.sent,

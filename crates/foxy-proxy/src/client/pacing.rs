@@ -1,5 +1,5 @@
-//! Sends bytes to a client no faster than a rule permits. Without such a rule, nothing is added to
-//! the path of the bytes.
+//! Sends bytes to a client no faster than a rule of the operator permits. The *pace* is this limit
+//! in bytes per second. Without such a rule, none of this code runs.
 
 use crate::client::Sender;
 use crate::core::client_limits::Pace;
@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 impl Sender<'_> {
-    /// Sends the pieces of a body at the client's pace, except for the last piece. `data` keeps the
-    /// last piece, for which the pace has been taken too.
+    /// Sends all pieces of a body except the last piece, at the client's pace. The last piece stays
+    /// in `data`. The caller may send it at once, because this method has already waited for it.
     pub(super) async fn send_all_but_last(
         &mut self,
         data: &mut Bytes,
@@ -29,7 +29,8 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Sends a part at the client's pace. The wait for the pace counts towards the patience.
+    /// Sends `part` at the client's pace. Each wait for the pace is limited by the time that
+    /// `patience` returns.
     pub(super) async fn paced_part(
         &mut self,
         part: &mut Bytes,
@@ -52,14 +53,14 @@ impl Sender<'_> {
     }
 }
 
-/// A connection to an origin from which a tunnel reads at the client's pace.
+/// A connection to an origin, whose bytes a tunnel passes to the client at the client's pace.
 #[derive(Debug)]
 pub(crate) struct PacedConnection<S> {
     inner: S,
     pace: Pace,
-    /// The wait until the next piece.
+    /// The timer that ends when the pace permits the next piece.
     wait: Option<Pin<Box<Sleep>>>,
-    /// Number of bytes that may be read now.
+    /// Number of bytes that the pace permits to read now.
     granted: usize,
 }
 

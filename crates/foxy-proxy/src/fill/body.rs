@@ -1,6 +1,6 @@
-//! Passes the body of a fetch from the origin to the readers and to the body writer. If the origin
-//! breaks the body off, requests the missing bytes of the same response. The readers then receive a
-//! complete body.
+//! Passes the body of a fetch to the requests that read it (the readers of the flight), and to the
+//! writer that stores it. If the origin breaks the body off, requests the missing bytes of the same
+//! response. The readers then still receive a complete body.
 
 use crate::cache::{Cached, NotKept, PART, Stored, StoredBody};
 use crate::core::{Counter, View};
@@ -16,18 +16,19 @@ use foxy_rules::{Span, StoredTimes};
 use std::future::pending;
 use std::sync::Arc;
 
-/// A fetch without readers continues if at most this number of bytes, or a twentieth of the body,
-/// is missing. Squid has a similar rule (`quick_abort`).
+/// If all clients of a fetch disconnect, the fetch normally stops. It continues if at most this
+/// many bytes, or a twentieth of the body, are missing. Squid has a similar rule (`quick_abort`).
 const QUICK_ABORT_BYTES: u64 = 64 << 10;
 
-/// Largest number of consecutive attempts to resume a body that broke off. After an attempt that
-/// delivered at least one part, the count starts again.
+/// Largest number of consecutive attempts to fetch the rest of a body that broke off. After an
+/// attempt that delivered at least 1 MiB, the count starts again.
 const MAX_RESUMES: u32 = 3;
 
 enum RestOfBody {
     Comes(Box<UpstreamExchange>),
     NotNow,
-    /// The origin has another response now, or the proxy cannot exclude that.
+    /// The proxy must not join a rest to the body, because the origin has another response now or
+    /// may have.
     Never,
 }
 
@@ -36,15 +37,15 @@ pub(crate) struct IncomingBody<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) flight: &'a Flight,
     pub(crate) fill: &'a FillRequest,
-    /// The head in the form in which it is stored.
+    /// The head in the form in which the cache stores it.
     pub(crate) head: &'a ResponseHead,
     pub(crate) length: Option<u64>,
 }
 
 impl IncomingBody<'_> {
-    /// Passes the body to the readers and the writer. Calls `refused` if the writer can no longer
-    /// store the body. If the length is known, calls `whole` before readers receive the last byte.
-    /// Returns the writer even if the body broke off.
+    /// Passes the body to the readers and to `writer`. Calls `refused` if the writer can no longer
+    /// store the body. If the length is known, calls `whole` before the readers receive the last
+    /// byte. Returns the writer even if the body broke off.
     pub(crate) async fn carry(
         self,
         mut exchange: UpstreamExchange,
@@ -138,8 +139,8 @@ impl IncomingBody<'_> {
         RestOfBody::Comes(Box::new(exchange))
     }
 
-    /// Stores the parts of a body that broke off as slices of the object, so that later requests
-    /// can use them.
+    /// If a body broke off, stores the parts that arrived as slices (aligned MiB) of the object.
+    /// Later requests can then use them.
     pub(crate) fn leave_slices(self, writer: &BodyWriter, times: StoredTimes) {
         let Self { worker, fill, head, length, .. } = self;
         let Keeping::Parts { fill: number, bytes: 1.. } = writer.keeping() else { return };
@@ -158,8 +159,8 @@ impl IncomingBody<'_> {
     }
 }
 
-/// Waits until the store has confirmed or refused the next part. Waits for ever if the writer has
-/// no unconfirmed part.
+/// Waits until the store has confirmed or refused the next part of the body. Without an unconfirmed
+/// part, waits for ever.
 async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     match writer {
         Some(writer) => writer.answer().await,
@@ -167,8 +168,8 @@ async fn answer(writer: Option<&mut BodyWriter>) -> Kept {
     }
 }
 
-/// Notes whether the writer is still storing the body, and which bytes readers can read from the
-/// store.
+/// Tells the flight which bytes of the body the readers can read from the store. Drops the writer
+/// if it cannot store the body.
 fn note(flight: &Flight, writer: &mut Option<BodyWriter>, kept: Kept, refused: &impl Fn(NotKept)) {
     match (kept, &*writer) {
         (Kept::Yes, Some(writer)) => flight.keep_if(|keeping| keeping.advance(writer.keeping())),

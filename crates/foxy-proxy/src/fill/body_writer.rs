@@ -1,5 +1,6 @@
-//! Collects a body for the cache. A small body is stored whole. A large body is stored in parts
-//! while it arrives. If the store is slow, the body waits only for a limited time.
+//! Collects a body for the cache. A small body is stored whole. A large body is stored while it
+//! arrives, in *parts* of 1 MiB, each as one record of the store. If the store is slow, the fetch
+//! waits only for a limited time.
 
 use crate::cache::purge::site_of;
 use crate::cache::{Cache, CacheKey, NotKept, PART, Storage, StoredBody, part_key};
@@ -16,24 +17,25 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Largest number of parts of one fetch that the store has not confirmed. Beyond this number, the
-/// body waits for the store.
+/// Number of parts of one body that may wait for the store's confirmation. Above this number, the
+/// fetch waits for the store.
 const MAX_UNCONFIRMED_PARTS: usize = 16;
 
-/// Number of bytes that are allocated at the start for a body of known length.
+/// If the origin announces the length of a body, the buffer starts with this length, but with at
+/// most this many bytes.
 const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 
-/// Pause before a part is sent again to a busy store.
+/// Pause before the writer sends a part again that a busy store has refused.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Number of confirmed parts that restore the full timeout. With this number and a timeout of one
-/// second, the store must write at least 16 MiB/s. A slower store cannot store a body that arrives
-/// faster.
+/// A body has a time account for waits on the store, which this number of confirmed parts refills
+/// completely. If the account holds one second, the store must write at least 16 MiB/s. A slower
+/// store cannot store a body that arrives faster.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
-/// While readers of the flight read the body from the store, the timeout of each part is longer by
-/// this factor. Without the stored body, each of these readers would need the origin, or its answer
-/// would be cut off.
+/// Some readers of the flight may read the body from the store. The timeout of each part is then
+/// longer by this factor. If the body were not stored, the proxy would have to fetch it again for
+/// each of these readers, or cut their answers off.
 const PATIENCE_FACTOR_FOR_READERS: u32 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub(crate) struct BodyWriter {
     confirmed: u64,
     length: u64,
     announced: Option<u64>,
-    /// Parts that the store has not confirmed, in order.
+    /// Parts that the store has not confirmed yet, oldest first.
     unconfirmed: VecDeque<UnconfirmedPart>,
     patience: Patience,
 }
@@ -66,12 +68,12 @@ struct UnconfirmedPart {
 
 enum StoreAnswer {
     Pending(oneshot::Receiver<Answer>),
-    /// The store was busy. At this time, the writer sends the part again.
+    /// The store was busy. At this time, the writer sends the part to the store again.
     AskAgain(Instant),
 }
 
-/// Returns the collected bytes. Copies them if their allocation is much larger than needed, because
-/// they may stay in memory for long.
+/// Returns the collected bytes. Copies them if their buffer is much larger than the bytes, because
+/// the buffer may stay in memory for long.
 fn exact(collected: BytesMut) -> Bytes {
     const UNUSED: usize = 8;
     let is_exact = collected.capacity() <= collected.len() + collected.len() / UNUSED;
@@ -108,7 +110,7 @@ impl BodyWriter {
         &self.worker.shared.cache
     }
 
-    /// Returns the range of bytes that the store has confirmed.
+    /// Returns the number of bytes at the start of the body that the store has confirmed.
     pub(crate) const fn keeping(&self) -> Keeping {
         Keeping::Parts { fill: self.fill, bytes: self.confirmed * PART as u64 }
     }
@@ -117,8 +119,8 @@ impl BodyWriter {
         self.parts > 0
     }
 
-    /// Adds more of the body. If too many parts are unconfirmed, waits for the store, but not
-    /// longer than the timeout.
+    /// Adds more of the body. If too many parts are unconfirmed, waits for the store. If the wait
+    /// exceeds its time limit, returns a refusal.
     pub(crate) async fn take(&mut self, data: &Bytes, needed: Needed) -> Kept {
         self.length += data.len() as u64;
         if self.length > self.cache().object_limit {
@@ -170,8 +172,8 @@ impl BodyWriter {
         Some(self.cache().storage()?.put_part(key, part.clone(), hint))
     }
 
-    /// Waits until the store confirms the oldest unconfirmed part. Waits for ever if no part is
-    /// unconfirmed. If the store is busy, sends the part again after a pause.
+    /// Waits until the store confirms the oldest unconfirmed part. Without an unconfirmed part,
+    /// waits for ever. If the store is busy, sends the part again after a pause.
     pub(crate) async fn answer(&mut self) -> Kept {
         loop {
             let Some(oldest) = self.unconfirmed.front_mut() else { return pending().await };
@@ -241,7 +243,7 @@ impl BodyWriter {
     }
 }
 
-/// The time for which a body may still wait for the store. Waiting uses up this time, and each
+/// The time for which a fetch may still wait for the store. Waiting uses this time up, and each
 /// confirmed part adds time.
 #[derive(Clone, Copy, Debug)]
 struct Patience {
@@ -254,7 +256,7 @@ impl Patience {
         Self { left: most, most }
     }
 
-    /// Returns the timeout for each part that readers of the flight need from the store.
+    /// Returns the timeout for a part that readers of the flight need from the store.
     fn for_readers(&self) -> Duration {
         self.most * PATIENCE_FACTOR_FOR_READERS
     }
@@ -272,7 +274,7 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Returns the number of parts that a store confirms before the body stops waiting, at most
+    /// Returns how many parts a store confirms before the fetch no longer waits for it, at most
     /// `parts`. The store confirms one part per `pace`.
     fn confirmed(pace: Duration, parts: u32) -> u32 {
         let mut patience = Patience::new(Duration::from_secs(1));

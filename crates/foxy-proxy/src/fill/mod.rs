@@ -1,5 +1,6 @@
-//! Fetches responses for the cache. A fill makes one request to an origin, passes the response to
-//! the readers of its flight (the shared fetch), and stores the response.
+//! Fetches responses for the cache. A *fill* sends one request to an origin, passes the response to
+//! the readers of its flight, and stores the response. A *flight* is a fetch that several requests
+//! share.
 
 pub(crate) mod body;
 pub(crate) mod body_writer;
@@ -47,8 +48,8 @@ pub(crate) fn start(worker: &Rc<Worker>, wanted: &Wanted<'_>, miss: &Miss, fligh
     tokio::task::spawn_local(run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Validates a stored response in the background while it is served stale (RFC 5861 §3). Does
-/// nothing if the URL is already being fetched.
+/// Validates a stored response in the background, while the stale response is already served (RFC
+/// 5861 §3). Does nothing if a flight of the URL is in progress.
 pub(crate) fn refresh(
     worker: &Rc<Worker>,
     wanted: &Wanted<'_>,
@@ -84,8 +85,8 @@ pub(crate) async fn run(
     };
 }
 
-/// Receives a response, passes it to the readers of the flight, and stores it. Returns the
-/// trailers.
+/// Receives a response from the origin, passes it to the readers of the flight, and stores it.
+/// Returns the trailers.
 pub(crate) async fn receive(
     worker: &Rc<Worker>,
     flight: &Arc<Flight>,
@@ -120,8 +121,8 @@ pub(crate) async fn receive(
     };
     match not_stored {
         Some(why) => {
-            // A 416 only means that the requested bytes do not exist. Other bytes of the object may
-            // still be stored.
+            // A 416 only means that the object lacks the requested bytes. Other bytes of the object
+            // may still be stored, so the URL is not marked as refused.
             if !(fill.ranged && status == 416) {
                 refused(why);
             }
@@ -155,7 +156,7 @@ pub(crate) async fn receive(
     let (Some(expected), Ok(_)) = (expected, &result) else { return result };
     if writer.as_ref().is_none_or(BodyWriter::is_in_parts) {
         let_go(writer.as_ref());
-        // The readers have the complete body now. They need not wait until the store has confirmed
+        // The readers now have the complete body. They need not wait until the store has confirmed
         // every part.
         flight.end(result.clone());
     }
@@ -167,8 +168,8 @@ pub(crate) async fn receive(
     result
 }
 
-/// Publishes the outcome of a validation. Waits first until the origin's answer has ended; a 304
-/// has no body.
+/// Waits until the 304 from the origin has ended, and then publishes the outcome of the validation
+/// to the readers.
 async fn publish_validated(
     flight: &Flight,
     outcome: FlightOutcome,
@@ -186,8 +187,8 @@ fn validated(
     origin: &OriginHead,
 ) -> FlightOutcome {
     if !is_about(&View(&origin.head.headers), &View(&stale.stored.head.headers)) {
-        // The origin has another response now, so the next request must not validate the stored
-        // response.
+        // The 304 belongs to another response. The stored response is removed, so that the next
+        // request fetches instead of validating it.
         worker.shared.cache.forget(&stale.key);
         return FlightOutcome::Unconfirmed;
     }
@@ -218,7 +219,8 @@ async fn store(
     let source = fill.watch.fetched();
     worker.shared.cache.add(&fill.base, placement, &stored, source, &worker.counters);
     forget_what_was(worker, &fill.base, &stored);
-    // Memory keeps this body for slow readers only if a reader is reading it from the cache now.
+    // If a reader is reading this body from the cache now, memory keeps the body for the reader.
+    // Otherwise it does not.
     let room = match (&stored.body, flight.needs_what_is_kept()) {
         (StoredBody::Whole(body), Needed::ByReaders) => worker.shared.waiting.take(body.len()),
         (StoredBody::Whole(_), Needed::Later) => None,
@@ -229,7 +231,7 @@ async fn store(
     true
 }
 
-/// Creates the response in its stored form, without its body.
+/// Creates the response as the cache will store it, but without its body.
 fn expected(
     worker: &Worker,
     fill: &FillRequest,

@@ -1,4 +1,4 @@
-//! Converts client requests to requests for origins.
+//! Creates requests for origins from client requests.
 
 use crate::cache::Stored;
 use crate::core::View;
@@ -40,8 +40,8 @@ pub(crate) fn forwarded(
     UpstreamRequest { origin, method: head.method.clone(), target: target(head), headers, body }
 }
 
-/// Creates a GET for the cache. Leaves out the client's conditions and ranges, and adds the
-/// validators of the `stale` response.
+/// Creates a GET whose response can be stored. Leaves out the client's conditions and ranges. Adds
+/// the validators of the stored response `stale`, if there is one.
 pub(crate) fn for_cache(
     worker: &Worker,
     head: &RequestHead,
@@ -70,8 +70,9 @@ pub(crate) fn for_cache(
     }
 }
 
-/// Creates a GET of the bytes `span` for the cache. If the head `of` has a strong validator, adds
-/// If-Range. The origin then sends only these bytes if it still has the same response.
+/// Creates a GET for the bytes `span`, to store them. If the stored head `of` has a strong
+/// validator, adds If-Range. The origin then sends only these bytes if it still has the same
+/// response.
 pub(crate) fn for_range(
     worker: &Worker,
     head: &RequestHead,
@@ -89,7 +90,8 @@ pub(crate) fn for_range(
     request
 }
 
-/// Creates a GET of the bytes `span` for the cache that also validates the stored response.
+/// Creates a GET for the bytes `span`, to store them. The request also validates the stored
+/// response.
 pub(crate) fn for_validated_range(
     worker: &Worker,
     head: &RequestHead,
@@ -102,15 +104,15 @@ pub(crate) fn for_validated_range(
     request
 }
 
-/// Returns the range to request from the origin. Returns `None` if the client sent no Range.
+/// Returns the range that the proxy requests from the origin, if the client sent a Range field.
 pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
     let mut lines = headers.get_all("range");
     let range = lines.next()?;
     Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
 }
 
-/// Rewrites the Range field in a normal form, or removes it if the origin should send the whole
-/// body.
+/// Rewrites the client's Range field in a standard form. Removes the field if the origin should
+/// send the whole body.
 fn bound_range(headers: &mut Headers) {
     match asked_range(headers) {
         None | Some(UpstreamRange::Unknown) => {}

@@ -1,5 +1,5 @@
-//! Contains the steps that all fetches for the cache share. They read the final head, decide where
-//! to store the response, and end the flight.
+//! Steps that all fetches for the cache share: read the origin's head, decide where to store the
+//! response, and end the flight. A *flight* is a fetch that several requests share.
 
 use crate::cache::{Cache, CacheKey, Placement, VaryList, Watch};
 use crate::core::View;
@@ -16,7 +16,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct FillRequest {
-    /// The client's request. Its header fields choose the variant, and may forbid storing.
+    /// The client's request. Its header fields select the variant of the URL, and may forbid
+    /// storing.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
@@ -54,7 +55,8 @@ pub(crate) async fn final_head(
             HeadEvent::Interim(head) => flight.interim(head),
             HeadEvent::Final(mut head, length) => {
                 worker.count_response(head.version);
-                // An error means that an earlier fetch of the flight has set the responder.
+                // The call fails if an earlier fetch of this flight has already recorded its
+                // responder.
                 let _ = flight.responder.set(exchange.responder());
                 let (length, times) = (known_length(length), Times::until_now(requested));
                 worker.settings().rules.edit_response(&key.text, &mut head, length);
@@ -64,7 +66,7 @@ pub(crate) async fn final_head(
     }
 }
 
-/// Returns the number of body bytes, if the origin announced it.
+/// Returns the length of the body in bytes, if the origin announced it.
 pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
     match length {
         BodyLength::Length(bytes) => Some(bytes),
@@ -75,17 +77,16 @@ pub(crate) const fn known_length(length: BodyLength) -> Option<u64> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    /// Time when the request was sent, by the steady clock.
+    /// Time of the request on the steady clock, which never goes back.
     requested: WallTime,
-    /// Time when the answer was received, by the steady clock.
+    /// Time of the answer on the steady clock.
     pub(crate) received: WallTime,
-    /// Time when the answer was received, by the civil clock. This time is compared with the dates
-    /// in the answer.
+    /// Time of the answer on the civil clock. This time is compared with the dates in the answer.
     pub(crate) civil: WallTime,
 }
 
 impl Times {
-    /// Returns the times of an answer that is received now. `requested` is by the steady clock.
+    /// Returns the times of an answer that arrives now. `requested` is a time on the steady clock.
     pub(crate) fn until_now(requested: WallTime) -> Self {
         Self { requested, received: clock::steady(), civil: clock::wall() }
     }
@@ -98,9 +99,9 @@ impl Times {
     }
 }
 
-/// Returns the reason for which a response must not be stored, if there is one. For a part of a
-/// response, `response` has the status of the whole response. `length` is the length of the whole
-/// body in bytes, if known. `received` is by the civil clock.
+/// Returns the reason not to store a response, if there is one. If the origin sent only a part of
+/// the response, `response` has the status of the whole. `length` is the length of the whole body
+/// in bytes, if known. `received` is a time on the civil clock.
 pub(crate) fn why_not_storable(
     worker: &Worker,
     base: &CacheKey,
@@ -140,7 +141,8 @@ pub(crate) fn placed(
     Placement { key, list: Some(list), has_new_list }
 }
 
-/// Removes hop-by-hop fields from an origin's head. Adds Via, and Date if it is missing.
+/// Removes hop-by-hop fields from the head of an origin's response. Adds Via, and Date if Date is
+/// missing.
 pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTime) {
     strip_hop_by_hop(&mut head.headers);
     worker.add_via(head.version, &mut head.headers);
@@ -149,9 +151,9 @@ pub(crate) fn prepare(head: &mut ResponseHead, worker: &Worker, received: WallTi
     }
 }
 
-/// Ends a flight with `result` when the fetch ends. The flight also ends if a panic or the end of
-/// the worker drops the fetch, so that no reader waits for ever. If the flight has already ended,
-/// nothing changes.
+/// Ends a flight with `result` when its fetch ends. A panic or the end of the worker can also drop
+/// the fetch. Then the flight ends too, so that no reader waits for ever. If the flight has already
+/// ended, nothing changes.
 pub(crate) struct Ending {
     pub(crate) worker: Rc<Worker>,
     pub(crate) flight: Arc<Flight>,

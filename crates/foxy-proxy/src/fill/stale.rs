@@ -1,5 +1,6 @@
-//! A stored response that the origin must validate. This module decides when the proxy may serve it
-//! without validation, and updates it from a 304 or from the answer to a HEAD.
+//! A stored response that the proxy may not serve before the origin has validated it. This module
+//! decides when the proxy may serve it without validation. It also updates it from a 304 or from
+//! the answer to a HEAD.
 
 use crate::cache::{CacheKey, Found, Stored, StoredBody, VaryList, Watch};
 use crate::core::byte_budget::{ByteBudget, HeldBytes};
@@ -21,17 +22,18 @@ use std::sync::Arc;
 pub(crate) struct Stale {
     pub(crate) stored: Arc<Stored>,
     pub(crate) key: CacheKey,
-    /// True if the request to the origin contains the validators of this response.
+    /// True if the request to the origin contains the validators (ETag, Last-Modified) of this
+    /// response.
     pub(crate) validate: bool,
-    /// The memory reserved for the body. `None` means that the body was dropped, because the budget
-    /// was used up.
+    /// The memory that is reserved for the body. `None` means that the body was dropped, because
+    /// the budget had no space.
     held: Option<Arc<HeldBytes>>,
 }
 
 impl Stale {
     /// Keeps a stored response in memory while the proxy contacts the origin. If the budget
-    /// `waiting` has no space, drops the body. The response can then only be replaced. It can no
-    /// longer be validated or served.
+    /// `waiting` has no space for the body, drops the body. The response can then no longer be
+    /// validated or served. A new response can still replace it.
     pub(crate) fn hold(
         waiting: &ByteBudget,
         stored: Arc<Stored>,
@@ -53,8 +55,8 @@ impl Stale {
         Some(PendingUpdate { base, stored, key, watch, _held: held? })
     }
 
-    /// Decides whether the stored response may answer `request` after a failure of the origin.
-    /// `status` is the status of the failure, or `None` if the origin did not answer.
+    /// Decides whether the stored response may answer `request` because the origin failed. `status`
+    /// is the status of the failure, or `None` if the origin did not answer.
     pub(crate) fn hit_after(
         &self,
         status: Option<u16>,
@@ -86,8 +88,8 @@ pub(crate) struct Miss {
 }
 
 impl Miss {
-    /// Creates a miss. If `validate` is true, the origin is asked to confirm the response that was
-    /// found.
+    /// Creates a miss. If `validate` is true, the proxy asks the origin to confirm the response
+    /// that the look-up found.
     pub(crate) fn new(
         waiting: &ByteBudget,
         base: &CacheKey,
@@ -117,8 +119,8 @@ impl Miss {
         self.stale.as_ref().is_some_and(|stale| stale.validate)
     }
 
-    /// Returns the Vary list. Returns `None` if another write may have replaced the list since the
-    /// look-up.
+    /// Returns the Vary list that the look-up found. Returns `None` if a write since the look-up
+    /// may have replaced the list.
     pub(crate) fn list_in_force(&self) -> Option<&VaryList> {
         self.list.as_ref().filter(|_| !self.watch.late)
     }
@@ -128,7 +130,7 @@ impl Miss {
         self.stale?.pending_update(base, watch)
     }
 
-    /// Returns the stored response if it may answer `request` after a flight with this `outcome`.
+    /// Returns the stored response if it may answer `request`, after a flight ended with `outcome`.
     pub(crate) fn as_hit_after(
         &self,
         request: &Headers,
@@ -146,12 +148,13 @@ impl Miss {
     }
 }
 
-/// Returns the Vary list by which a stored variant was found.
+/// Returns the Vary list that led the look-up to the stored variant `stored`.
 pub(crate) fn list_of(base: &CacheKey, stored: &Stored, key: &CacheKey) -> Option<VaryList> {
     base.list_of(key, Vary::of(&View(&stored.head.headers)).ok()?)
 }
 
-/// A stored response that may be updated by an answer without a body.
+/// A stored response, and permission to update it from an answer without a body (a 304, or the
+/// answer to a HEAD).
 #[derive(Clone)]
 pub(crate) struct PendingUpdate {
     pub(crate) base: CacheKey,
@@ -164,8 +167,8 @@ pub(crate) struct PendingUpdate {
 impl PendingUpdate {
     /// Merges the header fields of an answer that confirmed the stored response (RFC 9111 §3.2).
     /// Stores the result, or returns the reason not to store it. If the answer forbids storing,
-    /// removes the stored response. If only this request forbids storing, leaves the stored
-    /// response unchanged.
+    /// removes the stored response. If only this client's request forbids storing, leaves the
+    /// stored response unchanged.
     pub(crate) fn confirm(
         &self,
         worker: &Worker,
@@ -189,21 +192,22 @@ impl PendingUpdate {
                 cache.add(base, &placement, &fresh, self.watch.found(), &worker.counters);
             }
             Some(NotStoredReason::Authorization | NotStoredReason::RequestNoStore) => {}
-            // With another Vary, the response no longer belongs under this key, so it is removed.
+            // With another Vary field, the response would need another key. So the response under
+            // this key is removed.
             None | Some(_) => cache.outdate(base, &self.key, &self.watch),
         }
         (fresh, not_stored)
     }
 
-    /// Decides whether the stored response may answer `request` because the origin gave no answer.
+    /// Decides whether the stored response may answer `request` because the origin did not answer.
     pub(crate) fn hit_after(&self, error: UpstreamError, request: &Headers) -> Option<Hit> {
         let hit = hit_after(&self.stored, None, request, clock::steady());
         hit.filter(|_| error.is_the_origins())
     }
 
-    /// Applies the answer to a HEAD (RFC 9111 §4.3.5). If the answer is about the stored response,
-    /// updates the response. If the answer is about another response, removes the stored response.
-    /// If neither is certain, changes nothing.
+    /// Applies the answer to a HEAD request (RFC 9111 §4.3.5). If the answer describes the stored
+    /// response, updates the response. If it describes another response, removes the stored
+    /// response. If neither is certain, changes nothing.
     pub(crate) fn apply_head(
         &self,
         worker: &Worker,

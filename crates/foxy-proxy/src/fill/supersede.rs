@@ -1,5 +1,5 @@
-//! Removes the stored responses that a newly fetched response replaces or makes outdated, so that
-//! they are never served again.
+//! Removes the stored responses that a newly fetched response replaces or outdates, so that the
+//! proxy never serves them again.
 
 use crate::cache::{CacheKey, Cached, NotKept, Placement, Stored};
 use crate::core::View;
@@ -12,11 +12,11 @@ use foxy_rules::partial::are_of_one;
 use foxy_rules::{NotStoredReason, RequestControl};
 use std::cell::Cell;
 
-/// Removes stored responses that could be served again after a crash. The caller must do this
-/// before the client sees the head of the newer response. It removes a fresh response that the
-/// request did not accept, and a response that another fetch has stored under `key`. It also
-/// removes slices of another representation. A stale response may stay, because it would be
-/// validated first.
+/// Removes stored responses that the proxy could otherwise serve again after a crash. The caller
+/// must do this before the client sees the head of the newer response. Three kinds are removed: a
+/// fresh response that the request did not accept, a response that another fetch has stored under
+/// `key`, and slices of another representation. A stale response may stay, because the proxy would
+/// validate it first.
 pub(crate) async fn forget_replaced(
     worker: &Worker,
     fill: &FillRequest,
@@ -45,9 +45,10 @@ pub(crate) async fn forget_replaced(
     }
 }
 
-/// Removes the stored response if the origin answers its validation with a response that is not
-/// stored (RFC 9111 §4.3.3). Also prevents an older fetch from storing its response. Changes
-/// nothing if the answer is a temporary failure, or if only this client's request forbids storing.
+/// Removes the stored response if the origin did not confirm it, and answered with a response that
+/// the cache does not store (RFC 9111 §4.3.3). An older fetch can then no longer store its
+/// response. Changes nothing if the answer is a temporary failure, or if only this client's request
+/// forbids storing.
 pub(crate) fn forget_rejected(
     worker: &Worker,
     fill: &FillRequest,
@@ -78,9 +79,9 @@ const fn is_temporary(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..)
 }
 
-/// The responses that a new response replaces. They are removed before any reader has the last byte
-/// of the new response. A client with the whole new response may tell other clients about it, and
-/// these clients must not receive an old response.
+/// The stored responses that a new response replaces. They are removed before a reader has the last
+/// byte of the new response. A client that has the whole new response may tell other clients about
+/// it. The proxy must not serve an old response to these other clients.
 pub(crate) struct Superseded<'a> {
     worker: &'a Worker,
     fill: &'a FillRequest,
@@ -100,8 +101,8 @@ impl<'a> Superseded<'a> {
         Self { worker, fill, placement, status, is_gone: Cell::new(is_gone) }
     }
 
-    /// Removes the replaced responses, only at the first call. `from_store` is true if the new
-    /// response is not stored, or if the store has not confirmed it yet.
+    /// Removes the replaced responses at the first call. Later calls do nothing. `from_store` is
+    /// true if the new response is not stored, or if the store has not confirmed it yet.
     pub(crate) fn let_go(&self, from_store: bool) {
         if self.is_gone.replace(true) {
             return;
@@ -113,8 +114,8 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// Removes the older responses even if the newer response could not be stored, because they are
-    /// outdated in any case (RFC 9111 §4.3.3).
+    /// Removes the older responses from memory and store. They are outdated (RFC 9111 §4.3.3), even
+    /// if the newer response could not be stored.
     fn forget_outdated(&self) {
         if is_temporary(self.status) {
             return;
@@ -122,7 +123,7 @@ impl<'a> Superseded<'a> {
         let Self { fill, placement, .. } = self;
         let (cache, base, watch) = (&self.worker.shared.cache, &fill.base, &fill.watch);
         if placement.has_new_list && (fill.list.is_some() || watch.late) {
-            // The earlier Vary list leads to the outdated response.
+            // The earlier Vary list of the URL leads requests to the outdated response.
             cache.outdate(base, base, watch);
         }
         if let Some(stale) = &fill.stale {
@@ -133,8 +134,8 @@ impl<'a> Superseded<'a> {
         }
     }
 
-    /// Removes the older responses only from memory, because memory will have the new response in a
-    /// moment. Fresh responses were removed from the store when the head arrived.
+    /// Removes the older responses only from memory, because memory receives the new response in a
+    /// moment. Fresh responses were already removed from the store when the new head arrived.
     fn vacate_memory(&self) {
         let Self { fill, placement, .. } = self;
         let stale = fill.stale.as_ref().map(|stale| &stale.key);
@@ -145,9 +146,9 @@ impl<'a> Superseded<'a> {
     }
 }
 
-/// Removes the refusal of an earlier response, and the parts of another representation in memory.
-/// The caller must call this after a response is stored. Otherwise such parts would be served again
-/// once the new response is evicted.
+/// Forgets why an earlier response of the URL was not stored, and removes stored partial content of
+/// another representation. The caller must call this after it has stored a response. Otherwise the
+/// proxy could serve the partial content again after the eviction of the new response.
 pub(crate) fn forget_what_was(worker: &Worker, base: &CacheKey, stored: &Stored) {
     worker.shared.refusals.forget(base);
     let (cache, key) = (&worker.shared.cache, base.part());

@@ -1,6 +1,6 @@
-//! Stores an answer while it passes to one client. This module stores the answer to a POST if a GET
-//! would receive the same answer (RFC 9110 §9.3.3). It also stores a part of a response (RFC 9111
-//! §3.3). No other request reads the answer meanwhile.
+//! A *tee* stores an answer while the answer passes to one client. No other request reads the
+//! answer meanwhile. The cache stores the answer to a POST in this way, if a GET would receive the
+//! same answer (RFC 9110 §9.3.3). It also stores partial responses (RFC 9111 §3.3).
 
 use crate::cache::{CacheKey, PART, Placement, Stored, StoredBody, Watch, strip};
 use crate::core::View;
@@ -34,8 +34,8 @@ enum TeeKind {
 
 impl Tee {
     /// Starts to store an answer, if it may be stored. The head must be without hop-by-hop fields.
-    /// The answer is not stored if the URL is invalidated after `watch` began. A part is stored
-    /// only if the whole response may be stored and has no Vary. The part must also have its
+    /// The answer is dropped if the URL is invalidated after `watch` began. A partial response is
+    /// stored only if the whole response may be stored and has no Vary. It must also have its
     /// announced length and fit in one record.
     pub(crate) fn begin(
         worker: &Rc<Worker>,
@@ -73,8 +73,8 @@ impl Tee {
         Some(Self { base, placement, head, times, watch, writer, missing, kind })
     }
 
-    /// Adds more of the body before the client receives it. So the cache has the whole body before
-    /// the client has it.
+    /// Adds the next bytes of the body. The caller calls this before it sends the bytes to the
+    /// client, so that the cache has the whole body first.
     pub(crate) async fn take(&mut self, worker: &Worker, data: &Bytes) {
         let Some(writer) = &mut self.writer else { return };
         if writer.take(data, Needed::Later).await != Kept::Yes {
@@ -87,7 +87,7 @@ impl Tee {
         }
     }
 
-    /// Stores the answer once its body is complete.
+    /// Stores the answer in the cache. The caller calls this when the body is complete.
     pub(crate) async fn complete(&mut self, worker: &Worker) {
         let Some(writer) = self.writer.take() else { return };
         let Some((body, length)) = writer.complete(Needed::Later).await else { return };
@@ -102,7 +102,8 @@ impl Tee {
             let before = &before.stored;
             let same = are_of_one(&View(&before.head.headers), &View(&stored.head.headers));
             if before.is_of_slices() && same {
-                // The stored slices already contain more of the object than this part.
+                // The stored slices of the object already contain more bytes than this partial
+                // response.
                 return;
             }
             if let Some((key, both)) = joined(&self.base, &stored, before, policy, PART as u64) {
@@ -114,9 +115,9 @@ impl Tee {
     }
 }
 
-/// Joins a new part with the stored part. Returns the result with its key; the result may be the
-/// whole response. The result has the header fields of the new part. Only bodies in memory are
-/// joined, up to `limit` bytes.
+/// Joins a new partial response with the stored partial response. Returns the result, which may be
+/// the whole response, and its key. The result has the header fields of the new response. Only
+/// bodies in memory are joined, to at most `limit` bytes.
 fn joined(
     base: &CacheKey,
     new: &Stored,

@@ -1,4 +1,5 @@
-//! The data that a flight passes to its readers: head, outcome, and pieces of the body.
+//! The data that a flight passes to its readers: heads, the outcome of the fetch, and pieces of the
+//! body. A *flight* is a fetch that several requests share.
 
 use crate::cache::{CacheKey, NotKept, Stored, VaryList};
 use crate::core::byte_budget::HeldBytes;
@@ -10,7 +11,7 @@ use foxy_http::{Headers, ResponseHead};
 use foxy_rules::{NotStoredReason, RequestControl, StoredTimes};
 use std::sync::Arc;
 
-/// The head of a response in flight, as readers see it.
+/// The head of the response that a flight fetches, as its readers see it.
 #[derive(Clone, Debug)]
 pub(crate) struct FlightHead {
     /// The head without hop-by-hop fields and Content-Length.
@@ -20,28 +21,28 @@ pub(crate) struct FlightHead {
     pub(crate) times: StoredTimes,
     pub(crate) key: CacheKey,
     pub(crate) list: Option<VaryList>,
-    /// The set of slices to which the response belongs.
+    /// The stored set of slices (aligned MiB of an object) to which the response belongs.
     pub(crate) set: Option<Arc<Stored>>,
-    /// The response in its stored form, without its body.
+    /// The response as the cache will store it, without its body.
     pub(crate) stored: Option<Arc<Stored>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum FlightOutcome {
     Response(Arc<FlightHead>),
-    /// The origin confirmed the stored response. The value is this response with its new head. If
-    /// there is a reason not to store the new head, only the request that started the flight may
-    /// use it.
+    /// The origin confirmed the stored response with a 304. The value is this response with its new
+    /// head. If there is a reason not to store the new head, only the request that started the
+    /// flight may use it.
     Revalidated(Arc<Stored>, Option<NotStoredReason>),
-    /// The origin confirmed another response. The reader must send its request again without
-    /// conditions.
+    /// The origin's 304 confirmed another response than the stored response. The reader must send
+    /// its request again without conditions.
     Unconfirmed,
     Failed(UpstreamError),
 }
 
 impl FlightOutcome {
-    /// Returns true if the response may answer a request that joins the flight. The response must
-    /// be fresh, like a stored response.
+    /// Returns true if the outcome may answer a request that joins the flight. The response must be
+    /// fresh, as if the request had found it in the cache.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         let stored = match self {
             Self::Response(head) => head.stored.as_ref().or(head.set.as_ref()),
@@ -56,7 +57,7 @@ impl FlightOutcome {
 
 #[derive(Debug)]
 pub(crate) enum FlightEvent {
-    /// A 1xx response. Only the request that started the flight receives it.
+    /// A 1xx response of the origin. Only the request that started the flight receives it.
     Interim(ResponseHead),
     Outcome(FlightOutcome),
 }
@@ -69,10 +70,10 @@ pub(crate) enum Piece {
     LeftBehind,
 }
 
-/// The bytes of a flight's body that can be read from the cache.
+/// The bytes of a flight's body that its readers can read from the cache.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Keeping {
-    /// The first `bytes` bytes of the body. More bytes will follow.
+    /// The first `bytes` bytes of the body are in the store. More bytes will follow.
     Parts {
         fill: u64,
         bytes: u64,
@@ -86,8 +87,8 @@ pub(crate) enum Keeping {
 }
 
 impl Keeping {
-    /// Replaces the value by `confirmed` if `confirmed` has more bytes. Returns true if it was
-    /// replaced.
+    /// Replaces this value with `confirmed` if the store has confirmed more bytes. Returns true in
+    /// this case.
     pub(crate) fn advance(&mut self, confirmed: Self) -> bool {
         let has_more = matches!(
             (&*self, &confirmed),
@@ -99,7 +100,7 @@ impl Keeping {
         has_more
     }
 
-    /// Notes that no more bytes will be stored. Returns true if this changes anything.
+    /// Notes that the store will receive no more bytes. Returns true if this changes anything.
     pub(crate) fn end(&mut self) -> bool {
         let more_was_to_come = matches!(self, Self::Parts { .. });
         if more_was_to_come {
@@ -109,7 +110,7 @@ impl Keeping {
     }
 }
 
-/// Tells whether readers of the flight need the stored bytes now, or only later requests.
+/// Tells who needs the stored bytes of a body: readers of the flight now, or only later requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needed {
     ByReaders,

@@ -1,13 +1,13 @@
-//! The memory budget of all flights. Each flight may use a share. Bodies that are collected for the
-//! cache may use the same number of bytes in addition. So a thousand large responses use no more
-//! memory than ten large responses.
+//! The memory budget in bytes of all flights together. Each flight may use an equal share for bytes
+//! that its readers have not read. Bodies that are collected for the cache may use the same number
+//! of bytes again. So a thousand large responses use no more memory than ten large responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes that a flight may always use, in addition to its last read from the origin.
+/// Bytes that each flight may always use, in addition to its last read from the origin.
 const MIN_FLIGHT_BYTES: usize = 16 << 10;
-/// Most bytes that a flight may use.
+/// Largest number of bytes that one flight may use.
 const MAX_FLIGHT_BYTES: usize = 1 << 20;
 
 pub(crate) struct MemoryBudget {
@@ -17,8 +17,8 @@ pub(crate) struct MemoryBudget {
     collected: AtomicUsize,
 }
 
-/// Memory that one body uses while it is collected for the cache. Dropping this value releases the
-/// memory.
+/// The bytes of one body that are in memory until the store has them. Dropping this value gives the
+/// bytes back to the budget.
 pub(crate) struct Collected {
     memory_budget: Arc<MemoryBudget>,
     bytes: usize,
@@ -29,7 +29,7 @@ impl Collected {
         Self { memory_budget, bytes: 0 }
     }
 
-    /// Adds bytes. Returns false if all collected bodies together now exceed the budget.
+    /// Counts `bytes` more. Returns false if all collected bodies together now exceed the budget.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.bytes += bytes;
         self.memory_budget.collected.fetch_add(bytes, Relaxed);
@@ -67,7 +67,7 @@ impl MemoryBudget {
         self.flights.fetch_sub(1, Relaxed);
     }
 
-    /// Notes that a flight now uses `now` bytes instead of `before` bytes.
+    /// Notes that one flight now uses `now` bytes instead of `before` bytes.
     pub(crate) fn moved(&self, before: usize, now: usize) {
         if now >= before {
             self.held.fetch_add(now - before, Relaxed);
@@ -76,8 +76,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns the number of bytes that a flight may use: an equal share, limited by the free part
-    /// of the budget. The flight already uses `own` bytes.
+    /// Returns the number of bytes that one flight may use: an equal share of the budget, limited
+    /// by its free bytes. The flight already uses `own` bytes.
     pub(crate) fn share(&self, own: usize) -> usize {
         let others = self.held.load(Relaxed).saturating_sub(own);
         let free = self.budget.saturating_sub(others);

@@ -1,11 +1,12 @@
-//! A flight is a fetch that several requests share. A fill writes the response to the flight, and
-//! any number of readers on any worker read it.
+//! A *flight* is a fetch that several requests share. Its *fill* receives the response from the
+//! origin and writes it to the flight. Any number of *readers*, on any worker, read the response
+//! from the flight. Each reader serves one client.
 //!
-//! Received bytes stay in memory while a reader needs them, up to a window ahead of the slowest
-//! reader. The first window stays in memory so that other requests can join. A reader that joins
-//! later first reads the beginning from the store (`answer::rest`). A reader that was too slow
-//! reads the remaining bytes from the store. If no reader is left, the fill decides whether to
-//! continue.
+//! Received bytes stay in memory while a reader needs them. The fill pauses while the slowest
+//! reader is more than a window of bytes behind. The first window of the body stays in memory, so
+//! that other requests can join the flight. A reader that joins later first reads the beginning
+//! from the store (`answer::rest`). A reader that was too slow reads the remaining bytes from the
+//! store. If no reader is left, the fill decides whether to continue.
 
 pub(crate) mod event;
 pub(crate) mod memory_budget;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Longest time for which a slow reader may delay the other readers.
+/// Longest time for which one slow reader may delay the other readers of a flight.
 const SLOW_READER_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Flight {
@@ -35,16 +36,17 @@ pub(crate) struct Flight {
     progress: Notify,
     room: Notify,
     pub(crate) epoch: Epoch,
-    /// The server and the parent proxy that answer.
+    /// The server and the parent proxy that answer the fetch.
     pub(crate) responder: OnceLock<Responder>,
     keeping: Mutex<Keeping>,
     kept: Notify,
-    /// Limits the bytes between the fill and its slowest reader, and the bytes kept for late
-    /// readers.
+    /// Limits the bytes in memory: bytes that the slowest reader has not read, and bytes that stay
+    /// for late readers.
     memory_budget: Arc<MemoryBudget>,
 }
 
-/// A reader of a flight. Dropping the reader leaves the flight.
+/// A reader of a flight: one request that receives the response. Dropping this value makes the
+/// reader leave the flight.
 pub(crate) struct Reader {
     flight: Arc<Flight>,
     number: u64,
@@ -63,7 +65,8 @@ impl Flight {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and updates the number of bytes that all flights use.
+    /// Changes the state of the flight, and updates the number of bytes that all flights together
+    /// use.
     fn change<T>(&self, change: impl FnOnce(&mut FlightState) -> T) -> T {
         let mut state = self.state();
         let before = state.held();
@@ -81,7 +84,8 @@ impl Flight {
         self.kept.notify_waiters();
     }
 
-    /// Applies `change`. If `change` returns true, wakes the readers that wait for stored bytes.
+    /// Applies `change` to the range of bytes that can be read from the store. If `change` returns
+    /// true, wakes the readers that wait for stored bytes.
     pub(crate) fn keep_if(&self, change: impl FnOnce(&mut Keeping) -> bool) {
         if change(&mut self.keeping()) {
             self.kept.notify_waiters();
@@ -101,16 +105,16 @@ impl Flight {
         }
     }
 
-    /// Adds a reader that starts at the first byte. Returns `None` if the beginning is no longer in
-    /// memory and cannot be read from the store.
+    /// Adds a reader, which starts at the first byte of the body. Returns `None` if the beginning
+    /// of the body is no longer in memory and cannot be read from the store.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Reader> {
         let can_be_read_back = !matches!(*self.keeping(), Keeping::Nothing);
         let number = self.state().join(can_be_read_back)?;
         Some(Reader { flight: Arc::clone(self), number })
     }
 
-    /// Returns true if the flight may answer a request that arrives now, or if the response is not
-    /// known yet.
+    /// Returns true if the response of the flight may answer a request that arrives now, or if the
+    /// response has not arrived yet.
     pub(crate) fn may_answer(&self, control: &RequestControl, now: WallTime) -> bool {
         self.state().outcome.as_ref().is_none_or(|outcome| outcome.may_answer(control, now))
     }
@@ -125,7 +129,8 @@ impl Flight {
         self.progress.notify_waiters();
     }
 
-    /// Passes bytes to the readers. Waits while the slowest reader is a whole window behind.
+    /// Passes bytes of the body to the readers. Waits while the slowest reader is more than a
+    /// window of bytes behind.
     pub(crate) async fn write(&self, data: Bytes) {
         self.change(|state| state.add(data));
         self.progress.notify_waiters();
@@ -158,7 +163,8 @@ impl Flight {
         })
     }
 
-    /// Ends the flight. If the fetch fails before the head arrives, the error becomes the outcome.
+    /// Ends the flight. If the fetch failed before the head of the response arrived, the error
+    /// becomes the outcome.
     pub(crate) fn end(&self, result: Result<Headers, UpstreamError>) {
         let mut state = self.state();
         if let (Err(error), None) = (&result, &state.outcome) {
@@ -173,8 +179,8 @@ impl Flight {
         if self.state().is_read_back() { Needed::ByReaders } else { Needed::Later }
     }
 
-    /// Waits until the last reader has left. From then on, no reader can join, so the fill may
-    /// stop.
+    /// Waits until the last reader has left the flight. From then on, no reader can join, so the
+    /// fill may stop.
     pub(crate) async fn deserted(&self) {
         loop {
             let room = self.room.notified();
@@ -187,7 +193,7 @@ impl Flight {
         }
     }
 
-    /// Returns true if the last reader has left. Then no reader can join any more.
+    /// Returns true if the last reader has left the flight. From then on, no reader can join.
     pub(crate) fn is_deserted(&self) -> bool {
         let mut state = self.state();
         let deserted = state.is_deserted();
@@ -207,7 +213,7 @@ impl Drop for Flight {
 }
 
 impl Reader {
-    /// Returns the server and the parent proxy that answer.
+    /// Returns the server and the parent proxy that answer the fetch.
     pub(crate) fn responder(&self) -> Responder {
         self.flight.responder.get().cloned().unwrap_or_default()
     }
@@ -216,20 +222,21 @@ impl Reader {
         self.flight.join()
     }
 
-    /// Returns true if the reader joined after the beginning had left memory, and has not caught up
-    /// yet.
+    /// Returns true if the reader joined after the beginning of the body had left memory, and still
+    /// reads from the store.
     pub(crate) fn is_late(&self) -> bool {
         self.flight.state().is_late(self.number)
     }
 
-    /// Lets a late reader read from the flight. The reader must have every byte before `at`, and
-    /// the flight must have the next byte in memory. Returns false otherwise.
+    /// Lets a late reader continue from memory instead of the store, if possible. The reader must
+    /// have read every byte before `at`, and the flight must have the next byte in memory. Returns
+    /// false otherwise.
     pub(crate) fn catches_up(&self, at: u64) -> bool {
         self.flight.state().catch_up(self.number, at)
     }
 
-    /// Waits until the byte at `at` can be read from the store, or until it is certain that this
-    /// byte will not be stored.
+    /// Waits until the byte at position `at` can be read from the store, or until it is certain
+    /// that this byte will not be stored.
     pub(crate) async fn kept_beyond(&self, at: u64) -> Keeping {
         self.flight.state().waits(self.number);
         let kept = self.flight.kept_beyond(at).await;
@@ -250,8 +257,8 @@ impl Reader {
         self.flight.room.notify_waiters();
     }
 
-    /// Returns the next event before the body. Only the request that started the flight may pass
-    /// `leader`; it receives the 1xx heads.
+    /// Returns the next event before the body. Only the request that started the flight passes
+    /// `leader`. It alone receives the 1xx heads.
     pub(crate) async fn event(&self, leader: bool) -> FlightEvent {
         loop {
             let progress = self.flight.progress.notified();
@@ -291,7 +298,7 @@ impl Drop for Reader {
     }
 }
 
-/// The flights in progress, by URL.
+/// The flights in progress, by the key of their URL.
 pub(crate) struct Flights {
     table: Mutex<KeyMap<Arc<Flight>>>,
     memory_budget: Arc<MemoryBudget>,
@@ -319,8 +326,8 @@ impl Flights {
     }
 
     /// Joins the flight of a URL if `fits` accepts the flight. Otherwise starts a flight, unless
-    /// `landed` returns a response that was stored a moment ago. `fits` should refuse a flight
-    /// whose response may be invalidated, purged or stale.
+    /// `landed` returns a response that another flight has just stored. `fits` should refuse a
+    /// flight whose response may be invalidated, purged or stale.
     pub(crate) fn board(
         &self,
         key: Key,
@@ -342,14 +349,15 @@ impl Flights {
         Boarding::Leads(flight, reader)
     }
 
-    /// Starts a flight for a request that no earlier flight may answer.
+    /// Starts a new flight for a request that no flight in progress may answer.
     pub(crate) fn lead(&self, key: Key, epoch: Epoch) -> (Arc<Flight>, Reader) {
         let (flight, reader) = self.alone(epoch);
         self.table.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::clone(&flight));
         (flight, reader)
     }
 
-    /// Lets requests for another key join a flight, unless the other key has a later flight.
+    /// Lets requests for the key `key` also join this flight, unless this key has a flight that
+    /// began later.
     pub(crate) fn also(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.get(&key).is_some_and(|other| other.epoch.is_after(flight.epoch)) {
@@ -357,7 +365,8 @@ impl Flights {
         }
     }
 
-    /// Removes a flight from the table, if it is still the flight of this URL.
+    /// Removes a flight from the table, unless a newer flight has taken its place. Later requests
+    /// then cannot join it.
     pub(crate) fn land(&self, key: Key, flight: &Arc<Flight>) {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if table.get(&key).is_some_and(|other| Arc::ptr_eq(other, flight)) {

@@ -1,5 +1,5 @@
-//! The body bytes that a flight has in memory, and the positions of its readers. This is pure data
-//! without locks or waiting.
+//! The body bytes that a flight has in memory, and the position of each reader in the body. A
+//! *flight* is a fetch that several requests share. This is pure data without locks or waiting.
 
 use crate::flight::event::{FlightOutcome, Piece};
 use crate::upstream::UpstreamError;
@@ -7,20 +7,20 @@ use bytes::Bytes;
 use foxy_http::{Headers, ResponseHead};
 use std::collections::VecDeque;
 
-/// The reason for which a reader has no position in the flight.
+/// The reason why a reader has no position in the bytes in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behind {
     Slow,
-    /// The reader joined late and is reading the beginning from the store. It may receive a
+    /// The reader joined late, and reads the beginning of the body from the store. It may receive a
     /// position later.
     Late,
-    /// The reader joined late, and waits until the store has more bytes.
+    /// The reader joined late, and waits until the store has more bytes of the body.
     LateAndWaiting,
 }
 
 struct ReaderPosition {
     reader: u64,
-    /// Number of the chunk that the reader reads next, counted from the body's first chunk.
+    /// Number of the chunk that the reader reads next. The first chunk of the body has number 0.
     next: u64,
     /// Number of bytes to skip in the chunk `next`.
     skip: usize,
@@ -42,8 +42,8 @@ pub(crate) struct FlightState {
 }
 
 impl FlightState {
-    /// Adds a reader at the first byte. If the beginning is no longer in memory but can be read
-    /// from the store, adds a late reader. Returns the reader's number.
+    /// Adds a reader at the first byte of the body. If the beginning is no longer in memory but can
+    /// be read from the store, adds a late reader. Returns the reader's number.
     pub(crate) fn join(&mut self, can_be_read_back: bool) -> Option<u64> {
         if matches!(self.ended, Some(Err(_))) || (self.first > 0 && !can_be_read_back) {
             return None;
@@ -75,8 +75,8 @@ impl FlightState {
         }
     }
 
-    /// Gives a late reader a position in the flight. The reader must have every byte before `at`,
-    /// and the next byte must be in memory. Returns false otherwise.
+    /// Gives a late reader a position in the bytes in memory. The reader must have read every byte
+    /// before `at`, and the next byte must be in memory. Returns false otherwise.
     pub(crate) fn catch_up(&mut self, reader: u64, at: u64) -> bool {
         if !self.is_late(reader) || at < self.gone || at > self.received {
             return false;
@@ -108,13 +108,13 @@ impl FlightState {
         self.places.is_empty() && self.behind.is_empty()
     }
 
-    /// Adds received bytes. `data` must not be empty.
+    /// Adds bytes that the fill received. `data` must not be empty.
     pub(crate) fn add(&mut self, data: Bytes) {
         self.received += data.len() as u64;
         self.chunks.push_back(data);
     }
 
-    /// Returns the next piece for a reader, or `None` if the piece has not arrived yet.
+    /// Returns the next piece of the body for a reader, or `None` if the piece has not arrived yet.
     pub(crate) fn take(&mut self, reader: u64) -> Option<Piece> {
         let Some(place) = self.places.iter_mut().find(|place| place.reader == reader) else {
             return Some(Piece::LeftBehind);
@@ -148,8 +148,9 @@ impl FlightState {
         self.chunks.iter().skip(skip).map(Bytes::len).sum()
     }
 
-    /// Drops the chunks that every reader has read. Drops nothing before `window` bytes of the body
-    /// have arrived. While a late reader reads from the store, the last `window` bytes stay too.
+    /// Drops the chunks that every reader has read. Drops nothing before more than `window` bytes
+    /// of the body have arrived. While a late reader reads from the store, the last `window` bytes
+    /// stay too.
     pub(crate) fn forget_read(&mut self, window: usize) {
         let window = window as u64;
         if self.received <= window {
@@ -167,8 +168,9 @@ impl FlightState {
         }
     }
 
-    /// Removes the positions of readers that are more than `window` bytes behind, if another reader
-    /// is waiting for new bytes. If no reader is waiting, slow readers delay only themselves.
+    /// Takes the position of each reader that is more than `window` bytes behind, if another reader
+    /// is waiting for new bytes. The slow reader then continues from the store. If no reader is
+    /// waiting, slow readers delay only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;

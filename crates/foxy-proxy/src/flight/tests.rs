@@ -1,5 +1,5 @@
-//! Tests what a flight guarantees to its readers and its fill while readers join, fall behind or
-//! leave.
+//! Tests what a flight guarantees to its readers and to its fill, while readers join, fall behind
+//! or leave.
 
 use super::*;
 use crate::cache::epoch::test_epoch;
@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Bytes of memory that the only flight of a test may use.
+/// Memory budget in bytes of the flight in each test. It has no other flight.
 const WINDOW: usize = 1 << 20;
 
 fn flight() -> Arc<Flight> {
@@ -27,7 +27,7 @@ fn bytes(length: usize, value: u8) -> Bytes {
     Bytes::from(vec![value; length])
 }
 
-/// Reads all bytes that are available. Also returns the result of the last read.
+/// Reads all bytes that are available now. Returns the bytes and the result of the last read.
 fn read(reader: &Reader) -> (Vec<u8>, Option<Piece>) {
     let mut all = Vec::new();
     loop {
@@ -77,8 +77,8 @@ async fn what_readers_have_taken_is_let_go_and_then_nobody_can_join() {
     assert!(flight.join().is_none());
 }
 
-/// Creates a reader of a flight, and passes it enough bytes that the first bytes leave memory.
-/// Returns the reader and the bytes that it has read.
+/// Creates a reader of a flight. Passes more bytes than a window through the flight, so that the
+/// first bytes leave memory. Returns the reader and the bytes that it has read.
 async fn half_way(flight: &Arc<Flight>) -> (Reader, Vec<u8>) {
     let reader = flight.join().expect("open");
     flight.keep(Keeping::Parts { fill: 7, bytes: 0 });

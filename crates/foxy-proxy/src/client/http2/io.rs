@@ -1,6 +1,6 @@
-//! Passes the bytes of a client's connection to and from the HTTP/2 library. Bytes that were read
-//! before the protocol was known come first. The [`Wire`] sees all bytes. The shared cell `Stalled`
-//! tells since when the client's socket has accepted no bytes.
+//! Passes the bytes of a client's connection to the HTTP/2 library and back. The library first
+//! receives the bytes that were read before the protocol was known. The [`Wire`] sees all bytes.
+//! The cell `Stalled` tells since when the client's socket has accepted no bytes.
 
 use crate::client::http2::wire::Wire;
 use crate::core::transport::Transport;
@@ -13,8 +13,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// The time since which the client's socket has accepted none of the pending output. `None` while
-/// the socket accepts bytes.
+/// The time since which the client's socket has accepted none of the bytes that wait to be sent.
+/// `None` while the socket accepts bytes.
 pub(crate) type Stalled = Rc<Cell<Option<Instant>>>;
 
 pub(crate) struct WatchedIo<'a> {
@@ -44,8 +44,8 @@ impl<'a> WatchedIo<'a> {
 }
 
 impl AsyncRead for WatchedIo<'_> {
-    /// Reads nothing more once the [`Wire`] has decided that the client sends too many frames,
-    /// because the connection will be closed.
+    /// Reads nothing more once the [`Wire`] has decided that the client sends too many frames. The
+    /// connection is then closed.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,5 +1,6 @@
 //! Sends answers as HTTP/2 frames. The HTTP/2 library receives only bytes that the client's flow
-//! control permits. At most [`SEND_BUFFER`] bytes in the library may still wait for the connection.
+//! control permits. For each stream, at most [`SEND_BUFFER`] bytes wait in the library until the
+//! connection's socket accepts them.
 
 use crate::client::http2::wire::Wire;
 use crate::core::client_limits::Pace;
@@ -21,22 +22,22 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Number of bytes of one stream's answer that may wait for the connection.
+/// Number of bytes of one stream's answer that may wait in the HTTP/2 library for the socket.
 pub(crate) const SEND_BUFFER: usize = 64 << 10;
 
-/// Number of bytes that are copied at a time. The number is small because the client may read none
-/// of the copied bytes.
+/// Number of bytes of a stored body that are copied at a time. The number is small, because a slow
+/// client may leave the copy in memory.
 const COPY_BYTES: usize = 16 << 10;
 
-/// The sending direction of a stream. The code that sends the answer and the code that waits for a
-/// reset share this value. Each may borrow the value only within a poll.
+/// The sending direction of a stream. Two tasks share this value: one sends the answer, and one
+/// waits until the client resets the stream. Each may borrow the value only during a poll.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
     wire: Rc<Wire>,
     stream: u32,
     ended: bool,
-    /// Number of bytes sent: bodies, and heads as before compression.
+    /// Number of bytes sent: bodies, and heads in their size before compression.
     pub(crate) sent: u64,
     pub(crate) progress: Rc<Progress>,
 }
@@ -48,7 +49,7 @@ impl Out {
     }
 
     /// Is ready once the client has reset the stream or closed the connection. After the end of the
-    /// answer, stays pending for ever.
+    /// answer, never becomes ready.
     pub(crate) fn poll_given_up(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let reset = match &mut self.body {
             _ if self.ended => return Poll::Pending,
@@ -80,13 +81,14 @@ impl Out {
         Ok(())
     }
 
-    /// Waits until the connection's socket has accepted most of the pending bytes. Returns the
-    /// number of bytes that may follow.
+    /// Waits until the connection's socket has accepted most of the waiting bytes. Returns the
+    /// number of bytes that may be passed to the HTTP/2 library now.
     fn poll_wire(&self, context: &Context<'_>) -> Poll<usize> {
         self.wire.poll_room(context)
     }
 
-    /// Waits until at least one byte may be sent. Returns the number of bytes, at most `wanted`.
+    /// Waits until at least one byte may be sent. Returns how many bytes may be sent, at most
+    /// `wanted`.
     pub(crate) fn poll_room(
         &mut self,
         context: &mut Context<'_>,
@@ -123,8 +125,8 @@ impl Out {
         self.progress.send(bytes);
     }
 
-    /// Returns the flow-control capacity that this stream reserved but did not use to the
-    /// connection.
+    /// Gives flow-control capacity back to the connection, if this stream reserved but did not use
+    /// it.
     fn release_room(&mut self) {
         if let Some(body) = &mut self.body {
             body.reserve_capacity(0);
@@ -132,7 +134,7 @@ impl Out {
     }
 }
 
-/// The writing half of a stream, for one answer.
+/// The sending side of a stream, for one answer.
 pub(crate) struct Http2Sender<'a> {
     out: &'a RefCell<Out>,
     limit: Duration,
@@ -223,8 +225,8 @@ impl<'a> Http2Sender<'a> {
         self.open(self.framing == Framing::Empty).await
     }
 
-    /// Sends copies of small pieces of `part`. Without copies, a few bytes that wait for the
-    /// connection would keep the whole part in memory.
+    /// Sends small pieces of `part`, each as a copy. Without copies, a few bytes that wait for a
+    /// slow socket would keep the whole part (up to 1 MiB) in memory.
     pub(crate) async fn part(
         &mut self,
         part: &mut Bytes,
@@ -262,7 +264,8 @@ impl<'a> Http2Sender<'a> {
         timeout(self.limit, self.room(1)).await.unwrap_or(Err(WriteEnd::Timeout)).map(|_| ())
     }
 
-    /// Sends a pending head, once the connection's socket has accepted most of the pending bytes.
+    /// Sends the head if it was not sent yet. Waits first until the connection's socket has
+    /// accepted most of the waiting bytes.
     async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
         if self.pending.is_none() {
             return Ok(());
@@ -294,7 +297,7 @@ impl<'a> Http2Sender<'a> {
     }
 }
 
-/// Creates an HTTP/2 head from end-to-end header fields.
+/// Creates an HTTP/2 response head from a status and end-to-end header fields.
 fn head_of(status: u16, fields: &Headers) -> Response<()> {
     let mut head = Response::new(());
     *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,5 +1,5 @@
-//! An HTTP/2 stream while its request is in progress: the body from the client, and the tunnel
-//! after CONNECT (RFC 9113 §8.5).
+//! An HTTP/2 stream while its request is in progress: the body from the client, or the tunnel after
+//! CONNECT (RFC 9113 §8.5).
 
 use crate::client::http2::sender::{Http2Sender, Out};
 use crate::client::http2::wire::Wire;
@@ -29,7 +29,7 @@ pub(crate) struct Http2Stream<'a> {
     pub(crate) out: &'a RefCell<Out>,
     pub(crate) body: &'a mut Http2Body,
     pub(crate) scheme: Scheme,
-    /// The intercepted CONNECT around the request.
+    /// The intercepted CONNECT whose tunnel contains this request, if there is one.
     pub(crate) inside: Option<&'a Inside>,
 }
 
@@ -43,14 +43,14 @@ impl Http2Stream<'_> {
     }
 }
 
-/// A request body that arrives through a stream. Flow control permits the client to send more once
-/// the proxy takes the next piece.
+/// A request body that arrives through a stream. The client receives flow-control credit for a
+/// piece only when the proxy takes the next piece.
 pub(crate) struct Http2Body {
     stream: RecvStream,
     limits: Limits,
     wire: Rc<Wire>,
-    /// Number of bytes that were passed on, but for which the client has no new flow-control credit
-    /// yet.
+    /// Number of bytes that the proxy has taken, and for which the client has received no new
+    /// flow-control credit yet.
     held: usize,
     place: BodyPhase,
 }
@@ -67,7 +67,8 @@ impl Http2Body {
         Self { stream, limits, wire, held: 0, place: BodyPhase::Data }
     }
 
-    /// Returns the next part of the body, or an error if it does not arrive within `limit`.
+    /// Returns the next event of the body: data, trailers or the end. Fails if no event arrives
+    /// within `limit`.
     pub(crate) async fn next(&mut self, limit: Duration) -> Result<RequestEvent, ReadEnd> {
         timeout(limit, poll_fn(|context| self.poll(context))).await.unwrap_or(Err(ReadEnd::Timeout))
     }
@@ -102,7 +103,7 @@ impl Http2Body {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, ReadEnd>> {
         let held = std::mem::take(&mut self.held);
-        // This call fails once the stream has ended. The client then needs no more credit.
+        // This call fails if the stream has ended. The client then needs no more credit.
         let _ = self.stream.flow_control().release_capacity(held);
         loop {
             match ready!(self.stream.poll_data(context)) {
@@ -118,7 +119,7 @@ impl Http2Body {
     }
 }
 
-/// Uses an HTTP/2 stream as a connection through which bytes pass in both directions.
+/// Uses an HTTP/2 stream as a tunnel: a connection through which bytes pass in both directions.
 pub(crate) struct Http2Tunnel<'a> {
     out: &'a RefCell<Out>,
     body: &'a mut Http2Body,

@@ -12,15 +12,16 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Number of response bytes that may wait for a connection's socket, in addition to one head.
+/// Number of response bytes that may wait for the socket of a connection. One head may exceed this
+/// limit.
 const MAX_UNSENT_BYTES: usize = 64 << 10;
 
-/// A SETTINGS frame counts as this number of frames, because it may change the windows of all
-/// streams.
+/// The weight of a SETTINGS frame in the client's allowance of frames. A SETTINGS frame is
+/// expensive, because it may change the windows of all streams.
 const SETTINGS_COST: u64 = 16;
 
-/// Number of streams whose malformed trailers may wait until the proxy reads them. If there are
-/// more, the connection closes. A correct client sends no such trailers.
+/// The proxy remembers up to this many streams with malformed trailers until it reads the trailers.
+/// If a client sends more, its connection closes. A correct client sends no such trailers.
 const MAX_MALFORMED_STREAMS: usize = 256;
 
 #[derive(Debug)]
@@ -35,12 +36,12 @@ pub(crate) struct Wire {
 struct Incoming {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose trailers are being received. The flag is true once the last frame of these
+    /// The stream whose trailers are arriving. The flag is true once the last frame of these
     /// trailers has begun.
     trailers: Option<(u32, bool)>,
     in_block: bool,
     allowance: Allowance,
-    /// The highest number of a client's stream so far.
+    /// The highest number of a stream that the client has opened.
     newest: u32,
     malformed: HashSet<u32>,
     flooded: bool,
@@ -99,7 +100,7 @@ impl Wire {
         }
     }
 
-    /// Notes that the socket has accepted `bytes`.
+    /// Notes that the client's socket has accepted `bytes`.
     pub(crate) fn sent(&self, bytes: &[u8]) {
         self.incoming.borrow_mut().allowance.sent(bytes.len());
         self.outgoing.borrow_mut().sent(bytes);
@@ -115,8 +116,8 @@ impl Wire {
         self.incoming.borrow_mut().malformed.remove(&stream);
     }
 
-    /// Returns the number of response bytes, at least one, that may be passed to the HTTP/2 library
-    /// now. Waits while too many bytes are unsent.
+    /// Returns how many response bytes, at least one, the HTTP/2 library may receive now. Waits
+    /// while the socket has not accepted enough of the earlier bytes.
     pub(crate) fn poll_room(&self, context: &Context<'_>) -> Poll<usize> {
         let mut outgoing = self.outgoing.borrow_mut();
         if outgoing.total < MAX_UNSENT_BYTES {
@@ -128,7 +129,7 @@ impl Wire {
         Poll::Pending
     }
 
-    /// Notes that the HTTP/2 library received a head of about `bytes` bytes for a stream.
+    /// Notes that the HTTP/2 library has received a head of about `bytes` bytes for a stream.
     pub(crate) fn handed_head(&self, stream: u32, bytes: usize) {
         let mut outgoing = self.outgoing.borrow_mut();
         outgoing.total += bytes;
@@ -168,7 +169,8 @@ impl Incoming {
         Ok(())
     }
 
-    /// Notes a frame. Returns the number of frames that it counts as.
+    /// Handles a frame from the client. Returns the number by which the frame reduces the client's
+    /// allowance of frames.
     fn frame(&mut self, frame: Frame, reset: impl Fn(u32)) -> u64 {
         let is_last = frame.has(flag::END_HEADERS);
         match frame.kind {
@@ -194,7 +196,8 @@ impl Incoming {
                 1
             }
             kind::SETTINGS if !frame.has(flag::ACK) => SETTINGS_COST,
-            // Flow control limits neither frames without data nor padding, so such frames count.
+            // Flow control limits neither frames without data nor padding, so such frames reduce
+            // the allowance.
             kind::DATA if frame.length == 0 && !frame.has(flag::END_STREAM) => 1,
             kind::DATA if frame.has(flag::PADDED) => 1,
             kind::DATA => 0,

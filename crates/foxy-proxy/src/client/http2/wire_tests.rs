@@ -7,7 +7,7 @@ use std::time::Duration;
 const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 
-/// Creates the `Wire` of a connection whose preface has arrived.
+/// Creates a `Wire` that has already received the client's connection preface.
 fn wire() -> (Wire, Instant) {
     let now = Instant::now();
     let wire = Wire::new(now);
@@ -15,7 +15,8 @@ fn wire() -> (Wire, Instant) {
     (wire, now)
 }
 
-/// Returns how many times the `Wire` accepts `bytes` before it counts the connection as flooded.
+/// Returns how often the `Wire` can receive `bytes` before it decides that the client sends too
+/// many frames.
 fn until_flooded(bytes: &[u8]) -> usize {
     let (wire, now) = wire();
     (0..100_000)
