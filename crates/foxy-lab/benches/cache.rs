@@ -1,6 +1,6 @@
 //! Measures look-ups per second of the cache simulation under each policy, on one core and without
-//! a device. `cargo bench -p foxy-lab --bench cache` prints the figures. Every round checks its
-//! result, so the benchmark is also a test.
+//! a device. `cargo bench -p foxy-lab --bench cache` prints the figures. Every round checks the
+//! number of hits, so the benchmark is also a test.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use foxy_base::{Random, clock};
@@ -8,8 +8,8 @@ use foxy_lab::simulation::caches::cache::Cache;
 use foxy_schemes::PolicySettings;
 use foxy_schemes::policy::{POLICIES, PolicyRow};
 
-/// The number of look-ups per policy. A debug build performs few look-ups, because its speed has no
-/// meaning.
+/// The number of look-ups per policy. A debug build performs few look-ups, because its speed says
+/// nothing.
 const GETS: usize = if cfg!(debug_assertions) { 10_000 } else { 4_000_000 };
 const URLS: u32 = 200_000;
 const CAPACITY: u64 = 200_000_000;
@@ -21,8 +21,8 @@ fn main() {
     }
 }
 
-/// Generates look-ups of popular and rare URLs: a URL's index is a uniform random number to the
-/// third power. Each URL keeps one size between 1 and 20 kB.
+/// Generates look-ups of popular and rare URLs. The index of a URL is proportional to the third
+/// power of a uniform random number. Each URL keeps one size between 1 and 20 kB.
 fn stream() -> Vec<(u32, u64)> {
     let mut random = Random::new(1);
     (0..GETS)

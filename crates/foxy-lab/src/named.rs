@@ -1,8 +1,7 @@
-//! A macro for enums such as causes of errors. Reports show a count for each variant. One table
-//! gives each variant, its name in records and its description.
+//! A macro for enums whose variants have names in records, such as causes of errors. One table
+//! gives each variant with its name, and with a description if people read it.
 
-/// Declares an enum with `ALL` and `name`. If the table has descriptions, the macro adds
-/// `description`.
+/// Declares an enum with `ALL` and `name`, and with `description` if the table has descriptions.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -32,7 +31,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// Returns one line for people: the fault, and the remedy if there is one.
+            /// Returns one line for people: the problem, and the remedy if there is one.
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description),+ }
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs every task once on at most `threads` threads. Until all tasks end, calls `tick` repeatedly
-/// on the calling thread.
+/// Runs every task once, on at most `threads` threads. Meanwhile the calling thread calls `tick`
+/// repeatedly.
 pub fn run_all<T: Sync, R: Send>(
     tasks: &[T],
     threads: usize,

@@ -1,5 +1,5 @@
-//! Tests that the model shows the main results of the paper's Table 2. The order of the techniques
-//! must hold, and no technique may be faster than the disk.
+//! Tests that the simulation shows the main results of Table 2 in the WebCoSM paper. The order of
+//! the techniques must be as in the paper, and no technique may be faster than the disk.
 
 use foxy_lab::simulation::figures::trial::Trial;
 use foxy_lab::simulation::figures::{Extent, Lab, find};

@@ -1,5 +1,5 @@
-//! Tests of the load generator on loopback. The servers are the verifying origin, and origins that
-//! send wrong answers or stall.
+//! Tests of the load generator on loopback. The servers are foxy's own origin, and test servers
+//! that send wrong answers or stall.
 
 use foxy_base::clock;
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
@@ -23,8 +23,8 @@ fn options(target: SocketAddr, requests: u64) -> LoadOptions {
     LoadOptions { clients: 4, stop, time_limit, ..LoadOptions::new(target, mode, workload) }
 }
 
-/// Starts a server for one connection at a time. It answers each request with `reply`, which
-/// receives the number of the request.
+/// Starts a server for one connection at a time. It answers each request with the bytes that
+/// `reply` returns for the number of the request.
 fn scripted(mut reply: impl FnMut(u32) -> Vec<u8> + Send + 'static) -> SocketAddr {
     let mut number = 0;
     listen_in_order(move |mut stream| {
@@ -158,7 +158,7 @@ fn a_lost_connection_is_named_by_how_it_was_lost() {
 
 #[test]
 fn invalid_http_2_is_a_protocol_error() {
-    // A SETTINGS frame, then an invalid answer on stream 2.
+    // An HTTP/2 SETTINGS frame, then an invalid answer on stream 2.
     let broken = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02";
     for with in [&b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], broken] {
         let target = scripted(|_| with.to_vec());
@@ -194,7 +194,7 @@ fn open_loop_latency_counts_from_the_intended_start() {
     let report =
         run(&LoadOptions { workload, clients: 1, pace, ..options(address, 20) }, &mut |_| {})
             .expect("load runs");
-    // The stall delays all requests that should start during the stall. At least half of the 20
+    // The stall delays all requests that should start during it. So at least half of the 20
     // requests started late.
     assert_eq!(report.answers, 20);
     assert!(report.latencies.at(0.5) >= 100_000, "median {} us", report.latencies.at(0.5));
@@ -219,7 +219,7 @@ fn an_open_loop_for_a_time_starts_as_many_requests_as_the_rate_says() {
 
 #[test]
 fn an_open_loop_begins_nothing_more_when_its_time_is_over() {
-    // Nothing accepts the connections, so no request receives an answer.
+    // No server accepts the connections, so no request gets an answer.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let (pace, stop) = (Pace::Open { rate: 100.0 }, Stop::After(Duration::from_secs(1)));
     let target = listener.local_addr().expect("bound");
@@ -259,8 +259,8 @@ fn requests_to_a_forward_proxy_name_the_origin() {
     assert_eq!((report.answers, report.failed(), report.wrong_bytes), (50, 0, 0));
 }
 
-/// Returns a workload that replays GET requests for one URL of 100 bytes, `apart` milliseconds
-/// apart.
+/// Returns a workload that replays `gets` requests for one URL of 100 bytes. One request follows
+/// the other after `apart` milliseconds.
 fn replay(gets: u64, apart: u64) -> Workload {
     let get = |number| Get { time: number * apart * 1000, client: 0, url: 0, size: 100 };
     let trace = Trace { gets: (0..gets).map(get).collect(), ..Trace::default() };

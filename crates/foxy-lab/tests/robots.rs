@@ -1,5 +1,5 @@
-//! Tests of robots (clients that request pages) with the verifying origin on loopback. The tests
-//! cover pages, embedded objects, early ends and counts.
+//! Tests of robots (load clients that request pages) with foxy's own origin on loopback. The tests
+//! cover pages, embedded objects, exchanges that end early on purpose, and counts.
 
 use foxy_lab::load::options::{LoadOptions, Mode, Pace, Stop};
 use foxy_lab::load::plan::Seen;
@@ -19,7 +19,8 @@ fn origin(servers: u32) -> Origin {
     Origin::start_servers(options, servers).expect("an origin")
 }
 
-/// Returns the options of clients that send requests directly to the origin, as to a forward proxy.
+/// Returns the options of clients that send requests directly to the origin, in the form for a
+/// forward proxy.
 fn asking(origin: &Origin, workload: Workload) -> LoadOptions {
     let mode = Mode::Forward { origin: origin.address().to_string() };
     LoadOptions { clients: 10, ..LoadOptions::new(origin.address(), mode, workload) }
@@ -68,7 +69,8 @@ fn table_3_asks_the_origin_once_for_each_request_and_offers_two_hits_in_five() {
     let report = run(&options, &mut |_| {}).expect("a run");
     assert_eq!((report.answers, report.failed(), report.wrong_bytes, report.hits), (2000, 0, 0, 0));
     assert_eq!((origin.requests(), origin.body_bytes()), (2000, report.bytes));
-    // The range is four standard deviations of a binomial count on each side.
+    // 40 % of the requests repeat an object: 800 on average. The range extends four standard
+    // deviations to each side.
     assert!((712..=888).contains(&report.offered.requests), "{} offered", report.offered.requests);
     assert_eq!(report.generator.late.count(), 2000);
 }
@@ -91,10 +93,11 @@ fn polymix_gets_images_with_their_pages_and_only_breaks_off_what_it_means_to() {
         assert!(reports.iter().all(|report| report.answers > 0), "both sections");
         let ended = all.answers + all.broken_off;
         assert!(ended >= 7500, "{protocol:?}: {ended} requests");
-        // About twelve exchanges end early. The probability of none is one in a hundred thousand.
+        // On average, about twelve exchanges end early on purpose. The probability of none is 1 in
+        // 100,000.
         assert!((1..=45).contains(&all.broken_off), "{protocol:?}: {} broken off", all.broken_off);
-        // Without a proxy, there are no hits. Fewer than 55 % of plain GETs are for objects that
-        // were requested before, because 525 servers have five pages and documents each.
+        // Without a proxy, there are no hits. The workload aims at 55 % repeated GETs. There are
+        // fewer, because each of the 525 servers has only five pages and documents.
         let offered = all.offered.requests * 100 / all.plain.requests;
         assert!(all.hits == 0 && (25..=45).contains(&offered), "{protocol:?}: {offered} % offered");
     }

@@ -1,6 +1,6 @@
 //! Runs load clients on threads. Each client sends one request at a time. In an open loop, requests
-//! start at fixed times, and latency counts from the intended start. So a stalled proxy cannot hide
-//! its delay (no coordinated omission).
+//! start at planned times, and the latency of a request counts from its planned start. So the delay
+//! of a stalled proxy stays visible (no coordinated omission).
 
 use crate::load::client::{Client, ClientTarget};
 use crate::load::fault::Fault;
@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// The longest time after the end of a run in which an open loop still sends late requests.
+/// The time after the end of an open-loop run in which clients still send requests whose planned
+/// start was before the end.
 const LEEWAY: Duration = Duration::from_millis(100);
 const TICK: Duration = Duration::from_millis(50);
 
@@ -29,7 +30,8 @@ struct Run {
     stream: Mutex<(RequestStream, u64)>,
     taken: AtomicU64,
     started: Instant,
-    /// The permits of an open loop: one permit for each request that is due.
+    /// The permits of an open loop. Each request adds one at its planned start, and a client takes
+    /// one before it sends.
     due: Semaphore,
 }
 
@@ -42,7 +44,8 @@ struct Due {
     request: Request,
     number: u64,
     intended: Instant,
-    /// The part of the start delay that the load generator alone caused.
+    /// The part of the start delay that the load generator alone caused. `None` if no client was
+    /// free, so that the proxy caused the delay.
     late: Option<Duration>,
 }
 
@@ -65,8 +68,8 @@ impl Run {
         };
         self.taken.store(number + 1, Ordering::Relaxed);
         let intended = self.begins(number)?;
-        // If a client was already waiting for this request, it sends the request anyway, because
-        // only this machine was late.
+        // If a client was already waiting for this request, only this machine delayed the request.
+        // So the client sends it even after the end of the run.
         if self.options.pace.is_open() && !waited && self.is_over() {
             return Some(Next::Leave);
         }
@@ -79,7 +82,7 @@ impl Run {
         matches!(self.options.stop, Stop::After(time) if now >= time + LEEWAY)
     }
 
-    /// Returns the intended start of request `number`. Returns `None` after the end of the run.
+    /// Returns the planned start of request `number`. Returns `None` if the run has ended by then.
     fn begins(&self, number: u64) -> Option<Instant> {
         let model = &self.options.workload.model;
         let intended = match self.options.pace {
@@ -96,7 +99,7 @@ impl Run {
         (!over && !self.options.interrupted.load(Ordering::Relaxed)).then_some(intended)
     }
 
-    /// Sleeps until `time`. Returns false if the run is interrupted before `time`.
+    /// Sleeps until `time`. Returns false if the stop flag ends the run first.
     fn wait_until(&self, time: Instant) -> bool {
         loop {
             let left = time.since(clock::monotonic());
@@ -107,9 +110,9 @@ impl Run {
         }
     }
 
-    /// Releases each request of an open loop at its time. Runs on its own thread, because the
-    /// runtime's timers round up to whole milliseconds. The rounding would count as latency of the
-    /// proxy.
+    /// Releases each request of an open loop at its planned start. Runs on its own thread, because
+    /// the runtime's timers round up to whole milliseconds. The rounding would count as latency of
+    /// the proxy.
     fn pace(&self) {
         let mut number = 0;
         while let Some(intended) = self.begins(number) {
@@ -119,7 +122,7 @@ impl Run {
             self.due.add_permits(1);
             number += 1;
         }
-        // Each client gets one more permit, so that it notices the end of the run.
+        // Each client gets one more permit. It wakes up and notices the end of the run.
         self.due.add_permits(self.options.clients.max(1));
     }
 }

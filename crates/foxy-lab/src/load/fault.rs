@@ -1,14 +1,16 @@
-//! The phases of an injected fault, and the failed requests that the fault excuses. Other modules
-//! inject the fault, for example [`crate::load::origin::Health`].
+//! The phases of a run with an injected fault, and the failed requests that the fault excuses.
+//! Other modules inject the fault. For example, [`crate::load::origin::Health`] stops or slows the
+//! origin.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// The phase of a run, relative to its fault.
+/// The phase of a run in relation to its injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Before the fault.
     Before,
-    /// The fault begins or ends at this moment. Requests in this phase do not count.
+    /// The fault begins or ends at this moment. The counts leave out requests that start or end in
+    /// this phase.
     Turning,
     /// The fault is present.
     During,
@@ -20,7 +22,8 @@ impl Phase {
     const ALL: [Self; 4] = [Self::Before, Self::Turning, Self::During, Self::After];
 }
 
-/// The current phase of a run's fault. The injector sets the phase, and clients read it.
+/// The current phase of a run with a fault. The module that injects the fault sets the phase, and
+/// clients read it.
 #[derive(Debug, Default)]
 pub struct Fault(AtomicU8);
 
@@ -36,15 +39,15 @@ impl Fault {
     }
 }
 
-/// The counts of requests around a fault.
+/// The counts of requests before, during and after an injected fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AroundFault {
-    /// The number of requests that started during the fault. A request that was answered after the
-    /// fault is left out.
+    /// The number of requests that started during the fault and either failed or ended during the
+    /// fault. A request that started then and was answered later is left out.
     pub begun: u64,
     /// The number of complete and correct answers to the requests in `begun`.
     pub answered: u64,
-    /// The number of failed requests that ended before the fault or started after it. The fault
+    /// The number of failed requests that ran wholly before or wholly after the fault. The fault
     /// does not excuse these failures.
     pub unexcused: u64,
 }

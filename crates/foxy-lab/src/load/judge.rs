@@ -1,5 +1,5 @@
-//! Judges whether an answer is correct, and whether a cache sent it. The judgement depends only on
-//! the request and the answer.
+//! Judges whether an answer in a load run is correct, and whether a cache sent it. The judgement
+//! depends only on the request and the answer.
 
 use crate::load::outcome::Answered;
 use crate::load::outcome::ErrorCause;
@@ -7,11 +7,11 @@ use foxy_base::WallTime;
 use foxy_workload::polymix::requests::Manner;
 use foxy_workload::{Content, Request};
 
-/// The number of seconds by which a clock with whole seconds may lag.
+/// The number of seconds by which a timestamp in whole seconds may differ from the true time.
 const GRAIN: u64 = 1;
 
-/// Returns whether the answer to request `number` is a hit. Returns an error if the answer is
-/// wrong. `begun` is the time at which the request was sent.
+/// Returns whether the answer to request `number` came from a cache. Returns the error if the
+/// answer is wrong. `begun` is the time at which the client sent the request.
 pub fn judge(
     request: &Request,
     number: u64,
@@ -32,8 +32,8 @@ pub fn judge(
         (Some((other, _)), _) if other != key => return Err(ErrorCause::Foreign),
         (Some((_, version)), _) => version,
         (None, Content::Object(object, _)) => object.version,
-        // The cache made this 304 itself, without the origin's fields (RFC 9110 §15.4.5). This
-        // answer does not count as a hit.
+        // The cache made this 304 itself, without the header fields that foxy's own origin adds
+        // (RFC 9110 §15.4.5). It does not count as a hit.
         (None, Content::Document(_)) if answer.status == 304 => return Ok(false),
         (None, Content::Document(_)) => return Err(ErrorCause::Foreign),
     };
@@ -57,8 +57,8 @@ pub fn judge(
     }
 }
 
-/// Whether the object changed so recently that a clock with whole seconds may not show the change
-/// yet.
+/// Whether the object changed so shortly before the request that timestamps in whole seconds may
+/// not show the change.
 fn has_just_changed(request: &Request, begun: WallTime) -> bool {
     let Content::Document(document) = request.content else { return false };
     let life = document.nature().life;
@@ -77,7 +77,7 @@ mod tests {
         Request { content: Content::Document(document), server: 0, manner, repeat: true }
     }
 
-    /// Returns the correct answer to request 7. The origin sent the answer for request `reply_to`.
+    /// Returns the correct answer to a request. The origin made it for request `reply_to`.
     fn answer(document: Document, reply_to: u64) -> Answered {
         let nature = document.nature();
         let version = nature.life.version(NOW);

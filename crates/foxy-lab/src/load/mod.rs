@@ -1,5 +1,6 @@
-//! Load tests of a proxy. Clients send a workload, the origin answers, and the clients check every
-//! answer. The peak finder and the Wisconsin Proxy Benchmark build on this module.
+//! Load tests of a proxy. Clients send the requests of a workload, foxy's own origin answers, and
+//! the clients check every answer. The peak finder (module `peak`) and the Wisconsin Proxy
+//! Benchmark (module `wpb`) build on this module.
 
 mod client;
 mod clients;
@@ -21,8 +22,8 @@ use plan::Steady;
 use robots::Robots;
 use std::io;
 
-/// Runs a load to its end. `progress` receives the number of started requests. Failed requests are
-/// counted and cause no error.
+/// Runs a load to its end. Calls `progress` with the number of started requests. The report counts
+/// failed requests; they are no error.
 pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Pace::Random { rate } = options.pace else { return clients::run(options, progress) };
     let robots = Robots { count: options.clients, connections: usize::MAX, starts: rate };
@@ -30,7 +31,8 @@ pub fn run(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<L
     Ok(robots::run(options, robots, &mut steady, progress)?.pop().unwrap_or_default())
 }
 
-/// Requests each object of the workload once to fill a cache, if the workload has a warm-up.
+/// Requests each object of the workload once to fill the proxy's cache. Does nothing if the
+/// workload has no warm-up.
 pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Result<LoadReport> {
     let Some(objects) = options.workload.warm_up() else { return Ok(LoadReport::default()) };
     let stop = Stop::Requests(objects.objects);
@@ -38,8 +40,8 @@ pub fn warm_up(options: &LoadOptions, progress: &mut dyn FnMut(u64)) -> io::Resu
     run(&LoadOptions { workload, stop, pace: Pace::Closed, ..options.clone() }, progress)
 }
 
-/// Returns the options of a run that requests the last `newest` objects of an earlier run again.
-/// These objects should still be in the cache.
+/// Returns the options of a second run, which requests again the last `newest` objects of an
+/// earlier run. These objects should still be in the cache.
 pub fn newest_again(options: &LoadOptions, report: &LoadReport, newest: u64) -> LoadOptions {
     let begun = report.begun();
     let count = newest.min(begun);

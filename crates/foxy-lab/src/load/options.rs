@@ -1,4 +1,4 @@
-//! The options of a load run: form of requests, protocol, start times and end.
+//! The options of a load run: proxy, form of requests, protocol, start times and end.
 
 use crate::load::fault::Fault;
 use crate::wire::tls::Trust;
@@ -8,15 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The target of requests, and their form.
+/// The kind of server that receives the requests, which determines the form of request targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The target is a forward proxy. Requests have the absolute form.
+    /// The server is a forward proxy. Requests have the absolute form.
     Forward {
-        /// The `host:port` of the origin in URLs. Further servers use the next ports.
+        /// The `host:port` of the origin, as URLs name it. Further servers of the origin use the
+        /// next ports.
         origin: String,
     },
-    /// The target is a reverse proxy or an origin. Requests have the origin form.
+    /// The server is a reverse proxy or an origin. Requests have the origin form.
     Reverse {
         /// The value of the Host field.
         host: String,
@@ -36,8 +37,8 @@ pub enum Protocol {
         /// Whether connections are reused.
         persistent: bool,
     },
-    /// HTTP/2 by prior knowledge, or by ALPN over TLS. Each connection is persistent and has one
-    /// stream at a time.
+    /// HTTP/2, by prior knowledge or by ALPN over TLS. Each connection is persistent and carries
+    /// one request at a time.
     Http2,
 }
 
@@ -66,12 +67,12 @@ impl Protocol {
     }
 }
 
-/// The rule for the start times of requests.
+/// The rule that decides when requests start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Each client sends its next request after it received the previous answer.
+    /// Each client sends its next request as soon as it has the previous answer (a closed loop).
     Closed,
-    /// Requests start at equal intervals, even if earlier answers are missing.
+    /// Requests start at equal intervals, even if earlier answers are missing (an open loop).
     Open {
         /// The number of requests per second.
         rate: f64,
@@ -84,7 +85,7 @@ pub enum Pace {
     },
     /// Requests start at the times in the workload's trace, even if earlier answers are missing.
     Recorded {
-        /// The factor by which the replay is faster than the recording.
+        /// The factor by which the replay is faster than the recorded requests.
         times: f64,
     },
 }
@@ -110,12 +111,12 @@ pub enum Stop {
 /// The options of a load run.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// The address of the proxy.
+    /// The address of the proxy or origin that receives the requests.
     pub target: SocketAddr,
-    /// The form of requests.
+    /// The kind of this server, which determines the form of requests.
     pub mode: Mode,
-    /// If set to N, URLs for a forward proxy name the origin by `h1` to `hN`. Each object always
-    /// uses the same name.
+    /// If set to N, URLs name the origin by N host names, `h1` to `hN`, for a forward proxy. Each
+    /// object always uses the same name.
     pub hosts: Option<u32>,
     /// The protocol of the clients.
     pub protocol: Protocol,
@@ -124,12 +125,12 @@ pub struct LoadOptions {
     pub tls: Option<Trust>,
     /// The workload that chooses the requests.
     pub workload: Workload,
-    /// The number of clients. Each client has its own connection, except if requests start at
-    /// random times.
+    /// The number of clients. Each client has one connection. Only clients that start requests at
+    /// random times open more.
     pub clients: usize,
-    /// The number of threads.
+    /// The number of threads on which the clients run.
     pub threads: usize,
-    /// The rule for the start times of requests.
+    /// The rule that decides when requests start.
     pub pace: Pace,
     /// The end of the run.
     pub stop: Stop,
@@ -139,8 +140,8 @@ pub struct LoadOptions {
     pub time_limit: Duration,
     /// Once set, no more requests start. Running requests finish.
     pub interrupted: Arc<AtomicBool>,
-    /// The fault that the run injects, if any. The run ignores the fault if requests start at
-    /// random times.
+    /// The current phase of a fault that another module injects, if any. Requests then count by
+    /// phase. Not used if requests start at random times.
     pub fault: Option<Arc<Fault>>,
 }
 

@@ -11,13 +11,15 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The state that a plan requires at one moment.
+/// The part that a plan prescribes at one moment: the activity of robots, and where to count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// `load` is the share of the robots that are active. The other two factors multiply the shares
-    /// of repeated and of special requests.
+    /// `load` is the share of the robots that are active. The other two factors change how often
+    /// requests repeat an object, and how often they are special (`no-cache`, conditional and
+    /// similar).
     pub factors: Factors,
-    /// The section of the run that counts new requests.
+    /// The number of the section (a part of the run with its own report) in which new requests
+    /// count.
     pub section: usize,
 }
 
@@ -54,7 +56,8 @@ impl Plan for Steady {
     }
 }
 
-/// A plan with the phases of PolyMix-4. Each request counts in the phase in which it started.
+/// A plan with the phases of PolyMix-4, a workload of the tool Web Polygraph. Each request counts
+/// in the phase in which it started.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     phases: Vec<PolymixPhase>,
@@ -112,7 +115,7 @@ pub(crate) struct Live {
     fill_bytes: AtomicU64,
 }
 
-/// The sums of a running load at one moment.
+/// The sums of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The number of started requests.
@@ -127,9 +130,9 @@ pub struct Seen {
     pub plain: u64,
     /// The number of hits among the plain GETs.
     pub hits: u64,
-    /// The body bytes of cacheable misses.
+    /// The body bytes of cacheable misses, which fill the cache.
     pub fill_bytes: u64,
-    /// Whether repeated requests come from a set of objects that no longer grows.
+    /// Whether the set of objects from which requests choose repeats no longer grows.
     pub frozen: bool,
 }
 
@@ -175,8 +178,8 @@ mod tests {
     use foxy_workload::polymix::requests_per_start;
     use foxy_workload::{Content, Model, RequestStream, Workload};
 
-    /// Sends the requests of all phases in virtual time, to a cache that keeps everything at once.
-    /// Returns the name and the offered hit ratio of each phase.
+    /// Sends the requests of all phases in virtual time to a perfect cache, which keeps everything
+    /// at once. Returns the name and the hit ratio of each phase.
     fn offered(knobs: &PolyMix4, seed: u64) -> Vec<(&'static str, f64)> {
         const TICK: Duration = Duration::from_millis(50);
         let model = Model::PolyMix4(knobs.clone());
@@ -211,8 +214,8 @@ mod tests {
         schedule.names().zip(counts.iter().map(ratio)).collect()
     }
 
-    /// Web Polygraph 4.9 offered 3.7 % hits in the fill and 51.9 % in the first top phase, with 40
-    /// requests per second, a cache of 20 MB and top phases of eight minutes.
+    /// A run of Web Polygraph 4.9 had 3.7 % possible hits in the phase fill and 51.9 % in the phase
+    /// top1. It had 40 requests per second, a cache of 20 MB and top phases of eight minutes.
     #[test]
     fn phases_offer_the_hits_that_web_polygraph_offers() {
         let knobs = PolyMix4 {
@@ -230,7 +233,8 @@ mod tests {
         for (name, expected) in [("fill", 0.037), ("top1", 0.519), ("top2", 0.519)] {
             assert!((mean(name) - expected).abs() < 0.01, "{name}: {}", mean(name));
         }
-        // At first, servers have no documents. In fexit, the factors rise.
+        // At the start of the first phase, framp, no object was requested before. In fexit, the
+        // factors for repeats rise.
         assert!(mean("framp") < mean("fill"), "{}", mean("framp"));
         assert!((0.1..0.4).contains(&mean("fexit")), "{}", mean("fexit"));
     }

@@ -1,6 +1,6 @@
 //! Runs robots: clients that request pages at random times (a Poisson process), then the embedded
 //! objects of each page. Each robot has a few connections. A plan decides how many robots are
-//! active.
+//! active at each moment.
 
 use crate::load::client::{Client, ClientTarget};
 use crate::load::judge::judge;
@@ -26,8 +26,8 @@ use tokio::time::timeout;
 const MOST_OUTSTANDING: u64 = 50_000;
 const SWEEP: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
-/// The distance between the request numbers of two pages. The numbers between them are for embedded
-/// objects.
+/// The distance between the numbers of two page requests. Requests for embedded objects use the
+/// numbers in between.
 const NUMBERS: u64 = 16;
 
 /// The robots of a run.
@@ -35,10 +35,10 @@ const NUMBERS: u64 = 16;
 pub struct Robots {
     /// The number of robots.
     pub count: usize,
-    /// The number of connections per robot. Further requests wait in a queue. The wait is not part
-    /// of the response time.
+    /// The number of connections per robot. Further requests wait in a queue. Their wait does not
+    /// count as response time.
     pub connections: usize,
-    /// The page requests per second of all robots together.
+    /// The page requests per second that all robots together start at full load.
     pub starts: f64,
 }
 
@@ -50,8 +50,8 @@ struct Arrival {
     robot: usize,
 }
 
-/// Runs robots to the end of the plan. Returns one report per section. `progress` receives the
-/// number of started requests.
+/// Runs robots to the end of the plan. Returns one report for each section of the plan. Calls
+/// `progress` with the number of started requests.
 pub fn run(
     options: &LoadOptions,
     robots: Robots,
@@ -89,8 +89,8 @@ pub fn run(
     Ok(sections)
 }
 
-/// Starts requests until the plan ends. Returns the number of requests that were not sent, and the
-/// time of the last start.
+/// Starts page requests until the plan ends. Returns the number of requests that were not sent
+/// because too many were open, and the time of the last start.
 fn begin_all(
     options: &LoadOptions,
     robots: Robots,
@@ -117,8 +117,8 @@ fn begin_all(
         }
         let rate = robots.starts * step.factors.load;
         let gap = -(1.0 - random.unit()).ln() / rate.max(1e-9);
-        // A Poisson process has no memory, so the code may draw the remaining part of an
-        // interrupted pause again.
+        // The load may change during a long pause. A Poisson process has no memory, so the code may
+        // draw the rest of the pause again after each `TICK`.
         let begins = gap <= TICK.as_secs_f64();
         next = next + if begins { Duration::from_secs_f64(gap) } else { TICK };
         std::thread::sleep(next.since(clock::monotonic()));
@@ -137,7 +137,7 @@ fn begin_all(
         }
         live.begin();
         let arrival = Arrival { request, number, intended: next, section: step.section, robot };
-        // The channel closes only if its thread panicked. `join` reports the panic.
+        // This send fails only if the receiving thread panicked. `join` reports the panic.
         let _ = senders[robot % senders.len()].send(arrival);
     }
 }
@@ -214,7 +214,7 @@ impl Group {
         }
     }
 
-    /// Counts requests that are still waiting as requests that were not sent.
+    /// Counts the requests that still wait for a connection as not sent.
     fn give_up_waiting(&self) {
         let mut reports = self.reports.borrow_mut();
         for robot in self.robots.borrow_mut().iter_mut() {
@@ -241,8 +241,8 @@ impl Group {
             None if robot.busy + robot.idle.len() < self.connections => {
                 Client::new(self.wire.clone())
             }
-            // Reuses the client whose connection has been idle longest. The client closes this
-            // connection.
+            // All connections are open to other servers. So the client that was idle longest gets
+            // this request, and closes its old connection.
             None if !robot.idle.is_empty() => robot.idle.remove(0).0,
             None => return robot.waiting.push_back(arrival),
         };
@@ -251,7 +251,7 @@ impl Group {
         tokio::task::spawn_local(Rc::clone(self).work(client, arrival));
     }
 
-    /// Sends a request, then the requests that waited for a connection.
+    /// Sends a request, then all requests that waited for a connection of this robot.
     async fn work(self: Rc<Self>, mut client: Client, mut arrival: Arrival) {
         let mut waited = false;
         loop {

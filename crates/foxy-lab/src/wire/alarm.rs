@@ -1,6 +1,6 @@
-//! A timer with a precision of 0.1 ms. The runtime's timers round up to whole milliseconds. This
-//! rounding would bunch requests together and delay a replay. One kernel timer wakes all waiting
-//! tasks.
+//! A timer with a precision of 0.1 ms for many waiting tasks. The async runtime's timers round up
+//! to whole milliseconds. With them, requests would start in groups, and replayed delays would be
+//! too long. One kernel timer wakes all waiting tasks.
 
 use foxy_base::{Instant, clock};
 use rustix::time::{
@@ -17,8 +17,8 @@ use tokio::net::unix::pipe::Receiver;
 
 #[derive(Debug)]
 pub struct Alarm {
-    /// The kernel timer as a pipe receiver. A pipe receiver is the runtime's only readable type for
-    /// any file descriptor.
+    /// The kernel timer. The type is that of a pipe, because through it tokio can read any file
+    /// descriptor.
     timer: Receiver,
     waiting: RefCell<Waiting>,
 }
@@ -43,13 +43,13 @@ impl Alarm {
         Until { alarm: self, due, place: None }
     }
 
-    /// Wakes the waiting tasks. This method must run as long as any task waits.
+    /// Wakes the tasks whose time has come. This method must run as long as any task waits.
     pub async fn run(&self) -> io::Result<()> {
         loop {
             self.timer.readable().await?;
             let mut count = [0; 8];
-            // Ignore the error: another task may have set the timer again, which clears the timer.
-            // Then the pipe contains nothing to read.
+            // Another task may have set the timer again meanwhile, which clears it. Then the read
+            // fails, and the error does not matter.
             let _cleared = self.timer.try_read(&mut count);
             let now = clock::monotonic();
             while let Some(first) =
@@ -98,8 +98,8 @@ impl Future for Until<'_> {
             waiting.wakers.insert((self.due, place), context.waker().clone());
             waiting.wakers.first_key_value().is_some_and(|(&first, _)| first == (self.due, place))
         };
-        // If the timer cannot be set, the pause ends now, because the task would otherwise never
-        // wake. `run` reports the error.
+        // If the timer cannot be set, the task would never wake. So its pause ends now, and `run`
+        // reports the error.
         if is_first && self.alarm.set(now).is_err() { Poll::Ready(()) } else { Poll::Pending }
     }
 }

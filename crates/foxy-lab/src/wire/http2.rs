@@ -1,6 +1,6 @@
-//! HTTP/2 (RFC 9113) towards clients and servers. A library handles frames, HPACK and flow control.
-//! A [`ConnectionService`] answers the streams of a client. A connection to a server carries one
-//! stream at a time.
+//! HTTP/2 (RFC 9113) with clients and servers. The library `h2` handles frames, HPACK and flow
+//! control. A [`ConnectionService`] answers the streams of a client. A connection to a server
+//! carries one stream at a time.
 
 use crate::wire::tls::entrance::{ConnectionService, Within};
 use crate::wire::tls::outbound::Channel;
@@ -58,7 +58,7 @@ pub async fn serve(
             }
             Err(_) if open.get() == 0 => {
                 frames.graceful_shutdown();
-                // The limit is the time in which the client may acknowledge the shutdown.
+                // The client has this time to acknowledge the shutdown.
                 return timeout(service.limit(), poll_fn(|context| frames.poll_closed(context)))
                     .await?
                     .map_err(io::Error::other);
@@ -86,7 +86,7 @@ pub fn fields(map: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
     map.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
 
-/// Copies the header fields. Leaves out fields with invalid names or values.
+/// Copies header fields for HTTP/2. Leaves out fields with invalid names or values.
 pub fn fields_of(headers: &Headers) -> HeaderMap {
     let field = |(name, value): (&str, &[u8])| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_bytes(value).ok()?))
@@ -104,7 +104,7 @@ pub enum NotWhole {
     Broken,
 }
 
-/// Reads a body of at most `most` bytes. Each part of the body must arrive within `limit`.
+/// Reads a body of at most `most` bytes. The next bytes must always arrive within `limit`.
 pub async fn whole(
     mut stream: RecvStream,
     most: usize,
@@ -115,8 +115,7 @@ pub async fn whole(
         match timeout(limit, stream.data()).await {
             Ok(None) => return Ok(body.freeze()),
             Ok(Some(Ok(data))) => {
-                // Returning flow control capacity fails only if the stream has ended. Then the
-                // window no longer matters.
+                // The call fails only if the stream has ended. Then flow control no longer matters.
                 let _ = stream.flow_control().release_capacity(data.len());
                 if body.len() + data.len() > most {
                     return Err(NotWhole::TooLarge);
@@ -128,8 +127,8 @@ pub async fn whole(
     }
 }
 
-/// The answer on an HTTP/2 stream. Dropping this value before the end of the answer resets the
-/// stream.
+/// The answer to an HTTP/2 request. If the value is dropped before the end of the answer, it resets
+/// the stream.
 #[derive(Debug)]
 pub struct Frames {
     respond: SendResponse<Bytes>,
@@ -212,7 +211,7 @@ impl Http2Connection {
             .initial_connection_window_size(RESPONSE_WINDOW)
             .enable_push(false);
         let (mut sender, connection) = builder.handshake::<_, Bytes>(stream).await?;
-        // The stream reports this error too, so it is ignored here.
+        // The stream reports this error too, so the result does not matter here.
         let driver = Driver(tokio::task::spawn_local(async move { drop(connection.await) }));
         poll_fn(|context| sender.poll_ready(context)).await?;
         Ok(Self { sender, driver })
@@ -220,7 +219,7 @@ impl Http2Connection {
 
     /// Whether the connection can send another request now.
     pub fn is_ready(&mut self) -> bool {
-        // The check needs no wake-up, because the next request registers its own waker.
+        // The waker does nothing, because the next request registers its own waker.
         let mut context = Context::from_waker(Waker::noop());
         !self.driver.0.is_finished()
             && matches!(self.sender.poll_ready(&mut context), Poll::Ready(Ok(())))
@@ -239,7 +238,8 @@ impl Http2Connection {
     }
 }
 
-/// Checks a response head by the rules of HTTP/1. Returns `None` if the head breaks these rules.
+/// Converts a response head from HTTP/2 and checks it by the rules of HTTP/1. Returns `None` if the
+/// head breaks these rules.
 pub fn response_head(
     method: &Method,
     parts: &http::response::Parts,
@@ -249,7 +249,7 @@ pub fn response_head(
         head.headers.try_append(name, value).ok()?;
     }
     let (length, _) = framing::response(method, &mut head).ok()?;
-    // Without a length, the end of the stream ends the body, as with chunks.
+    // Without a length, the end of the stream ends the body. So the body counts as chunked.
     let length = if length == BodyLength::UntilClose { BodyLength::Chunked } else { length };
     Some((head, length))
 }

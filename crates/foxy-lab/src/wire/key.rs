@@ -1,6 +1,6 @@
-//! Computes keys that identify equal requests at the Collector (R115). A key covers the method,
-//! URL, body, cookies and other fields that change an answer. Module `table` compares the fields
-//! that `Vary` names.
+//! Computes keys that tell the Collector which requests are equal. A key covers the method, URL,
+//! body, cookies and other fields that change an answer. Module `collector::table` compares the
+//! fields that `Vary` names.
 
 use foxy_http::Scheme;
 use foxy_http::{Authority, Headers, RequestHead, TargetForm};
@@ -20,18 +20,19 @@ pub struct Destination {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestKey {
-    /// The digest of method, URL, body and key fields. It excludes the conditional fields.
+    /// The digest of method, URL, body and the fields that change an answer. It leaves out
+    /// conditions such as `If-None-Match`.
     pub key: u128,
-    /// The digest that includes the conditional fields. `None` if the request has no condition.
+    /// The same digest with the conditions. `None` if the request has no condition.
     pub conditional: Option<u128>,
     /// Whether the request has `Cache-Control: no-cache` or `max-age=0`.
     pub reload: bool,
 }
 
 impl Destination {
-    /// Returns the destination of a request. `scheme` applies if the target names no scheme;
-    /// CONNECT always means `https`. Returns `None` if no host is named, or if the scheme is not
-    /// `http` or `https`.
+    /// Returns the server for which a request is meant. `scheme` applies if the request target
+    /// names no scheme; CONNECT always means `https`. Returns `None` if the request names no host,
+    /// or a scheme other than `http` or `https`.
     pub fn of(head: &RequestHead, scheme: Scheme) -> Option<Self> {
         let scheme = match head.target.form() {
             TargetForm::Absolute { scheme, .. } => Scheme::named(scheme)?,
@@ -51,8 +52,8 @@ impl Destination {
         Self { scheme, host, port: address.port() }
     }
 
-    /// Returns all names of an address. A loopback address also has the name `localhost` (RFC 6761
-    /// §6.3).
+    /// Returns all destinations that name this address. A loopback address also has the name
+    /// `localhost` (RFC 6761 §6.3).
     pub fn names_of(address: SocketAddr) -> impl Iterator<Item = Self> {
         let own = Self::at(Scheme::Http, address);
         let local =

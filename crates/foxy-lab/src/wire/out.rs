@@ -1,5 +1,5 @@
-//! The destination of an answer: a connection that receives text, or an HTTP/2 stream that receives
-//! frames. Also builds the lab's own short answers.
+//! The receiver of an answer: a connection that gets HTTP/1 text, or an HTTP/2 stream that gets
+//! frames. Also builds short answers of the lab itself.
 
 use crate::wire::http2::Frames;
 use crate::wire::tls::inbound::Inbound;
@@ -8,7 +8,7 @@ use foxy_http::{ResponseHead, encode};
 use std::io;
 use tokio::io::AsyncWriteExt;
 
-/// A plain-text answer that the lab itself writes. Caches must not store it.
+/// A plain-text answer that the lab itself writes, such as a refusal. Caches must not store it.
 pub struct OwnAnswer {
     pub head: ResponseHead,
     pub text: String,
@@ -40,8 +40,8 @@ pub enum AnswerSink<'a> {
 }
 
 impl AnswerSink<'_> {
-    /// Writes the head as text to `output`, or sends it as frames. Returns the number of bytes sent
-    /// as frames.
+    /// Writes the head as text to `output`, or sends it as HTTP/2 frames. Returns the number of
+    /// bytes sent as frames.
     pub fn head(&mut self, head: &ResponseHead, output: &mut BytesMut) -> io::Result<usize> {
         match self {
             Self::Text(_) => {

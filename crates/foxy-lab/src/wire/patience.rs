@@ -1,5 +1,5 @@
-//! The time limits for reading a request, and the ways in which a connection is lost. The whole
-//! request must arrive within one limit, even if single bytes arrive often.
+//! The time limits for reading a request, and the ways in which a connection is lost. One limit
+//! covers the whole request, so a client that sends single bytes cannot extend it.
 
 use bytes::BytesMut;
 use foxy_base::{Instant, clock};
@@ -21,8 +21,8 @@ impl RequestTimeout {
     }
 
     /// Reads up to `room` bytes. Returns false at the end of the connection or after the time
-    /// limit. If `begun` is set or `input` contains bytes, the limit for a whole request applies.
-    /// Otherwise the idle limit applies.
+    /// limit. Once the request has begun (`begun`, or bytes in `input`), the limit for a whole
+    /// request applies. Before, the idle limit applies.
     pub async fn read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -49,8 +49,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Returns the kind of loss. `error` is `None` for a normal close. `begun` tells whether part
-    /// of the answer had arrived.
+    /// Returns how the connection was lost. `error` is `None` for a normal close. `begun` tells
+    /// whether a part of the answer had arrived.
     pub fn of(error: Option<&io::Error>, begun: bool) -> Self {
         match error.map(io::Error::kind) {
             Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => Self::Reset,

@@ -1,5 +1,5 @@
 //! A load client that uses HTTP/2, by prior knowledge (RFC 9113 §3.3) or by ALPN. Its connection
-//! carries one stream at a time.
+//! carries one request at a time.
 
 use super::wire::{ClientTarget, POSTED, fields, method};
 use super::{Broken, Reading, Unanswered};
@@ -21,7 +21,7 @@ pub async fn begin(stream: Channel) -> Result<SendRequest<Bytes>, ErrorCause> {
     let (sender, connection) =
         builder.handshake::<_, Bytes>(stream).await.map_err(|_| ErrorCause::Protocol)?;
     tokio::task::spawn_local(async move {
-        // The streams report this error too, so it is ignored here.
+        // The streams report this error too, so the result does not matter here.
         let _ = connection.await;
     });
     Ok(sender)
@@ -58,8 +58,7 @@ pub async fn ask(
         let broken = |error| Unanswered::Failed(cause(&error, true));
         let data = data.map_err(|error| Broken { cause: broken(error), head: reading.head() })?;
         reading.take(&data).map_err(|cause| Broken { cause, head: reading.head() })?;
-        // Returning flow control capacity fails only if the stream has ended. Then the window no
-        // longer matters.
+        // The call fails only if the stream has ended. Then flow control no longer matters.
         let _ = body.flow_control().release_capacity(data.len());
     }
     Ok(reading.finish().ok_or(ErrorCause::Protocol)?)

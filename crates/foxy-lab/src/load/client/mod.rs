@@ -62,8 +62,8 @@ impl Client {
         self.connection.is_some()
     }
 
-    /// Whether the client's connection can reach the server of this request. A tunnel leads to only
-    /// one server.
+    /// Whether the open connection can carry this request. A connection to a proxy can carry all
+    /// requests, but a tunnel leads to only one server.
     pub const fn leads_to(&self, request: &Request) -> bool {
         self.is_connected() && (!self.wire.tunnels() || self.server == request.server)
     }
@@ -73,7 +73,7 @@ impl Client {
         self.uses = uses;
     }
 
-    /// Frees the input buffer of an idle client.
+    /// Frees the input buffer while the client has nothing to do.
     pub fn rest(&mut self) {
         if let Some(Connection::Http1(Http1 { input, .. })) = &mut self.connection
             && input.is_empty()
@@ -120,9 +120,9 @@ impl Client {
             (self.connection, self.server) = (None, request.server);
         }
         match self.attempt(request, number, now).await {
-            // The proxy may close an idle connection at any time, so the client repeats the request
-            // on a new connection (RFC 9112 §9.3.1). The origin stores nothing, so the client may
-            // repeat even a POST.
+            // The proxy may close an idle connection at any time. So the client repeats the request
+            // on a new connection (RFC 9112 §9.3.1). It may repeat even a POST, because foxy's own
+            // origin stores nothing.
             Err(Broken { cause: Unanswered::Failed(cause), head: None })
                 if reused && cause.is_loss() =>
             {
@@ -219,8 +219,8 @@ impl Http1 {
     }
 }
 
-/// Whether the workload makes the origin end this exchange early. If an answer began to arrive, the
-/// number of the request that the origin answered decides.
+/// Whether the workload makes the origin end this exchange early on purpose. The number of the
+/// request that the origin answered decides. After a cache hit, this is an earlier request.
 fn excuse(request: &Request, number: u64, head: Option<Answered>) -> bool {
     let Content::Document(document) = request.content else { return false };
     let answered = head.and_then(|head| head.reply_to).unwrap_or(number);
@@ -235,8 +235,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Starts to read the answer to `request`. `breaks_off` is the number of body bytes after which
-    /// the client ends the exchange.
+    /// Starts to read the answer to `request`. If `breaks_off` is set, the client ends the exchange
+    /// after this number of body bytes, because the workload requires it.
     pub const fn new(request: &Request, breaks_off: Option<u64>) -> Self {
         Self { content: request.content, answer: None, check: None, breaks_off }
     }

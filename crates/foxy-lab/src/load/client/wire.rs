@@ -1,4 +1,4 @@
-//! The address, the protocol and the request text of the clients in a load run.
+//! The address, the protocol and the request text that all clients of a load run use.
 
 use crate::load::options::{LoadOptions, Mode, Protocol};
 use crate::wire::REQUEST_ID;
@@ -33,8 +33,8 @@ enum By {
 }
 
 impl ClientTarget {
-    /// Computes the authorities of all servers. Server `n` uses the first server's port plus `n`.
-    /// Behind a reverse proxy, all servers have the same name.
+    /// Computes `host:port` of all servers, as URLs and `Host` fields name them. Server `n` uses
+    /// the first server's port plus `n`. Behind a reverse proxy, all servers have the same name.
     pub fn new(options: &LoadOptions) -> Self {
         let (forward, first) = match &options.mode {
             Mode::Forward { origin } => (true, origin),

@@ -1,5 +1,5 @@
-//! Builds DNS answers (RFC 1035): the address of every name in the zone, negative answers (RFC
-//! 2308), and refusals for other zones.
+//! Builds the DNS answers (RFC 1035) of the name server. It gives the address of every name in its
+//! zone, sends negative answers (RFC 2308), and refuses other zones.
 
 use super::NameServerOptions;
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
@@ -109,15 +109,15 @@ impl Zone {
         Kind::Address
     }
 
-    /// Returns the SOA record, which lets resolvers cache a negative answer (RFC 2308 §5).
+    /// Returns the SOA record of the zone. Resolvers need it to cache a negative answer (RFC 2308
+    /// §5).
     fn authority(&self) -> Record {
         let day = 86_400;
         let start = SOA::new(self.name.clone(), self.name.clone(), 1, day, day, day, self.lifetime);
         Record::from_rdata(self.name.clone(), self.lifetime, RData::SOA(start))
     }
 
-    /// Returns the delay of a name. The delay depends only on the name, without the case of its
-    /// letters.
+    /// Returns the delay of answers for a name. The delay depends only on the name, in lower case.
     fn cost_of(&self, name: &Name) -> Duration {
         let hash = xxh3_64(name.to_lowercase().to_ascii().as_bytes());
         #[expect(

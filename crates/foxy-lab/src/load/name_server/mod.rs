@@ -1,5 +1,6 @@
-//! A name server for synthetic origins. All names of its zone have the same address, and each
-//! answer is delayed. It supports only UDP and no recursion. It must not serve public networks.
+//! A DNS server for tests with a synthetic origin. All names of its zone have the same address. It
+//! delays each answer, as a distant server would. It supports only UDP and no recursion. It must
+//! not serve public networks.
 
 mod answer;
 #[cfg(test)]
@@ -31,21 +32,22 @@ pub struct NameServerOptions {
     /// The mean delay of an answer. Each name has its own delay, between 0.5 and 1.5 times the
     /// mean.
     pub cost: Duration,
-    /// The TTL of answers, rounded to whole seconds.
+    /// The TTL (time to live) of answers, rounded to whole seconds.
     pub lifetime: Duration,
 }
 
-/// The numbers of questions by kind.
+/// The numbers of questions that the name server received, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuestionCounts {
     /// Questions for the address of a name in the zone.
     pub addresses: u64,
-    /// Other questions about names in the zone. Their answers contain no records.
+    /// Other questions about names in the zone, for example for another record type. Their answers
+    /// contain no records.
     pub nothing: u64,
     /// Refused questions: questions about other zones, or questions of an unusual form.
     pub refused: u64,
-    /// Questions without an answer: malformed packets, and questions beyond the limit of waiting
-    /// answers.
+    /// Questions without an answer: malformed packets, and questions while too many delayed answers
+    /// are waiting.
     pub dropped: u64,
 }
 
@@ -131,8 +133,8 @@ async fn answer_all(socket: UdpSocket, zone: Zone, counts: Arc<QuestionCounters>
     let Ok(socket) = tokio::net::UdpSocket::from_std(socket).map(Rc::new) else { return };
     let mut packet = vec![0; LONGEST];
     loop {
-        // The error is a late ICMP message about an earlier answer, so the server continues with
-        // the next question.
+        // This error is an ICMP message about an earlier answer. The server goes on with the next
+        // question.
         let Ok((length, from)) = socket.recv_from(&mut packet).await else { continue };
         let full = counts.waiting.load(Relaxed) >= MOST_WAITING;
         let Some(reply) = zone.reply(&packet[..length]).filter(|_| !full) else {

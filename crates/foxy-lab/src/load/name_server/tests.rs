@@ -123,7 +123,7 @@ fn packets_that_are_no_questions_are_dropped() {
     for length in 0..whole.len() {
         assert!(zone().reply(&whole[..length]).is_none(), "{length} bytes of {}", whole.len());
     }
-    // The compressed name points to itself, so the name never ends.
+    // The compressed name points to itself, so a reader would follow it for ever.
     let header = [0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     assert!(zone().reply(&[&header[..], &[0xC0, 12, 0, 1, 0, 1]].concat()).is_none());
 }

@@ -1,4 +1,5 @@
-//! Computes the verifying origin's answers. An answer depends only on the request and the time.
+//! Computes the answers of foxy's own origin (`foxy origin`). An answer depends only on the request
+//! and the time.
 
 use crate::load::origin::documents;
 use crate::wire::{OBJECT_ID, REQUEST_ID};
@@ -18,7 +19,7 @@ const MAX_AGE: u64 = 259_200;
 pub struct Reply {
     /// The response head, without the fields that frame the body.
     pub head: ResponseHead,
-    /// The part of the object's body to send. `None` if there is no body.
+    /// The part of the object's body that the origin sends. `None` if there is no body.
     pub body: Option<BodyPart>,
     /// The time to wait before the answer is sent.
     pub delay: Duration,
@@ -26,9 +27,9 @@ pub struct Reply {
     pub chunked: bool,
     /// If set, the origin closes the connection after this number of body bytes.
     pub breaks_off: Option<u64>,
-    /// The object of a POST, PUT or DELETE. If set, the answer depends on the request body.
+    /// The object of a POST, PUT or DELETE. If set, the answer's body depends on the request body.
     pub changes: Option<Object>,
-    /// Whether the connection has a short idle timeout and carries only a few requests.
+    /// Whether the workload wants a connection with a short idle timeout and only a few requests.
     pub short_lived: bool,
 }
 
@@ -43,7 +44,8 @@ pub struct BodyPart {
     pub length: u64,
 }
 
-/// The options in a URL's query: `max-age=SECONDS`, `no-store`, `chunked`, `delay=MILLISECONDS`.
+/// The options in the query of a URL: `max-age=SECONDS`, `no-store`, `chunked`,
+/// `delay=MILLISECONDS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Knobs {
     max_age: u64,
@@ -97,7 +99,7 @@ pub fn answer(request: &RequestHead, now: WallTime) -> Reply {
     reply
 }
 
-/// Answers an unsafe request. The origin stores nothing, so the request changes nothing. The
+/// Answers a POST, PUT or DELETE. The origin stores nothing, so the request changes nothing. The
 /// answer's body depends on the request body, so no cache can have it already.
 fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTime) -> Reply {
     let mut head = ResponseHead::new(200);
@@ -119,7 +121,7 @@ fn to_a_change(request: &RequestHead, object: Object, knobs: Knobs, now: WallTim
 }
 
 impl Reply {
-    /// Completes the answer with the digest of the received request body.
+    /// Completes the answer to a POST, PUT or DELETE. `digest` is the digest of the request body.
     pub fn to_what_came(&mut self, digest: u64) {
         if let (Some(object), Some(body)) = (self.changes, &mut self.body) {
             body.stream = BodyStream::new(object.id, digest);
@@ -187,8 +189,8 @@ const fn of_object(
     Reply { head, body, delay, chunked, breaks_off: None, changes: None, short_lived: false }
 }
 
-/// Returns the offset and the length of a single range `bytes=FIRST-[LAST]`. Returns `None` if the
-/// range is invalid or `If-Range` names another tag.
+/// Returns the offset and the length of the requested range `bytes=FIRST-[LAST]`. Returns `None` if
+/// the range is invalid, if there are several, or if `If-Range` names another tag.
 fn requested_range(request: &RequestHead, size: u64, tag: &str) -> Option<(u64, u64)> {
     if request.headers.get("if-range").is_some_and(|value| value != tag.as_bytes()) {
         return None;

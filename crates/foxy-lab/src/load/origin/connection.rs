@@ -1,4 +1,4 @@
-//! Serves one connection of the verifying origin. Reads requests and sends answers.
+//! Serves one connection of foxy's own origin. Reads requests and sends answers.
 
 use super::{Health, OriginState};
 use crate::load::origin::answer::{self, BodyPart, Reply};
@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 const PIECE: usize = 64 << 10;
 const READ: usize = 4 << 10;
-/// The largest output buffer, in bytes, that an idle connection may keep.
+/// The largest output buffer in bytes that an idle connection keeps for its next answer.
 const KEPT: usize = 16 << 10;
 
 struct Uses {
@@ -90,8 +90,8 @@ impl Uses {
     }
 }
 
-/// Reads bytes. Returns false at the end of the stream. If `limited`, also returns false after the
-/// idle timeout.
+/// Reads bytes. Returns false at the end of the stream, and if `limited` also after the idle
+/// timeout.
 async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     input: &mut BytesMut,
@@ -106,8 +106,8 @@ async fn read(
     }
 }
 
-/// Sends an answer. Returns false if the workload requires that the connection closes before the
-/// end.
+/// Sends an answer. Returns false if the workload makes the origin close the connection within the
+/// answer.
 async fn send(
     stream: &mut (impl AsyncWrite + Unpin),
     reply: &Reply,
@@ -143,8 +143,8 @@ async fn send(
             output.extend_from_slice(b"0\r\n\r\n");
         }
     }
-    // The answer is counted before its last piece is sent. So a client with a complete answer finds
-    // it counted.
+    // The origin counts the answer before it sends the last piece. A client that has the complete
+    // answer can then rely on the counts.
     shared.count(reply, sent);
     stream.write_all(output).await?;
     stream.flush().await?;

@@ -1,5 +1,5 @@
-//! Computes the origin's answers for documents of the PolyMix-4 workload. An answer depends only on
-//! the document, the request and the time.
+//! Computes the answers of foxy's own origin for documents of the PolyMix-4 workload. An answer
+//! depends only on the document, the request and the time.
 
 use crate::load::origin::answer::{BodyPart, Reply, http_date};
 use crate::wire::{OBJECT_ID, REQUEST_ID};

@@ -1,5 +1,6 @@
-//! The verifying origin: its sockets, threads, health and counts. Module `answer` computes the
-//! answers.
+//! foxy's own origin (`foxy origin`): its sockets, threads, health and counts. It puts the number
+//! of each request into the answer, so that clients recognise cache hits. Module `answer` computes
+//! the answers.
 
 pub mod answer;
 mod connection;
@@ -117,18 +118,18 @@ impl Origin {
         self.shared.health.get()
     }
 
-    /// Starts to count sent bytes in `places` buckets. `place` maps a request number to a bucket.
-    /// Only the first call has an effect.
+    /// Starts to count answers and body bytes in `places` groups. `place` maps the number of a
+    /// request to its group. Only the first call has an effect.
     pub fn tally(
         &self,
         places: usize,
         place: impl Fn(Option<u64>) -> Option<usize> + Send + Sync + 'static,
     ) {
-        // If the buckets are already set, this call changes nothing.
+        // The call fails if groups are already set. Then nothing changes.
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
-    /// Returns the sent answers in each bucket. The result is empty without a call of
+    /// Returns the counts of answers in each group. The list is empty without a call of
     /// [`Origin::tally`].
     pub fn tallied(&self) -> Vec<Sent> {
         self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
@@ -139,8 +140,8 @@ impl Origin {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of failed accepts. Most failures have no free file descriptor as their
-    /// cause. The origin pauses after each failure.
+    /// Returns how often the origin could not accept a connection. Usually no file descriptor was
+    /// free. The origin pauses after each failure.
     pub fn not_accepted(&self) -> u64 {
         self.shared.not_accepted.load(Ordering::Relaxed)
     }
@@ -187,7 +188,7 @@ async fn accept(listener: TcpListener, shared: Arc<OriginState>, tls: Option<Tls
                 Ok((stream, _)) => {
                     let (shared, tls) = (Arc::clone(&shared), tls.clone());
                     tokio::task::spawn_local(async move {
-                        // An error on this connection does not affect other connections.
+                        // An error ends only this connection, so the result does not matter.
                         let _ = greet(stream, tls, &shared).await;
                     });
                 }
@@ -208,11 +209,11 @@ async fn greet(
     stream.set_nodelay(true)?;
     let Some(tls) = tls else { return serve(stream, shared).await };
     let stream = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await??;
-    // The TLS future is large. Boxing it keeps the futures of plain connections small.
+    // The TLS future is large. The box keeps the futures of plain connections small.
     Box::pin(serve(stream, shared)).await
 }
 
-/// The health of an origin.
+/// The health of an origin, with which tests simulate a broken or slow origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Answers normally.
@@ -225,7 +226,7 @@ pub enum Health {
 
 const DOWN: u64 = u64::MAX;
 
-/// The delay in nanoseconds, or the value [`DOWN`].
+/// The health as a number: the delay of answers in nanoseconds, or [`DOWN`].
 #[derive(Debug, Default)]
 struct SharedHealth(AtomicU64);
 
@@ -248,11 +249,11 @@ impl SharedHealth {
     }
 }
 
-/// Candidates for the first port. They are below the ephemeral ports, so no client connection uses
-/// them.
+/// The range from which the origin chooses its first port. It lies below the ephemeral ports, from
+/// which the kernel chooses ports for client connections.
 const FIRST_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// Binds `servers` consecutive ports. With port 0, searches for a free range.
+/// Binds `servers` consecutive ports. With port 0, searches for free consecutive ports.
 fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
     let bind_from = |first: u16| -> io::Result<Vec<TcpListener>> {
         let bind = |number: u32| {
@@ -282,7 +283,7 @@ fn bind(listen: SocketAddr, servers: u32) -> io::Result<Vec<TcpListener>> {
     }
 }
 
-/// Maps the number of a request to a bucket.
+/// Maps the number of a request, if known, to the group in which its answer counts.
 type Place = Box<dyn Fn(Option<u64>) -> Option<usize> + Send + Sync>;
 
 struct SentTally {
@@ -290,7 +291,7 @@ struct SentTally {
     counts: Vec<[AtomicU64; 2]>,
 }
 
-/// The answers sent in one bucket.
+/// The counts of answers in one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// The number of answers.

@@ -1,5 +1,5 @@
-//! Records the times of answers and failures. These times show whether a proxy stopped answering
-//! during a run.
+//! Keeps the times of the last correct answer and of the last failure. They show whether a proxy
+//! stopped answering during a run.
 
 use super::{ErrorCause, LoadReport};
 use crate::load::options::Stop;
@@ -7,7 +7,8 @@ use std::time::Duration;
 
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The latest times of a request's start, a correct answer and a failure, from the start of a run.
+/// The latest start of a request, the latest correct answer and the latest failure. All times count
+/// from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answering {
     begun: Duration,
@@ -16,7 +17,7 @@ pub struct Answering {
 }
 
 impl Answering {
-    /// Records a request: its intended start, its end, and whether the answer was correct.
+    /// Records a request: its planned start, its end, and whether the answer was correct.
     pub fn take(&mut self, begun: Duration, ended: Duration, right: bool) {
         self.begun = self.begun.max(begun);
         let last = if right { &mut self.right } else { &mut self.failed };
@@ -33,9 +34,9 @@ impl Answering {
         self.right
     }
 
-    /// Returns the time of the last correct answer, if all requests failed after it. The remaining
-    /// part of the run must be at least half of the run and at least a second. `time` is the
-    /// planned duration, if known.
+    /// Returns the time of the last correct answer if the proxy then stopped answering. All later
+    /// requests must have failed, for at least a second and at least half of the run. `time` is the
+    /// planned duration of the run, if it has one.
     pub(crate) fn silent_since(self, time: Option<Duration>) -> Option<Duration> {
         let time = time.unwrap_or(self.begun);
         let silence = time.saturating_sub(self.right);
@@ -50,7 +51,7 @@ impl LoadReport {
     }
 
     /// Returns the most frequent cause of failure among sent requests. If no sent request failed,
-    /// returns `NotSent` or `None`.
+    /// returns `NotSent` if a request was not sent, else `None`.
     pub fn main_cause_of_sent(&self) -> Option<ErrorCause> {
         let mut sent = self.errors;
         sent[ErrorCause::NotSent as usize] = 0;
@@ -64,8 +65,8 @@ impl LoadReport {
         causes.into_iter().map(|cause| self.errors[cause as usize]).sum()
     }
 
-    /// Returns the time of the last correct answer, if all requests in the last half of the run
-    /// failed.
+    /// Returns the time of the last correct answer if the proxy then stopped answering, for at
+    /// least half of the run.
     pub fn silent_since(&self, stop: Stop) -> Option<Duration> {
         self.answering.silent_since(match stop {
             Stop::After(time) => Some(time),

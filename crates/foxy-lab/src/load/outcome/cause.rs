@@ -34,15 +34,15 @@ named! {
         BodyMismatch = "body_mismatch",
         /// The answer is for another object, or does not come from the origin.
         Foreign = "foreign_reply",
-        /// A cache sent an outdated version.
+        /// A cache sent an old version after the object had changed.
         Stale = "stale",
-        /// A cache answered a request that forbids cached answers.
+        /// A cache answered a request with `Cache-Control: no-cache`, which forbids cached answers.
         HitOnReload = "hit_on_reload",
-        /// A cache sent an answer that must not be cached.
+        /// A cache sent an answer that caches must not store.
         HitOnUncachable = "hit_on_uncachable",
-        /// The request was never sent, because too many requests were waiting.
+        /// The client never sent the request, because too many requests were waiting.
         NotSent = "not_sent",
-        /// The proxy did not open the tunnel.
+        /// The proxy refused to open a tunnel (CONNECT).
         Tunnel = "tunnel_refused",
         /// The certificate is not trusted, is for another name, or is not valid now.
         Certificate = "tls_certificate",
@@ -56,7 +56,7 @@ impl ErrorCause {
         matches!(self, Self::Closed | Self::Reset | Self::Incomplete)
     }
 
-    /// Returns the cause for a failed connect.
+    /// Returns the cause for a connection that could not be opened.
     pub fn of_connect(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::ADDRNOTAVAIL) => Self::NoPort,

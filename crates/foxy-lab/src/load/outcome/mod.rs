@@ -15,7 +15,7 @@ use foxy_workload::polymix::requests::Manner;
 pub use records::HIT_RATIOS;
 use std::time::Duration;
 
-/// A number of requests and their body bytes.
+/// A number of requests, and the body bytes of their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Number of requests.
@@ -25,7 +25,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Returns the requests and bytes since an earlier tally.
+    /// Returns the difference from an earlier tally.
     pub const fn since(self, before: Self) -> Self {
         Self { requests: self.requests - before.requests, bytes: self.bytes - before.bytes }
     }
@@ -41,15 +41,16 @@ impl Tally {
     }
 }
 
-/// The CPU time and the delays of the load generator. They show whether the generator limited the
-/// measured rate.
+/// The CPU time and the delays of the load generator. They show whether the generator, and not the
+/// proxy, limited the measured rate.
 #[derive(Clone, Debug, Default)]
 pub struct Generator {
     /// The CPU time of the generator's threads.
     pub processor_time: Duration,
-    /// The largest share of time that any thread used a CPU.
+    /// The largest share of the run for which one thread used a CPU.
     pub busiest: f64,
-    /// The delays of request starts that the generator alone caused. Measured only in open loops.
+    /// The delays of request starts that the generator alone caused. Measured only if requests have
+    /// planned start times.
     pub late: Latencies,
 }
 
@@ -58,50 +59,51 @@ pub struct Generator {
 pub struct LoadReport {
     /// Number of complete and correct answers.
     pub answers: u64,
-    /// Correct answers to plain GETs. The hit ratios refer to these answers.
+    /// The correct answers to plain GETs: without `no-cache` or a condition. The hit ratios refer
+    /// to them.
     pub plain: Tally,
-    /// Plain GETs for cacheable objects that were requested before. A perfect cache would hit all
-    /// of them.
+    /// The plain GETs for cacheable objects that a client requested before. A perfect cache would
+    /// answer all of them.
     pub offered: Tally,
-    /// The number of plain GETs that a cache answered. The answer then has another request's
-    /// number.
+    /// The number of plain GETs that a cache answered. Such an answer has the number of an earlier
+    /// request.
     pub hits: u64,
     /// The body bytes of all answers.
     pub bytes: u64,
     /// The body bytes of hits.
     pub hit_bytes: u64,
-    /// The body bytes of cacheable misses.
+    /// The body bytes of cacheable misses, which fill the cache.
     pub fill_bytes: u64,
     /// Number of wrong body bytes.
     pub wrong_bytes: u64,
-    /// The number of exchanges that ended early because the workload requires it.
+    /// The number of exchanges that client or origin ended early because the workload requires it.
     pub broken_off: u64,
     /// Number of failed requests, in the order of [`ErrorCause::ALL`].
     pub errors: [u64; ErrorCause::ALL.len()],
-    /// The times from the intended start to the end of the answer.
+    /// The times from the planned start of each request to the end of its answer.
     pub latencies: Latencies,
-    /// The time from the first start to the last end. If the run has a time limit, the time to the
+    /// The time from the first start to the last end. If the run has a time limit, it ends with the
     /// last correct answer.
     pub elapsed: Duration,
-    /// The time from the first start to the last start. `None` if requests have no planned start
-    /// times.
+    /// The time from the first to the last start of a request. `None` if requests have no planned
+    /// start times.
     pub sending: Option<Duration>,
-    /// The number of answers without a request number, except 304 answers. If there are many, hits
-    /// are unknown.
+    /// The number of answers without a request number, except 304 answers. If most answers lack it,
+    /// the report has no hit ratio.
     pub unnumbered: u64,
-    /// The requests and body bytes that the origin counted, if they are known.
+    /// The number of requests that the origin received, and its body bytes, if known.
     pub origin: Option<Tally>,
-    /// The times of the last answers and failures.
+    /// The times of the last correct answer and of the last failure.
     pub answering: Answering,
-    /// The counts around the injected fault, if there is a fault.
+    /// The counts before, during and after an injected fault, if there is a fault.
     pub around_fault: Option<AroundFault>,
     /// The work of the load generator itself.
     pub generator: Generator,
 }
 
 impl LoadReport {
-    /// Counts an answer. The answer ended `latency` after its intended start and `ended` after the
-    /// start of the run.
+    /// Counts an answer. It ended `latency` after its planned start and `ended` after the start of
+    /// the run.
     pub(crate) fn take(
         &mut self,
         request: &Request,
@@ -124,7 +126,7 @@ impl LoadReport {
             }
         };
         self.answers += 1;
-        // A cache may make its own 304 without the origin's fields (RFC 9110 §15.4.5).
+        // A 304 may lack the number, because a cache can make the 304 itself (RFC 9110 §15.4.5).
         self.unnumbered += u64::from(answer.reply_to.is_none() && answer.status != 304);
         self.bytes += answer.length;
         self.latencies.add(latency);
@@ -197,8 +199,8 @@ impl LoadReport {
         self.generator.busiest = used.as_secs_f64() / elapsed.as_secs_f64().max(1e-9);
     }
 
-    /// Returns the number of answers per second. If requests have planned start times, only the
-    /// time in which requests start counts.
+    /// Returns the number of answers per second. If requests have planned start times, the rate
+    /// covers only the time in which requests start.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.begun_within().as_secs_f64().max(1e-9)
@@ -210,8 +212,8 @@ impl LoadReport {
         self.begun() as f64 / self.begun_within().as_secs_f64().max(1e-9)
     }
 
-    /// Returns the time from the first start to the last start, plus the mean gap between two
-    /// starts. Without planned start times, returns the elapsed time.
+    /// Returns the time in which requests started: from the first to the last start, plus the mean
+    /// gap between two starts. Without planned start times, returns the elapsed time.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn begun_within(&self) -> Duration {
         let begun = self.begun();
@@ -221,13 +223,12 @@ impl LoadReport {
         }
     }
 
-    /// Returns a text if the load generator, and not the proxy, limited the run. The text gives the
-    /// reason.
+    /// Returns the reason as a text if the load generator, and not the proxy, limited the run.
     pub fn limited_by_generator(&self) -> Option<String> {
         const BUSY: f64 = 0.9;
         const LATE: u64 = 1000;
-        // A request that starts late by less than 5 % of the response time does not change the
-        // latencies visibly.
+        // Late starts distort the latencies only if the delay exceeds this share of the mean
+        // latency.
         const SHARE_OF_LATENCY: f64 = 0.05;
         let late = self.generator.late.at(0.99);
         if self.answers == 0 {
@@ -255,7 +256,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The reason why there is no complete answer.
+/// The reason why a client has no complete answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
     /// The exchange ended early because the workload requires it.
@@ -273,9 +274,10 @@ pub struct Answered {
     pub length: u64,
     /// The number of wrong body bytes.
     pub wrong_bytes: u64,
-    /// The number of the request that the origin answered.
+    /// The number of the request for which the origin made this answer. A cache hit has the number
+    /// of an earlier request.
     pub reply_to: Option<u64>,
-    /// The key and the version of the object, as the origin names them.
+    /// The key and the version of the object, as foxy's own origin states them in the answer.
     pub object: Option<(u64, u64)>,
 }
 

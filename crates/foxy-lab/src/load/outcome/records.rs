@@ -1,12 +1,12 @@
-//! Converts the report of a load run into run records.
+//! Converts the report of a load run into run records (one measured value each).
 
 use super::{ErrorCause, LoadReport, Tally, share};
 use crate::load::fault::AroundFault;
 use foxy_report::{Measurable, Measure, Record};
 use std::time::Duration;
 
-/// The names of the hit ratios that clients measure. The records lack these ratios if hits are
-/// unknown.
+/// The names of the hit ratios that the clients measure. The records lack them if most answers
+/// contain no request number.
 pub const HIT_RATIOS: [&str; 2] = ["hit_ratio", "byte_hit_ratio"];
 
 impl LoadReport {
@@ -91,18 +91,19 @@ impl LoadReport {
         records
     }
 
-    /// Returns the hit ratio of plain GETs. Returns 0 without answers, and `None` if hits are
-    /// unknown.
+    /// Returns the share of plain GETs that a cache answered. Returns 0 without answers. Returns
+    /// `None` if most answers contain no request number.
     pub fn hit_ratio(&self) -> Option<f64> {
         self.knows_hits().then(|| share(self.hits, self.plain.requests))
     }
 
-    /// Returns the share of plain GETs that repeat a cachable target. Returns 0 without answers.
+    /// Returns the hit ratio of a perfect cache: the share of plain GETs that repeat a request for
+    /// a cacheable object. Returns 0 without answers.
     pub fn offered_hit_ratio(&self) -> f64 {
         share(self.offered.requests, self.plain.requests)
     }
 
-    /// Whether most answers contain a request number, which reveals hits.
+    /// Whether most answers contain a request number, so that hits are known.
     pub const fn knows_hits(&self) -> bool {
         self.unnumbered <= self.answers / 2
     }
@@ -112,14 +113,14 @@ impl LoadReport {
         self.answers + self.broken_off + self.failed()
     }
 
-    /// Returns the number of requests that were sent or that the client tried to send.
+    /// Returns the number of requests that clients sent or tried to send.
     pub fn begun(&self) -> u64 {
         self.asked() - self.not_sent()
     }
 
-    /// Returns the origin's counts, and the hit ratios computed from clients and origin. If a
-    /// request failed, the hit ratios are left out, because the request may have reached the
-    /// origin.
+    /// Returns the origin's counts, and the hit ratios computed from the counts of clients and
+    /// origin. If a request failed, the hit ratios are left out: the origin may or may not have
+    /// counted this request.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn two_sided(&self, origin: Tally) -> Vec<(&'static str, f64, &'static str)> {
         let mut values = vec![

@@ -1,15 +1,18 @@
-//! The control law of the peak finder (R75). It computes the next load from the mean response time.
+//! The control law of the peak finder. It computes the next load from the mean response time of the
+//! current load.
 
 use std::time::Duration;
 
-/// The factor by which the load changes from one window to the next is 1 plus or minus this value.
+/// The relative change of the load from one window to the next: up or down by this share, or none.
 pub const STEP: f64 = 0.05;
-/// The mean response time of PolyMix-4 without load. Only misses have the think time of 2.5 s.
+/// The mean response time of the PolyMix-4 workload at a proxy with almost no load. Its servers
+/// delay misses by 2.5 s, and hits have no delay.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
-/// The range of Appendix D: 1.50 to 1.75 s. The lower end is 1.06 times the mean without load.
+/// The range of response times in appendix D of the Squid book (paper 000): 1.50 to 1.75 s. The
+/// lower end is 1.06 times the mean without load.
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 
-/// The range of response times in which the load does not change.
+/// The range of mean response times in which the load stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
     /// If the mean response time is below this time, the load increases.
@@ -19,12 +22,14 @@ pub struct Law {
 }
 
 impl Law {
-    /// Returns the range of Appendix D, divided by the same factor as the think time (R79).
+    /// Returns the range for a run whose server delays are shorter by the factor `delay_scale`. The
+    /// range shrinks by the same factor.
     pub fn scaled(delay_scale: u32) -> Self {
         Self { low: WINDOW.0 / delay_scale, high: WINDOW.1 / delay_scale }
     }
 
-    /// Returns the next load. `mean` is the mean response time at the current load.
+    /// Returns the next load. `mean` is the mean response time at the current load, in requests per
+    /// second.
     pub fn next(&self, load: f64, mean: Option<Duration>) -> f64 {
         match mean {
             Some(mean) if mean < self.low => load * (1.0 + STEP),
@@ -47,8 +52,7 @@ mod tests {
         assert_eq!(law.next(100.0, None), 100.0);
     }
 
-    /// A queue with one server and exponential service times (M/M/1), plus a fixed delay, in
-    /// virtual time.
+    /// A simulated queue with one server and exponential service times (M/M/1), plus a fixed delay.
     struct Queue {
         random: Random,
         served_per_second: f64,
@@ -58,7 +62,7 @@ mod tests {
 
     impl Queue {
         /// Returns the mean response time of the requests that arrive within a minute at this
-        /// `load`.
+        /// `load`, in requests per second.
         fn minute(&mut self, load: f64, delay: f64) -> Option<Duration> {
             let end = self.now + 60.0;
             let (mut count, mut sum) = (0.0, 0.0);
@@ -76,9 +80,9 @@ mod tests {
         }
     }
 
-    /// The mean time in an M/M/1 queue is 1 / (service rate - load). With the delay of 1.41 s and
-    /// the range, this formula gives the expected loads. The test uses the mean of many windows,
-    /// because single minutes vary widely near full load.
+    /// The mean time in an M/M/1 queue is 1 / (service rate - load). From it the test computes the
+    /// loads at both ends of the range. The finder's mean load over many windows must lie between
+    /// them. Single minutes vary widely near full load.
     #[test]
     fn on_a_queue_of_known_capacity_it_finds_the_load_within_5_percent() {
         let law = Law::scaled(1);

@@ -1,5 +1,6 @@
-//! The peak finder (seed 000, Appendix D; R75-R80). It searches for the load at which the response
-//! time stays in a range while the cache is filled twice. Module `robots` sends the load.
+//! The peak finder of appendix D in the Squid book (paper 000 in docs/figures.md; requirements
+//! R75–R80 of `foxy figure requirements`). It searches for the load at which the response time
+//! stays in a range, while the workload fills the cache twice. Module `robots` sends the load.
 
 pub mod law;
 
@@ -11,12 +12,13 @@ use foxy_workload::polymix::phases::Factors;
 use law::Law;
 use std::time::Duration;
 
-/// The number of cache fills at which the test ends (R76).
+/// The number of cache fills at which the search ends. A fill is as many bytes as the cache can
+/// hold.
 pub const END: f64 = 2.0;
-/// The number of cache fills after which windows count for the summary (R77).
+/// The number of cache fills after which windows count for the summary.
 pub const SUMMARY_FROM: f64 = 1.5;
 
-/// The number of windows without an answer after which the search ends.
+/// The number of windows without any answer after which the search ends.
 const SILENT: usize = 3;
 
 /// The options of a search.
@@ -24,14 +26,14 @@ const SILENT: usize = 3;
 pub struct Search {
     /// The control law that chooses the next load.
     pub law: Law,
-    /// The length of a window.
+    /// The length of a window, a span of time with a constant load.
     pub window: Duration,
     /// The cache size in bytes.
     pub cache_size: u64,
     /// The load of the first window, in requests per second.
     pub first_load: f64,
-    /// The number of cache fills until which the load stays at its first value. An empty cache has
-    /// few hits, so its response times say nothing about the load.
+    /// The load stays at its first value for this number of cache fills. An empty cache has few
+    /// hits, so its response times say nothing about the later load.
     pub hold: f64,
     /// The largest load of all robots together, in requests per second.
     pub most_load: f64,
@@ -42,7 +44,7 @@ pub struct Search {
 pub struct Window {
     /// The end of the window, measured from the start of the run.
     pub end: Duration,
-    /// The load that the window requested, in requests per second.
+    /// The requests per second that the robots (the load clients) should send in the window.
     pub load: f64,
     /// The number of answers per second.
     pub answers: f64,
@@ -50,7 +52,7 @@ pub struct Window {
     pub response: Option<Duration>,
     /// The hit ratio of plain GETs.
     pub hit_ratio: f64,
-    /// The bytes filled by the end of the window, divided by the cache size.
+    /// The bytes that went into the cache by the end of the window, divided by the cache size.
     pub fill: f64,
 }
 
@@ -63,7 +65,7 @@ pub struct Finder {
     windows: Vec<Window>,
 }
 
-/// The result of a search: means over the windows from 1.5 to 2 cache fills.
+/// The result of a search: means over the windows between 1.5 and 2 cache fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The number of windows.
@@ -74,17 +76,17 @@ pub struct Summary {
     pub response: f64,
     /// The hit ratio.
     pub hit_ratio: f64,
-    /// The share of windows whose response time is in the law's range, with 5 % tolerance. If the
-    /// share is zero, no peak was found.
+    /// The share of windows whose mean response time lay in the range, with 5 % tolerance. If the
+    /// share is zero, the search found no peak.
     pub settled: f64,
 }
 
-/// The share by which the mean response time may miss the ends of the law's range.
+/// The tolerance of 5 % at both ends of the range of response times.
 const TOLERANCE: f64 = 0.05;
 
 impl Summary {
-    /// Returns the condition that the mean response time is in the law's range, with tolerance
-    /// (R90).
+    /// Returns the condition of a verdict that the mean response time lies in the range, with
+    /// tolerance.
     pub fn window(&self, law: &Law) -> Condition {
         Condition::ResponseTime {
             seconds: self.response,
@@ -95,7 +97,7 @@ impl Summary {
 }
 
 impl Finder {
-    /// Starts a search.
+    /// Starts a search at its first load.
     pub const fn new(search: Search) -> Self {
         let before = Seen {
             begun: 0,
@@ -120,7 +122,7 @@ impl Finder {
         &self.windows
     }
 
-    /// Whether the cache has been filled twice.
+    /// Whether the workload has filled the cache twice.
     pub fn is_over(&self) -> bool {
         self.windows.last().is_some_and(|window| window.fill >= END)
     }
@@ -131,12 +133,13 @@ impl Finder {
         self.windows.len() >= SILENT && last.filter(|window| window.response.is_some()).count() == 0
     }
 
-    /// Whether all robots are active and the peak is still not reached.
+    /// Whether all robots are active and the response time is still below the range.
     pub fn lacks_robots(&self) -> bool {
         self.load >= self.search.most_load
     }
 
-    /// Ends the current window. `seen` contains the sums since the start of the run.
+    /// Ends the current window and chooses the load of the next. `seen` has the sums since the
+    /// start of the run.
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     pub fn end_window(&mut self, seen: &Seen) {
         let answered = seen.answered - self.before.answered;
@@ -160,7 +163,7 @@ impl Finder {
         self.load = self.search.law.next(self.load, response).min(self.search.most_load);
     }
 
-    /// Returns the result. Returns `None` until the cache was filled 1.5 times.
+    /// Returns the result. Returns `None` until the workload has filled the cache 1.5 times.
     pub fn summary(&self) -> Option<Summary> {
         let late: Vec<&Window> =
             self.windows.iter().filter(|window| window.fill >= SUMMARY_FROM).collect();
@@ -187,8 +190,8 @@ impl Finder {
     }
 }
 
-/// Runs the search as a plan for robots. The run ends after two cache fills, after windows without
-/// answers, at the time limit, or when `watch` stops it.
+/// Runs the search as a plan for robots (clients that request pages). The run ends after two cache
+/// fills, after windows without any answer, at the time limit, or when `watch` stops it.
 pub struct PeakPlan<'a> {
     /// The state of the search.
     pub finder: Finder,
@@ -256,8 +259,8 @@ mod tests {
         }
         assert_eq!((minutes, plan.finder.windows().len()), (8, 8));
         let summary = plan.finder.summary().expect("filled");
-        // Windows 6, 7 and 8 end at 1.5, 1.75 and 2 fills. They have 60, 70 and 80 answers per
-        // second.
+        // Windows 6, 7 and 8 end at 1.5, 1.75 and 2 cache fills. They have 60, 70 and 80 answers
+        // per second.
         assert_eq!((summary.windows, summary.answers, summary.settled), (3, 70.0, 1.0));
         assert!((summary.response - 1.6).abs() < 1e-9);
         let window = |response| Summary { response, ..summary }.window(&Law::scaled(1));

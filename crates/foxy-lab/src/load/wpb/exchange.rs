@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 const READ: usize = 64 << 10;
 const SLOW_TICK: Duration = Duration::from_millis(100);
-/// The requested receive buffer of slow clients, in bytes. The system may grant a larger buffer.
+/// The receive buffer in bytes that slow clients ask for. The system may grant a larger buffer.
 const SLOW_BUFFER: u32 = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +94,8 @@ async fn connect(run: &WpbRun) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads as many bytes as a client may read in one tick. The client's limit is `rate` bytes per
-/// second.
+/// Reads as many bytes as a slow client may read in one tick, then waits for the tick. `rate` is
+/// the client's limit in bytes per second.
 async fn read_slowly(stream: &mut TcpStream, input: &mut BytesMut, rate: u64) -> io::Result<usize> {
     let ticks = 1000 / SLOW_TICK.as_millis() as u64;
     let most = usize::try_from((rate / ticks).max(1)).unwrap_or(READ).min(READ);
@@ -135,8 +135,8 @@ impl ReceivedAnswer {
         }
     }
 
-    /// Processes the next events. When the answer is complete and correct, returns the number of
-    /// the request that the origin answered.
+    /// Processes the bytes received so far. When the answer is complete and correct, returns the
+    /// number of the request for which the origin made it.
     fn advance(&mut self, input: &mut BytesMut) -> Result<Option<u64>, Cause> {
         loop {
             match self.decoder.next(input).map_err(|_| Cause::Protocol)? {
@@ -151,7 +151,7 @@ impl ReceivedAnswer {
                 Some(ResponseEvent::End) => return self.judge().map(Some),
                 Some(ResponseEvent::Interim(_) | ResponseEvent::Trailers(_)) => {}
                 None if self.ended => {
-                    // An answer without a length ends when the connection closes.
+                    // An answer without a length is complete when the connection closes.
                     let end = self.decoder.eof().ok().flatten();
                     return end
                         .ok_or_else(|| Cause::of_end(None, self.begun))
@@ -169,8 +169,8 @@ impl ReceivedAnswer {
         }
         let reply_to = self.reply_to.ok_or(Cause::ForeignReply)?;
         if self.length != self.size {
-            // The end of the connection ended this answer. So the answer is truncated and not just
-            // of the wrong length.
+            // The answer has no length, and the connection closed too early. So the answer is
+            // truncated, and not just of the wrong length.
             return Err(if self.ended { Cause::Incomplete } else { Cause::Length });
         }
         if self.check.wrong_bytes() > 0 { Err(Cause::BodyMismatch) } else { Ok(reply_to) }

@@ -1,6 +1,6 @@
-//! Runs the Wisconsin Proxy Benchmark 1.0 over the network (seed 003; R91, R98, R99, R103). Each
-//! client sends one request after another, each on a new connection. A point is a test with a fixed
-//! number of clients. It has three parts: a control run without a cache, and two phases.
+//! Runs the Wisconsin Proxy Benchmark 1.0 over the network (paper 003 in docs/figures.md). Each
+//! client sends one request after another, each on a new connection. A *point* is a test with a
+//! fixed number of clients. It has three parts: a control run without a cache, and two phases.
 //! `foxy_workload::wpb` chooses the requests.
 
 mod exchange;
@@ -22,17 +22,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::LocalSet;
 
-/// The default delay of each answer from the benchmark's servers.
+/// The default delay before each answer of the benchmark's servers.
 pub const LATENCY: Duration = Duration::from_secs(3);
-/// The number of client processes for each server process.
+/// The number of clients for each server of the benchmark.
 pub const CLIENTS_PER_SERVER: u32 = 4;
 
-/// Returns the ratio of this delay to the default delay.
+/// Returns how much shorter than the default this delay is, as a ratio.
 pub fn scale(latency: Duration) -> f64 {
     latency.as_secs_f64() / LATENCY.as_secs_f64()
 }
 
-/// The form of requests.
+/// The kind of server that receives the requests, which determines the form of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
     /// Absolute form, to a forward proxy.
@@ -51,27 +51,27 @@ pub enum Route {
 /// parts.
 #[derive(Clone, Debug)]
 pub struct WpbRun {
-    /// The address of the proxy.
+    /// The address of the proxy or origin that receives the requests.
     pub target: SocketAddr,
-    /// The form of requests, and the servers.
+    /// The form of requests, and the addresses of the benchmark's servers.
     pub route: Route,
     /// The number of clients.
     pub clients: u32,
     /// The parameters of the workload.
     pub knobs: Wpb,
-    /// The delay of each answer.
+    /// The delay of each answer of the benchmark's servers.
     pub latency: Duration,
-    /// The number of bytes per second that a client reads. With `None`, a client reads without a
-    /// limit.
+    /// The number of bytes per second that a slow client reads. With `None`, clients read as fast
+    /// as they can.
     pub slow: Option<u64>,
-    /// The time limit of an answer. The reading time of slow clients is added to the limit.
+    /// The time limit of an answer. Slow clients get additional time for reading.
     pub time_limit: Duration,
     /// Once set, no more requests start.
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. `progress` receives the number of started requests, and `ended`
-/// receives each finished part. Failed requests are counted and cause no error.
+/// Runs a point to its end. Calls `progress` with the number of started requests, and `ended` after
+/// each part. The report counts failed requests; they are no error.
 ///
 /// The control part repeats phase 1 with URLs whose answers have the directive `no-store`. So the
 /// proxy works without its cache. (`Cache-Control: no-cache` in requests would still let the proxy
@@ -106,7 +106,7 @@ pub fn run(
 }
 
 /// Sends one uncacheable request to check whether the proxy answers. The inner error is a failure
-/// of the request. The outer error is a failure of the runtime.
+/// of the request. The outer error is a failure of the async runtime.
 pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = WpbRun { latency: Duration::ZERO, slow: None, ..run.clone() };
@@ -115,8 +115,8 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     Ok(runtime.block_on(exchange::ask(&run, &request, wire::first_of_run(), false)).map(|_| ()))
 }
 
-/// Runs one part with all clients and returns the clients. The first request has the number
-/// `first`.
+/// Runs one part of the point with all clients, and returns the clients for the next part. The
+/// first request has the number `first`.
 async fn together(
     run: &WpbRun,
     part: Part,

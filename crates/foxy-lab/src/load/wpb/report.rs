@@ -1,5 +1,5 @@
-//! The counts of a point of the Wisconsin Proxy Benchmark: its parts, the causes of failures, and
-//! run records.
+//! The counts of a point (a test with a fixed number of clients) of the Wisconsin Proxy Benchmark.
+//! Also the causes of failures, and the conversion into run records.
 
 use super::exchange::WpbAnswered;
 use crate::named::named;
@@ -9,25 +9,25 @@ use std::io;
 use std::time::Duration;
 
 named! {
-    /// A part of a point. A point is a test with a fixed number of clients.
+    /// A part of a point. All clients begin a part together.
     pub enum Part {
-        /// Phase 1 with uncacheable URLs.
+        /// The control: the files of phase 1 at URLs whose answers must not be cached.
         Control = "no-cache",
-        /// Phase 1: every file is new.
+        /// Phase 1: every client requests only new files.
         First = "phase-1",
-        /// Phase 2: half of the files were requested before.
+        /// Phase 2: half of the requests repeat files.
         Second = "phase-2",
     }
 }
 
-/// The counts of one part.
+/// The counts of one part of a point.
 #[derive(Clone, Debug, Default)]
 pub struct PartReport {
     /// The number of complete and correct answers.
     pub answers: u64,
     /// The body bytes of the correct answers.
     pub bytes: u64,
-    /// The number of answers to repeated requests.
+    /// The number of correct answers to requests that repeat a file.
     pub repeats: u64,
     /// The number of answers from a cache.
     pub hits: u64,
@@ -35,11 +35,11 @@ pub struct PartReport {
     pub hit_bytes: u64,
     /// The number of failed requests, in the order of [`Cause::ALL`].
     pub errors: [u64; Cause::ALL.len()],
-    /// The times from the start of connecting to the end of the answer.
+    /// The times from the start of the connection to the end of the answer.
     pub latencies: Latencies,
     /// The time from the first start to the last end.
     pub elapsed: Duration,
-    /// The CPU time of the clients' thread.
+    /// The CPU time of the thread on which the clients run.
     pub generator: Duration,
 }
 
@@ -73,8 +73,8 @@ impl PartReport {
         Cause::ALL.into_iter().zip(self.errors).filter(|&(_, count)| count > 0)
     }
 
-    /// Returns the share of the time that the clients' thread used a CPU. Near 1, the generator
-    /// limited the run.
+    /// Returns the share of the part for which the clients' thread used a CPU. If it is near 1, the
+    /// clients and not the proxy limited the rate.
     pub fn busy(&self) -> f64 {
         self.generator.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
@@ -94,7 +94,7 @@ pub struct PointReport {
     pub servers: u32,
     /// The counts of the parts, in the order of [`Part::ALL`].
     pub parts: [PartReport; 3],
-    /// Whether the point ran to its end. If false, sums over both phases have no meaning.
+    /// Whether the point ran to its end. If false, sums over both phases mean nothing.
     pub whole: bool,
 }
 
@@ -122,7 +122,7 @@ impl PointReport {
         self.of_both(|part| part.hit_bytes, |part| part.bytes)
     }
 
-    /// Returns the largest possible hit ratio: the share of repeated requests in both phases.
+    /// Returns the hit ratio of a perfect cache: the share of repeated requests in both phases.
     pub fn offered(&self) -> Option<f64> {
         self.of_both(|part| part.repeats, |part| part.answers)
     }
@@ -153,12 +153,12 @@ impl PointReport {
         (both.count() > 0).then(|| both.mean() / 1000.0)
     }
 
-    /// Returns the body bytes of misses in both phases.
+    /// Returns the body bytes of misses in both phases, which the proxy fetched from the servers.
     pub fn fetched(&self) -> u64 {
         self.sum(|part| part.bytes - part.hit_bytes)
     }
 
-    /// Returns the first part without a correct answer.
+    /// Returns the first part in which no request got a correct answer.
     pub fn silent(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|&part| self.part(part).answers == 0)
     }
@@ -187,7 +187,7 @@ named! {
         BodyMismatch = "body_mismatch",
         /// The answer does not come from a server of the benchmark.
         ForeignReply = "foreign_reply",
-        /// A cache answered in the control part, in which a cache must not store answers.
+        /// A cache answered in the control part, whose answers must not be stored.
         HitOnNoStore = "hit_on_no_store",
     }
 }
@@ -201,8 +201,8 @@ impl Cause {
         }
     }
 
-    /// Returns the cause for a lost connection. `error` is `None` for a normal close. `begun` tells
-    /// whether part of the answer had arrived.
+    /// Returns the cause for a connection that was lost. `error` is `None` for a normal close.
+    /// `begun` tells whether a part of the answer had arrived.
     pub(super) fn of_end(error: Option<&io::Error>, begun: bool) -> Self {
         match error {
             _ if begun => Self::Incomplete,
@@ -213,8 +213,8 @@ impl Cause {
 }
 
 impl PointReport {
-    /// Returns run records. The measures of both phases have the workload `wpb-CLIENTS`. The
-    /// measures of a part have the workload `wpb-CLIENTS-PART`.
+    /// Returns run records (one measured value each). The measures of both phases together have the
+    /// workload name `wpb-CLIENTS`, the measures of a part `wpb-CLIENTS-PART`.
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);
         let measure = |workload: &str, name: &str, value, unit: &str| {

@@ -14,8 +14,8 @@ fn origin() -> Origin {
     Origin::start(OriginOptions { listen, threads: 1 }).expect("started")
 }
 
-/// Returns the options of a small run: four clients, ten requests per phase, and a delay of 5 ms.
-/// The clients send requests directly to `target`, as to a reverse proxy.
+/// Returns the options of a small run: four clients, ten requests per phase, and a server delay of
+/// 5 ms. The clients send requests directly to `target`, in the form for a reverse proxy.
 fn small(target: SocketAddr) -> WpbRun {
     WpbRun {
         target,
@@ -119,8 +119,7 @@ fn drop_after_request(mut client: TcpStream) {
     request(&mut client);
 }
 
-/// Forwards a request to `server`. Changes the body of the answer with `change` before it returns
-/// the answer.
+/// Forwards a request to `server`, and passes the answer back after `change` has changed it.
 fn answer_changed(mut client: TcpStream, server: SocketAddr, change: fn(&mut Vec<u8>)) {
     let text = request(&mut client);
     let answer = fetched(server, &text);

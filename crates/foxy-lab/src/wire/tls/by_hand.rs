@@ -1,4 +1,4 @@
-//! TLS helpers for tests: certificate authorities, origins, and a client on a socket.
+//! TLS helpers for tests: certificate authorities, origins, and a client over a plain socket.
 
 use super::outbound::{self, Channel};
 use super::{Certificates, EphemeralAuthority, Trust};
@@ -16,7 +16,8 @@ pub type Secure = StreamOwned<ClientConnection, TcpStream>;
 /// The host names in the certificates of these tests.
 const HOSTS: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// Creates certificates for a TLS server, and the trust that its clients need.
+/// Creates certificates for a TLS server. Also returns the trusted authorities that its clients
+/// need.
 pub fn authority() -> (Certificates, Trust) {
     let made = EphemeralAuthority::of(&HOSTS).expect("made");
     let server = made.server();
@@ -25,7 +26,7 @@ pub fn authority() -> (Certificates, Trust) {
     (certificates, trusting(&[made.authority()]))
 }
 
-/// Creates a trust in these authorities.
+/// Returns trust in these certificate authorities, given as PEM texts.
 pub fn trusting(authorities: &[&str]) -> Trust {
     let mut trust = Trust::default();
     for authority in authorities {
@@ -34,8 +35,8 @@ pub fn trusting(authorities: &[&str]) -> Trust {
     trust
 }
 
-/// Starts the verifying origin with TLS on all addresses of this machine. Returns the origin and
-/// the trust that its clients need. The certificate covers only some of these addresses.
+/// Starts foxy's own origin with TLS on all addresses of this machine. Also returns the trusted
+/// authorities that its clients need. The certificate covers only some of these addresses.
 pub fn origin() -> (Origin, Trust) {
     let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
     let origin = Origin::start_tls(OriginOptions { listen, threads: 1 }, 1).expect("started");
@@ -43,8 +44,8 @@ pub fn origin() -> (Origin, Trust) {
     (origin, trust)
 }
 
-/// Opens a TLS connection to `to`, through a tunnel if `tunnel` names an authority. The handshake
-/// starts only with the first read or write.
+/// Opens a TLS connection to `to`. If `tunnel` is set, the connection goes through a CONNECT tunnel
+/// to this `host:port`. The handshake starts only with the first read or write.
 pub fn secure(to: SocketAddr, tunnel: Option<&str>, name: &str, trust: &Trust) -> Secure {
     let mut stream = TcpStream::connect(to).expect("connected");
     if let Some(authority) = tunnel {
@@ -70,8 +71,8 @@ pub struct Got {
     pub reset: bool,
 }
 
-/// Sends a request over HTTP/2 on a new connection. With `tls`, uses TLS with this trust, and a
-/// tunnel if `tls` names an authority.
+/// Sends a request over HTTP/2 on a new connection. With `tls`, uses TLS with this trust. If `tls`
+/// also has a `host:port`, the TLS goes through a CONNECT tunnel to it.
 pub fn http2(
     to: SocketAddr,
     tls: Option<(Option<&str>, &Trust)>,

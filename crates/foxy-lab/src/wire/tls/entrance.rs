@@ -1,5 +1,5 @@
-//! Handles the start of a client's connection: a plain request, TLS, or a tunnel with TLS inside.
-//! Then the Collector or the Multiplier serves the requests.
+//! Handles the start of a client's connection: a plain request, TLS, or a CONNECT tunnel with TLS
+//! inside. Then a [`ConnectionService`] (the Collector or the Multiplier) serves the requests.
 
 use super::inbound::{self, Certificates, HandshakeFailure, Inbound, Opening, Rewound, TlsTarget};
 use crate::wire::http2::{self, Frames};
@@ -61,7 +61,8 @@ pub fn tunnel(
     certificates.of(&to.host).map(|_| to).ok_or(TunnelRefusal::NotVouched)
 }
 
-/// Serves the requests of a connection. The Collector and the Multiplier implement this trait.
+/// The requests and limits of a client's connection, as the Collector and the Multiplier serve
+/// them.
 pub trait ConnectionService: Clone + 'static {
     fn certificates(&self) -> Option<&Certificates>;
 
@@ -72,8 +73,8 @@ pub trait ConnectionService: Clone + 'static {
 
     fn not_entered(&self, reason: HandshakeFailure);
 
-    /// Serves requests until the connection ends or becomes a tunnel. `input` contains bytes that
-    /// were already read. After CONNECT, the remaining bytes stay in `input`.
+    /// Serves requests until the connection ends or a CONNECT turns it into a tunnel. `input` has
+    /// the bytes already read. After CONNECT, the bytes that follow stay in `input`.
     async fn requests(
         &self,
         stream: &mut Inbound,

@@ -1,5 +1,5 @@
-//! TLS towards the lab's clients. Recognises the protocol of a connection by its first bytes. Runs
-//! the handshake with a certificate for the requested host.
+//! TLS on connections from clients of the lab's servers. Recognises the protocol of a connection by
+//! its first bytes. Performs the handshake with a certificate for the requested host.
 
 use crate::named::named;
 use bytes::{Buf, BytesMut};
@@ -39,7 +39,7 @@ impl fmt::Debug for Certificates {
 }
 
 impl Certificates {
-    /// Uses `make` to create certificates. `make` receives a host name, or an address without
+    /// Creates certificates with `make`. It receives a host name, or an IP address without
     /// brackets. It returns `None` if the authority must not sign for the host.
     pub fn new(
         make: impl Fn(&str, WallTime) -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
@@ -60,7 +60,8 @@ pub enum Opening {
     Tls,
 }
 
-/// Reads until the protocol is known. Returns `None` at the end of the connection or after `limit`.
+/// Reads until the first bytes show the protocol. Returns `None` at the end of the connection or
+/// after `limit`.
 pub async fn opening(
     stream: &mut TcpStream,
     input: &mut BytesMut,
@@ -128,7 +129,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Rewound<S> {
 
 pub type Inbound = Either<TcpStream, Box<TlsStream<Rewound<TcpStream>>>>;
 
-/// Makes the close of this connection a reset. So a truncated answer does not look complete.
+/// Makes the coming close of this connection a reset. After a normal close, a truncated answer
+/// could look complete.
 pub fn reset(inbound: &Inbound) -> io::Result<()> {
     match inbound {
         Inbound::Left(stream) => stream.set_zero_linger(),
@@ -162,7 +164,7 @@ named! {
 #[derive(Clone, Copy, Debug)]
 pub enum TlsTarget<'a> {
     Tunnel(&'a str),
-    /// The host in the client's TLS hello, or this address if the hello names no host.
+    /// The host that the client names in its TLS hello (SNI), or this address if it names none.
     Here(IpAddr),
 }
 
@@ -187,7 +189,7 @@ async fn handshake(
         .map_err(|error| reason(&error))?;
     let named = start.client_hello().server_name().map(str::to_ascii_lowercase);
     let host = match (target, named) {
-        // A host name in a TLS hello has no dot at its end (RFC 6066 §3).
+        // The host name in a TLS hello (SNI) has no dot at its end (RFC 6066 §3).
         (TlsTarget::Tunnel(host), Some(name)) if host.trim_end_matches('.') != name => {
             return Err(HandshakeFailure::WrongName);
         }

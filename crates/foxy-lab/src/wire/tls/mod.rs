@@ -1,6 +1,7 @@
-//! TLS of the lab: a certificate authority for this process only, certificates for origins, and
-//! trust. The module reads no files. `outbound` connects to servers, `inbound` runs handshakes with
-//! clients, and `entrance` starts client connections.
+//! TLS of the lab: a certificate authority for this process only, certificates for origins, and the
+//! authorities that clients trust. The module reads no files. `outbound` connects to servers,
+//! `inbound` performs handshakes with clients, and `entrance` handles the start of client
+//! connections.
 
 #[cfg(test)]
 pub(crate) mod by_hand;
@@ -25,8 +26,8 @@ const HTTP2: &[u8] = b"h2";
 
 const NAME: &str = "foxy lab, one run";
 
-/// An origin's certificate, and the authority that signed it. The authority's private key is not
-/// stored.
+/// A certificate for an origin, and the authority that signed it. The authority's private key is
+/// forgotten after signing.
 #[derive(Clone, Debug)]
 pub struct EphemeralAuthority {
     authority: String,
@@ -113,7 +114,7 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// Adds all certificates in a PEM text.
+    /// Adds all certificates of a PEM text to the trusted authorities.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), TrustError> {
         let mut found = false;
         for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -130,12 +131,13 @@ impl Trust {
         self.roots.roots.extend(other.roots.roots.iter().cloned());
     }
 
-    /// Adds the system's certificates. Skips unreadable certificates.
+    /// Adds the system's certificates to the trusted authorities. Skips certificates that cannot be
+    /// parsed.
     pub fn add_known(&mut self, certificates: Vec<CertificateDer<'_>>) {
         self.roots.add_parsable_certificates(certificates);
     }
 
-    /// Returns a client configuration without session resumption. So every exchange needs a full
+    /// Returns a client configuration without session resumption. So every connection needs a full
     /// handshake.
     pub(crate) fn client_without_memory(&self, http2: bool) -> Arc<ClientConfig> {
         let mut config = Arc::unwrap_or_clone(self.client(http2));

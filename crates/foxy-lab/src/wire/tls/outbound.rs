@@ -43,7 +43,8 @@ pub async fn tunnel(stream: &mut TcpStream, authority: &str) -> Result<(), Obsta
             }
         }
     }
-    // A TLS server never sends first. So bytes after the proxy's answer to CONNECT are an error.
+    // A TLS server never sends first. So bytes after the proxy's answer to CONNECT are an error of
+    // the proxy.
     if input.is_empty() { Ok(()) } else { Err(Obstacle::NotHttp) }
 }
 
@@ -57,7 +58,7 @@ pub async fn secure(
     let connector = TlsConnector::from(Arc::clone(config));
     let stream = connector.connect(name, stream).await.map_err(|error| obstacle(&error))?;
     let chosen = stream.get_ref().1.alpn_protocol();
-    // A server without ALPN uses HTTP/1.1.
+    // If the handshake chose no protocol by ALPN, the server uses HTTP/1.1.
     let offered = config.alpn_protocols.first().map(Vec::as_slice);
     if chosen.unwrap_or(super::HTTP1) != offered.unwrap_or_default() {
         return Err(Obstacle::Handshake);
