@@ -1,5 +1,5 @@
-//! Messages about mistakes in a configuration. The first line states the mistake and the remedy,
-//! and the next lines show the place in the file.
+//! Messages about mistakes in the settings. The first line states the mistake and the remedy. If
+//! the mistake is in a file, the next lines show its place there.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,7 +24,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A part of a line in a file.
+/// The place of a setting in a file: a line, and the part of this line that the setting occupies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinePlace {
     pub path: PathBuf,
@@ -34,12 +34,13 @@ pub struct LinePlace {
     text: String,
 }
 
-/// A file and the places of its lines. A large file has thousands of settings with a place.
+/// A file with the places where its lines start, which makes [`FileLines::place`] fast. A large
+/// file has thousands of settings.
 #[derive(Debug)]
 pub struct FileLines<'a> {
     path: &'a Path,
     content: &'a str,
-    /// Where each line starts, in bytes.
+    /// Byte positions in the file where lines start.
     starts: Vec<usize>,
 }
 
@@ -49,8 +50,8 @@ impl<'a> FileLines<'a> {
         Self { path, content, starts: std::iter::once(0).chain(after_ends).collect() }
     }
 
-    /// Finds the line of the byte range `span`. If the range has several lines, only its first line
-    /// counts.
+    /// Finds the line of the byte range `span` of the file. If the range has several lines, only
+    /// its first line counts.
     pub fn place(&self, span: Range<usize>) -> LinePlace {
         let Self { path, content, starts } = self;
         let start = floor_boundary(content, span.start);
@@ -68,8 +69,8 @@ impl<'a> FileLines<'a> {
     }
 }
 
-/// Replaces the characters from the first quote to the last `@` with `*`, because they may contain
-/// a password in a URL.
+/// Returns the line with `*` in place of a password in a URL: everything from the first quote to
+/// the last `@` becomes `*`.
 pub fn without_credentials(line: &str) -> String {
     let Some((before, after)) = line.rsplit_once('@') else { return without_odd_authority(line) };
     let start = before.find(['"', '\'']).map_or(0, |at| at + 1);
@@ -77,8 +78,8 @@ pub fn without_credentials(line: &str) -> String {
     format!("{}{hidden}@{after}", &before[..start])
 }
 
-/// Replaces the authority of a URL with `*` if it is more than a host and a port. A misspelled
-/// authority may contain a password too.
+/// Returns the line with `*` in place of a URL's authority, unless this is only a host and a port.
+/// Even a misspelled authority may contain a password.
 fn without_odd_authority(line: &str) -> String {
     let Some((before, rest)) = line.split_once("://") else { return line.to_owned() };
     let end = rest.find(['"', '\'', '/']).unwrap_or(rest.len());

@@ -113,8 +113,8 @@ pub fn markdown() -> String {
     wrapped(&text)
 }
 
-/// Wraps `text` at spaces so that lines have at most [`COLUMNS`] columns. Does not wrap inside
-/// code.
+/// Wraps `text` at spaces so that lines have at most [`COLUMNS`] columns. Does not wrap inside text
+/// in backquotes.
 fn wrapped(text: &str) -> String {
     let mut out = String::new();
     let mut in_code = false;
@@ -168,7 +168,7 @@ fn section(text: &mut String, setting: &Setting) -> std::fmt::Result {
     }
 }
 
-/// Describes the smallest and largest value of a setting.
+/// Describes the smallest and largest value that a setting accepts.
 pub fn bounds(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Size { at_least, at_most, .. } => {

@@ -1,5 +1,5 @@
-//! Reads settings from environment variables. The variable of `timeouts.connect` is
-//! `FOXY_TIMEOUTS_CONNECT`.
+//! Reads settings from environment variables. For example, `FOXY_TIMEOUTS_CONNECT` is the variable
+//! of the setting `timeouts.connect`.
 
 use super::complaint::{Complaint, Complaints, Source};
 use super::kind::{Kind, Setting};
@@ -13,13 +13,13 @@ pub const PREFIX: &str = "FOXY_";
 /// The variable that names the configuration file, as `--config` does.
 pub const CONFIG: &str = "FOXY_CONFIG";
 
-/// Returns the name of the variable of a setting.
+/// Returns the name of the environment variable for a setting.
 pub fn variable(setting: &Setting) -> String {
     format!("{PREFIX}{}", setting.key.replace(['.', '-'], "_").to_uppercase())
 }
 
 /// Parses `variables` into `written`. An empty variable counts as missing. Returns a warning for
-/// each variable that is not a setting.
+/// each variable with the prefix that names no setting.
 pub fn read(
     variables: &[(String, OsString)],
     written: &mut Written,
@@ -49,8 +49,8 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Splits the value of a list at commas. A comma before an option of a store does not separate
-/// stores.
+/// Splits the value of a list at commas. A comma before an option of a store belongs to that store,
+/// so the value is not split there.
 fn split<'a>(kind: &Kind, value: &'a OsStr) -> Vec<&'a OsStr> {
     let Some(text) = value.to_str().filter(|_| kind.notation().is_list) else {
         return vec![value];

@@ -5,9 +5,9 @@ use super::rows::Settings;
 use foxy_rules::operator::serve_named_clients_alone;
 use std::fmt::Display;
 
-/// Returns the reason to refuse a start with a listener at `address`, which other machines can
-/// reach. Returns `None` if the settings say which clients may use foxy. A reverse proxy needs no
-/// such setting, because it reaches only its own origins.
+/// Returns why foxy refuses to start with a listener at `address`, which other machines can reach.
+/// Returns `None` if the settings say which clients may use foxy. A reverse proxy needs no such
+/// setting, because it reaches only its own origins.
 pub fn refusal(settings: &Settings, address: impl Display) -> Option<String> {
     let is_client_rule = serve_named_clients_alone(&settings.rules);
     let access = &settings.access;

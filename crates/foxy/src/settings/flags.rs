@@ -22,7 +22,7 @@ pub fn add_some(command: Command, keys: &[&str]) -> Command {
 pub fn read(matches: &ArgMatches, written: &mut Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     for (flag, setting) in flagged() {
-        // Skips a flag that the command does not have, because `add_some` may have left it out.
+        // `add_some` may have left out the flag, so the command may not know it.
         let Ok(Some(values)) = matches.try_get_many::<OsString>(flag) else { continue };
         let texts: Vec<&OsStr> = values.map(OsString::as_os_str).collect();
         match text::put(&setting.kind, &texts, written) {

@@ -1,4 +1,5 @@
-//! Types for a row in the table of settings: key, flag, kind of value, default and documentation.
+//! Types for a row in the table of settings: key, flag, default, documentation, and the kind of
+//! value, such as a size or a list of addresses.
 
 use super::listen_address::ListenAddress;
 use super::rows::Written;
@@ -18,7 +19,7 @@ use std::time::Duration;
 /// Function that returns the field of [`Written`] for a setting.
 pub type Slot<T> = fn(&mut Written) -> &mut Option<T>;
 
-/// Shortest time that most settings accept. [`MAX_SPAN`] is the longest.
+/// Shortest time that most settings of times accept. [`MAX_SPAN`] is the longest.
 pub const MIN_SPAN: Duration = Duration::from_millis(10);
 pub const MAX_SPAN: Duration = Duration::from_secs(86_400);
 
@@ -52,13 +53,13 @@ impl Setting {
     }
 }
 
-/// The value of a setting that the user does not give.
+/// The default: what applies if the user does not give the setting.
 pub enum Preset {
     /// The default, written as on the command line. A list can have several values.
     Fixed(&'static [&'static str]),
     /// foxy computes the default at start-up. Contains a description.
     Computed(&'static str),
-    /// The setting has no value by default. The text explains the consequence.
+    /// The setting has no value by default. The text says how foxy then behaves.
     Nothing(&'static str),
 }
 
@@ -167,8 +168,8 @@ impl Kind {
         }
     }
 
-    /// Returns all words that the setting accepts, with their explanations. Returns an empty list
-    /// for other kinds.
+    /// Returns all words that a setting with a fixed choice accepts, with their explanations.
+    /// Returns an empty list for other kinds.
     pub fn words(&self) -> Vec<(&'static str, &'static str)> {
         match self {
             Self::Choice { words, .. } => words.to_vec(),

@@ -11,16 +11,17 @@ const MAX_PATH_BYTES: usize = 107;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
     Socket(SocketAddr),
-    /// All addresses of the machine: IPv6 and IPv4, or IPv4 if the machine has no IPv6.
+    /// All addresses of the machine, IPv6 and IPv4. Without IPv6, all IPv4 addresses. The number is
+    /// the port.
     All(u16),
-    /// Both loopback addresses, or the IPv4 address if the machine has no IPv6.
+    /// Both loopback addresses. Without IPv6, the IPv4 loopback address. The number is the port.
     Localhost(u16),
-    /// A Unix socket.
+    /// A Unix socket at this path.
     Unix(PathBuf),
 }
 
 impl ListenAddress {
-    /// Returns the TCP addresses. The second address counts only if the machine has IPv6.
+    /// Returns the TCP addresses. If the machine has no IPv6, foxy ignores the IPv6 address.
     pub fn sockets(&self) -> Vec<SocketAddr> {
         match *self {
             Self::Socket(address) => vec![address],
@@ -32,7 +33,7 @@ impl ListenAddress {
         }
     }
 
-    /// Returns true if two listeners cannot have these addresses at the same time.
+    /// Returns true if two listeners could not listen at these addresses at the same time.
     pub fn overlaps(&self, other: &Self) -> bool {
         if let (Self::Unix(path), Self::Unix(other)) = (self, other) {
             return path == other;
@@ -49,7 +50,7 @@ impl ListenAddress {
         self.sockets().iter().any(|&a| other.sockets().iter().any(|&b| overlap(a, b)))
     }
 
-    /// Returns true if other machines can connect, as far as foxy knows.
+    /// Returns true if other machines may be able to connect: some TCP address is not loopback.
     pub fn is_exposed(&self) -> bool {
         self.sockets().iter().any(|address| !address.ip().to_canonical().is_loopback())
     }

@@ -1,5 +1,5 @@
-//! The settings of foxy. One table defines all settings. foxy reads flags and a TOML file, and
-//! computes the final settings from them.
+//! The settings of foxy. A table (`rows`) defines all settings. foxy reads flags, environment
+//! variables and a TOML file, and computes the final settings from them.
 
 pub mod complaint;
 pub mod docs;
@@ -27,18 +27,18 @@ pub use rows::Settings;
 use rows::Written;
 use std::path::{Path, PathBuf};
 
-/// The final settings, and the place where each setting was written.
+/// The final settings, and for each setting the place where the user wrote it.
 pub struct Loaded {
     pub settings: Settings,
     pub file: Option<PathBuf>,
-    /// Warnings about environment variables.
+    /// Warnings about environment variables that name no setting.
     pub warnings: Vec<String>,
     written: Written,
 }
 
 impl Loaded {
-    /// Returns all settings as a TOML file. Each setting has a comment that says where its value
-    /// comes from.
+    /// Returns all settings as a TOML file, for `foxy check`. A comment after each setting says
+    /// where its value comes from.
     pub fn show(&mut self) -> String {
         let mut lines = Vec::new();
         let mut table = "";
@@ -60,12 +60,12 @@ impl Loaded {
         lines.join("\n").trim_end().to_owned()
     }
 
-    /// Returns the place where the setting was written. Returns `None` for a default.
+    /// Returns the place where the user wrote the setting. Returns `None` for a default.
     pub fn source(&self, key: &str) -> Option<&Source> {
         self.written.sources.get(key)
     }
 
-    /// Returns the name of each rule, and its text in TOML without the name.
+    /// Returns the name of each rule, with its other keys as TOML text.
     pub fn rules(&self) -> impl Iterator<Item = (&str, String)> {
         self.written.rules.iter().map(|written| {
             let lines: Vec<String> = written.lines(&rules::RULE_KEYS[1..]).collect();
@@ -73,7 +73,7 @@ impl Loaded {
         })
     }
 
-    /// Returns the name of each origin, and its text in TOML without the name.
+    /// Returns the name of each origin, with its other keys as TOML text.
     pub fn origins(&self) -> impl Iterator<Item = (&str, String)> {
         self.written.origins.iter().map(|written| {
             let lines: Vec<String> = written.lines(&origins::keys()[1..]).collect();
@@ -81,24 +81,25 @@ impl Loaded {
         })
     }
 
-    /// Returns the keys of all settings with their values in TOML. A setting without a value has
-    /// `None`.
+    /// Returns the keys of all settings with their values in TOML. The value is `None` for a
+    /// setting that is unset.
     pub fn values(&mut self) -> Vec<(&'static str, Option<String>)> {
         let shown = |setting: &Setting| (setting.key, text::show(&setting.kind, &mut self.written));
         in_file_order().map(shown).collect()
     }
 }
 
-/// Returns all settings, those outside of tables first.
+/// Returns all settings in the order of a TOML file: keys without a table come first, because a
+/// TOML table includes all keys after its header.
 fn in_file_order() -> impl Iterator<Item = &'static Setting> {
     let (plain, nested): (Vec<_>, Vec<_>) =
         rows::all().partition(|setting| !setting.key.contains('.'));
     plain.into_iter().chain(nested)
 }
 
-/// Reads the configuration file, the environment variables and the flags, adds defaults, and
-/// reports all mistakes. `named` is the file of `--config`, and it must exist; `-` is the standard
-/// input. Without `named`, foxy tries the variable `FOXY_CONFIG` and then the usual paths.
+/// Reads configuration file, environment variables and flags, adds defaults, and reports all
+/// mistakes. `named` is the file of `--config`, which must exist; `-` is the standard input.
+/// Without `named`, foxy tries the variable `FOXY_CONFIG` and then the usual paths.
 pub fn load(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,
@@ -109,7 +110,7 @@ pub fn load(
     Ok(loaded)
 }
 
-/// Judges the text of a configuration file without the environment and flags. `path` appears only
+/// Checks the text of a configuration file. Ignores the environment and flags. `path` appears only
 /// in messages.
 pub fn load_text(path: &Path, content: &str, machine: &Machine) -> Result<Loaded, Complaints> {
     let mut written = Written::default();
@@ -120,7 +121,8 @@ pub fn load_text(path: &Path, content: &str, machine: &Machine) -> Result<Loaded
     Ok(Loaded { settings, file: None, warnings: Vec::new(), written })
 }
 
-/// Returns the mistakes in a part of a configuration file. Settings may be missing.
+/// Returns the mistakes in a part of a configuration file, or `None`. Does not report missing
+/// settings.
 pub fn mistakes(part: &str) -> Option<String> {
     let mut written = Written::default();
     let read = file::read(Path::new(""), part, &mut written);
@@ -130,8 +132,8 @@ pub fn mistakes(part: &str) -> Option<String> {
     complaints.into_iter().next().map(|complaint| complaint.message)
 }
 
-/// Does the work of [`load`], but accepts settings that contradict each other. A command that talks
-/// to a running foxy does not know the flags of that foxy.
+/// Like [`load`], but accepts settings that contradict each other. Commands that talk to a running
+/// foxy use this, because the flags of that foxy may resolve a contradiction.
 pub fn read(
     named: Option<&Path>,
     flags: Option<&clap::ArgMatches>,
@@ -165,8 +167,8 @@ pub fn read(
     Ok(Loaded { settings, file: file.map(Path::to_owned), warnings, written })
 }
 
-/// Refuses to read a configuration again that came from the standard input or a pipe. The second
-/// reading would find nothing, and drop all rules.
+/// Fails if the configuration came from the standard input or a pipe. Another reading would find
+/// nothing, and so would drop all rules.
 pub fn can_be_read_again(file: Option<&Path>) -> Result<(), Complaints> {
     let Some(path) = file else { return Ok(()) };
     if path.is_file() {

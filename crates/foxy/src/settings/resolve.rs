@@ -1,5 +1,6 @@
 //! Computes the final settings from the settings that the user wrote. Adds defaults, and reports
-//! settings that contradict each other. [`Machine`] provides facts about the machine.
+//! settings that contradict each other. Defaults may depend on facts about the machine
+//! ([`Machine`]).
 
 use super::complaint::{Complaint, Complaints, Source};
 use super::exposure;
@@ -15,15 +16,15 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 const MAX_STORES: usize = 64;
-/// The default size of the memory cache is the memory of the process divided by this number, within
-/// the bounds below.
+/// Divisor for the default size of the memory cache: the memory that the process may use is divided
+/// by this number, then limited by the bounds below.
 const MEMORY_PART: u64 = 8;
 const MIN_MEMORY: ByteSize = ByteSize(16 << 20);
 const MAX_MEMORY: ByteSize = ByteSize(1 << 30);
-/// Memory that foxy assumes if the system does not report it.
+/// Memory that the process may use, if the system does not say.
 const UNKNOWN_MEMORY: ByteSize = ByteSize(1 << 30);
-/// The default size of a new store is the free space of the disk divided by this number, up to the
-/// bound below.
+/// Divisor for the default size of a new store: the free space of the disk is divided by this
+/// number, then limited by the bound below.
 const DISK_PART: u64 = 10;
 const MAX_NEW_STORE_BYTES: u64 = 10 << 30;
 
@@ -56,15 +57,15 @@ fn memory(available: Option<ByteSize>) -> ByteSize {
     ByteSize(available.0 / MEMORY_PART).clamp(MIN_MEMORY, MAX_MEMORY)
 }
 
-/// Returns the default size of a new store on a disk with `free` free bytes. The result is in whole
-/// mebibytes.
+/// Returns the default size of a new store, in whole mebibytes. `free` is the free space of its
+/// disk.
 pub fn new_store_size(free: ByteSize) -> ByteSize {
     let mebibytes = (free.0 / DISK_PART).min(MAX_NEW_STORE_BYTES) >> 20;
     ByteSize(mebibytes << 20)
 }
 
-/// Reports all contradictions. Each report names the place of one of the settings that contradict
-/// each other.
+/// Reports all settings that contradict each other. A contradiction is reported at the place of a
+/// setting that takes part in it.
 pub fn judge(settings: &Settings, written: &Written) -> Result<(), Complaints> {
     let mut complaints = Vec::new();
     complaints.extend(overlapping_listeners(settings, written));
@@ -127,7 +128,7 @@ fn open_proxy(settings: &Settings, written: &Written) -> Option<Complaint> {
     Some(complaint)
 }
 
-/// Reports users of a reverse proxy, and rules that name users although foxy knows no users.
+/// Reports a `users-file` of a reverse proxy, and rules that name users without a `users-file`.
 fn users(settings: &Settings, written: &Written) -> Option<Complaint> {
     match (&settings.access.users_file, settings.is_reverse()) {
         (Some(_), true) => {
@@ -153,7 +154,7 @@ fn no_listener(settings: &Settings, written: &Written) -> Option<Complaint> {
     is_deaf.then(|| complaint(written, "listen", text.into()))
 }
 
-/// Returns the name of the setting that lists the stores.
+/// Returns the key of the setting in which the user listed the stores.
 fn stores_key(written: &Written) -> &'static str {
     if written.sources.contains_key("cache-dir") { "cache-dir" } else { "store" }
 }
@@ -217,7 +218,7 @@ fn interception(settings: &Settings, written: &Written) -> Option<Complaint> {
     Some(complaint(written, key, text.into()))
 }
 
-/// Reports two origins of one name, and `[[origin]]` beside `origin`.
+/// Reports two origins with the same name, and `[[origin]]` together with `origin`.
 fn origins(settings: &Settings, written: &Written) -> Option<Complaint> {
     if settings.network.origin.is_some() && !settings.origins.is_empty() {
         let text = "`origin` and `[[origin]]` name different origins; leave out one of them";
@@ -229,7 +230,7 @@ fn origins(settings: &Settings, written: &Written) -> Option<Complaint> {
     Some(Complaint { message, source: Some(written.origins[twice].source.clone()) })
 }
 
-/// Reports each store that is larger than its scheme supports.
+/// Reports each store whose size is above the limit of its scheme.
 fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     let judge = |store: &StoreChoice| {
         let scheme = scheme_of(&settings.disk, store);
@@ -245,7 +246,8 @@ fn too_large(settings: &Settings, written: &Written) -> Vec<Complaint> {
     settings.disk.stores().filter_map(judge).collect()
 }
 
-/// Reports a policy that the user wrote but that no store uses.
+/// Reports a written `policy` that no store uses, because no scheme of a store has a replacement
+/// policy to choose.
 fn unused_policy(settings: &Settings, written: &Written) -> Option<Complaint> {
     let scheme = scheme_of(&settings.disk, settings.disk.stores().next()?);
     if !written.sources.contains_key("policy") || uses_policy(&settings.disk) {

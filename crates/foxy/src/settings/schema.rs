@@ -7,8 +7,8 @@ use super::rows;
 use super::rules::keys::{KEYS, RuleKey, RulePart};
 use serde_json::{Map, Value, json};
 
-/// Regular expression for texts that `ByteSize` accepts. The next two patterns are for texts that
-/// `parse_duration` and `values::origin` accept.
+/// Regular expression for texts that `ByteSize` accepts. The next two expressions are for texts
+/// that `parse_duration` and `values::origin` accept.
 const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([bB]|[kKmMgGtT]([iI]?[bB])?)?\s*$";
 const TIME_PATTERN: &str = r"^\s*[0-9]+\s*(ms|s|m|h|d)\s*$";
 const ORIGIN_PATTERN: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@ ]+/?$";
@@ -39,7 +39,7 @@ pub fn text() -> String {
     serde_json::to_string_pretty(&root).expect("a Value is JSON")
 }
 
-/// Returns the schema of the list of rules. Each key accepts values of the type of its example.
+/// Returns the schema of the list of rules. The example of a key determines the type of its values.
 fn rules() -> Value {
     let part = |part: RulePart| {
         let keys = KEYS.iter().filter(|key| key.0 == part);
@@ -64,7 +64,7 @@ fn rules() -> Value {
     json!({ "type": "array", "items": rule, "description": "Rules of the operator, in order." })
 }
 
-/// Returns the schema of `origin`: one URL, or the list of `[[origin]]` tables.
+/// Returns the schema of `origin`: a single URL, or the list of `[[origin]]` tables.
 fn one_or_tables(one: Value) -> Value {
     let keys = origins::KEYS.iter().map(|OriginKey(key, example, doc)| {
         let mut schema = type_of(&example_of(example));
@@ -130,7 +130,7 @@ fn schema(setting: &Setting) -> Value {
     schema
 }
 
-/// Returns the schema of a single value of a setting.
+/// Returns the schema for one value of a setting. A setting that is a list has several.
 fn item(kind: &Kind) -> Value {
     let words = kind.words();
     if !words.is_empty() {
@@ -173,7 +173,7 @@ mod tests {
     use foxy_cli::machine::Machine;
 
     /// Whether `value` matches `schema`. Supports all keywords that [`text`] writes, except
-    /// patterns, because the parsers check the texts.
+    /// `pattern`: other tests check texts with the parsers.
     fn is_valid(value: &Value, schema: &Value) -> bool {
         let has_type = match schema["type"].as_str() {
             None => true,

@@ -1,5 +1,5 @@
-//! Parses a `cache_dir` line of a Squid configuration, which defines a store (R72). Its syntax is
-//! `TYPE FOLDER MEGABYTES [L1 L2] [OPTION]...`.
+//! Parses a `cache_dir` line of a Squid configuration, which defines a store. Its syntax is `TYPE
+//! FOLDER MEGABYTES [L1 L2] [OPTION]...`.
 
 use super::store_choice::StoreChoice;
 use foxy_base::ByteSize;
@@ -13,8 +13,8 @@ pub struct CacheDir {
 }
 
 const EXAMPLE: &str = "write a line such as ufs /var/spool/foxy 100 16 256 max-size=8192";
-/// Numbers of directories on the first and second level (L1 and L2). foxy's schemes with one file
-/// per object always use these numbers.
+/// The only accepted numbers of directories on the first and second level (L1 and L2). foxy's
+/// schemes with one file per object always use these numbers.
 const LEVELS: [&str; 2] = ["16", "256"];
 
 impl CacheDir {

@@ -1,4 +1,4 @@
-//! A store in the settings: a folder with its own options, written `PATH,option=value,...`.
+//! A store in the settings: a folder with options for this store, written `PATH,option=value,...`.
 
 use super::values::exact;
 use foxy_base::ByteSize;
@@ -9,10 +9,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 pub const NO_FOLDER: &str = "the path of a folder is empty; write a path such as /var/cache/foxy";
-/// Smallest and largest size of a store in bytes.
+/// Smallest and largest size of a store, in bytes.
 pub const STORE_BYTES: RangeInclusive<u64> = 16 << 20..=64 << 40;
 
-/// A store in the settings. An option that is `None` has the value of the general setting.
+/// A store in the settings. Where an option is `None`, the setting for all stores applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreChoice {
     pub folder: PathBuf,
@@ -20,9 +20,9 @@ pub struct StoreChoice {
     pub size: Option<ByteSize>,
     pub min_object: Option<ByteSize>,
     pub max_object: Option<ByteSize>,
-    /// `diskd` opens no more files while this many operations are in progress.
+    /// Number of operations in progress at which `diskd` opens no more files.
     pub q1: Option<usize>,
-    /// The store waits for its helper process while this many operations are in progress.
+    /// Number of operations in progress at which `diskd` waits for its helper process.
     pub q2: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ impl StoreChoice {
         Ok(())
     }
 
-    /// Returns the store. Fails if a value is outside its bounds.
+    /// Returns the store, or an error if the value of an option is outside its bounds.
     pub fn validated(self) -> Result<Self, String> {
         if let Some(size) = self.size
             && !STORE_BYTES.contains(&size.0)
@@ -104,7 +104,7 @@ impl StoreChoice {
     }
 }
 
-/// Returns true if `text` begins with an option of a store: a name and `=`.
+/// Returns true if `text` begins as an option of a store does: with a name and `=`.
 pub fn option_at(text: &str) -> bool {
     let name = text.split(',').next().and_then(|option| option.split_once('='));
     name.is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))

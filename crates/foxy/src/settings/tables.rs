@@ -1,5 +1,5 @@
-//! Lists of tables in the configuration file, such as `[[rule]]`: a table with its text and place,
-//! and the forms of its values.
+//! Lists of tables in the configuration file, such as `[[rule]]`. Has the type of a table that was
+//! read, and the common forms of values in such tables.
 
 use super::complaint::Source;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// A table of a list, its text, and its place in the file.
+/// A table that was read: its value, its TOML text, and its place in the file.
 #[derive(Debug)]
 pub struct WrittenTable<T> {
     pub value: T,
@@ -17,13 +17,14 @@ pub struct WrittenTable<T> {
 }
 
 impl<T> WrittenTable<T> {
-    /// Returns these keys of the table with their values in TOML, if the table has them.
+    /// Returns a line of TOML for each of these keys that the table has.
     pub fn lines(&self, keys: &[&str]) -> impl Iterator<Item = String> {
         keys.iter().filter_map(|key| self.text.get(*key).map(|value| format!("{key} = {value}")))
     }
 }
 
-/// Returns the tables of the list `name` as they stand in a configuration file.
+/// Returns the tables of the list `name` as text for a configuration file, each with its place as a
+/// comment.
 pub fn show<T>(name: &str, written: &[WrittenTable<T>], keys: &[&str]) -> String {
     let tables = written.iter().map(|written| {
         let lines: Vec<String> = written.lines(keys).collect();
@@ -32,7 +33,7 @@ pub fn show<T>(name: &str, written: &[WrittenTable<T>], keys: &[&str]) -> String
     tables.collect::<Vec<_>>().join("\n")
 }
 
-/// A value that TOML writes as a text.
+/// A value that is a string in TOML. `FromStr` parses it.
 pub struct Parsed<T>(pub T);
 
 impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
@@ -42,7 +43,7 @@ impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Parsed<T> {
     }
 }
 
-/// One value or a list of values. TOML writes each value as a text or an integer.
+/// A value or a list of values. In TOML, each value is a string or an integer.
 #[derive(Debug)]
 pub struct Values<T>(pub Vec<T>);
 

@@ -17,7 +17,8 @@ use std::str::FromStr;
 /// Default port of DNS servers (RFC 1035 §4.2).
 const DNS_PORT: u16 = 53;
 
-/// Parses the values of a setting into `written`. The error says which values the setting accepts.
+/// Parses the texts of a setting, and stores the value in `written`. The error says which values
+/// the setting accepts.
 pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), String> {
     match kind {
         Kind::Listen(slot) if texts == [OsStr::new("off")] => *slot(written) = Some(Vec::new()),
@@ -129,7 +130,7 @@ fn choice(text: &str, words: Words) -> Result<&'static str, String> {
     })
 }
 
-/// Parses the URLs of parent proxies. The errors never repeat a URL, which may hold a password.
+/// Parses the URLs of parent proxies. Errors never repeat a URL, because it may contain a password.
 fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
     match texts {
         [text] if *text == "off" => Ok(Vec::new()),
@@ -141,7 +142,7 @@ fn parents(texts: &[&OsStr]) -> Result<Vec<Parent>, String> {
     }
 }
 
-/// Prints a setting's value in TOML. Returns `None` if the setting has no value.
+/// Returns the value of a setting in TOML. Returns `None` if the setting is unset.
 pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
     Some(match kind {
         Kind::Listen(slot) => match &slot(written).as_ref()?[..] {

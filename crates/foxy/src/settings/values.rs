@@ -6,7 +6,7 @@ use foxy_proxy::upstream::{OriginServer, Scheme};
 use std::fmt::{self, Display};
 use std::path::PathBuf;
 
-/// Destination of log lines.
+/// The output of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     Off,
@@ -60,7 +60,7 @@ pub fn port(text: &str) -> Result<u16, String> {
     }
 }
 
-/// Prints a size in the largest unit that gives a whole number, so that the text is exact.
+/// Returns the size in the largest unit that gives a whole number, so that the text is exact.
 pub fn exact(size: ByteSize) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = units.iter().find(|(shift, _)| size.0 != 0 && size.0.trailing_zeros() >= *shift);

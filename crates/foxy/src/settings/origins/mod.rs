@@ -13,17 +13,17 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Shortest and longest time in an origin.
+/// Shortest and longest time that a key of an origin accepts.
 const MIN_TIME: Duration = Duration::from_millis(100);
 const MAX_TIME: Duration = Duration::from_secs(86_400);
 const USUAL_PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 pub type WrittenOrigin = WrittenTable<OriginTable>;
 
-/// A key of an origin: its name, an example of its value in TOML, and its documentation.
+/// A key of `[[origin]]`: its name, an example of its value in TOML, and its documentation.
 pub struct OriginKey(pub &'static str, pub &'static str, pub &'static str);
 
-/// All keys of an origin.
+/// All keys of `[[origin]]`.
 pub const KEYS: &[OriginKey] = &[
     OriginKey("name", "\"shop\"", "Name in logs and metrics."),
     OriginKey(
@@ -65,12 +65,12 @@ pub const KEYS: &[OriginKey] = &[
     OriginKey("head-timeout", "\"30s\"", "As `timeouts.origin-head`."),
 ];
 
-/// Returns the names of all keys.
+/// Returns the names of all keys of `[[origin]]`.
 pub fn keys() -> Vec<&'static str> {
     KEYS.iter().map(|OriginKey(key, ..)| *key).collect()
 }
 
-/// An `[[origin]]` table.
+/// An `[[origin]]` table: an origin with one or several servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginTable {
     pub name: String,
@@ -80,16 +80,17 @@ pub struct OriginTable {
     pub send_host: SentHost,
     pub http2: Option<OriginHttp2>,
     pub ca: Vec<PathBuf>,
-    /// Files with the certificate chain and its key.
+    /// Paths of the file with the certificate chain and the file with its private key.
     pub client_certificate: Option<(PathBuf, PathBuf)>,
     pub server_name: Option<String>,
-    /// Path and interval of the probe.
+    /// Path of the URL that foxy requests to probe a server, and the time between two probes.
     pub probe: Option<(String, Duration)>,
     pub connect_timeout: Option<Duration>,
     pub head_timeout: Option<Duration>,
 }
 
-/// Reads an `[[origin]]` table. `number` is its place in the file, counted from 1.
+/// Reads an `[[origin]]` table. `number` is its position among these tables in the file, counted
+/// from 1.
 pub fn read(
     value: &Spanned<DeValue<'_>>,
     number: usize,

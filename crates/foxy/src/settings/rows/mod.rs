@@ -62,7 +62,7 @@ macro_rules! chapters {
     ($($place:ident: $file:ident::$group:ident, $written:ident;)*) => {
         $(pub use $file::$group;)*
 
-        /// The final settings of a run.
+        /// The final settings of a run of foxy.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Settings {
             $(pub $place: $group,)*
@@ -73,8 +73,8 @@ macro_rules! chapters {
         }
 
         impl Settings {
-            /// Builds the final settings. The function `complete` must have added all defaults
-            /// before.
+            /// Builds the final settings. `written` must have all defaults already, which the
+            /// function `complete` adds.
             pub fn of(written: &Written) -> Self {
                 let rules = written.rules.iter().map(|written| written.value.clone()).collect();
                 let origins = written.origins.iter().map(|written| written.value.clone());
@@ -88,7 +88,8 @@ macro_rules! chapters {
             }
         }
 
-        /// The settings that the command line and the file contain.
+        /// The settings that the user wrote, in flags, environment or file. Fields for other
+        /// settings are `None`.
         #[derive(Debug, Default)]
         pub struct Written {
             $(pub $place: $file::$written,)*

@@ -1,15 +1,16 @@
-//! Describes the keys of rules, for the documentation and the JSON Schema.
+//! The keys of a rule, for the documentation and the JSON Schema.
 
 /// The part of a rule that contains a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RulePart {
-    /// `when` and `unless`.
+    /// The key belongs in `when` and `unless`.
     Condition,
-    /// `then`.
+    /// The key belongs in `then`.
     Effect,
 }
 
-/// A key of a rule: its part, its name, an example of its value in TOML, and its documentation.
+/// A key of a rule: the part in which it belongs, its name, an example of its value in TOML, and
+/// its documentation.
 pub struct RuleKey(pub RulePart, pub &'static str, pub &'static str, pub &'static str);
 
 use RulePart::{Condition, Effect};

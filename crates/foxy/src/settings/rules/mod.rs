@@ -23,12 +23,13 @@ use values::{
     Seconds,
 };
 
-/// All keys of a rule.
+/// The keys of a `[[rule]]` table.
 pub const RULE_KEYS: &[&str] = &["name", "when", "unless", "then"];
 
 pub type WrittenRule = WrittenTable<OperatorRule>;
 
-/// Reads a `[[rule]]` table. `number` is its place in the file, counted from 1.
+/// Reads a `[[rule]]` table. `number` is its position among these tables in the file, counted from
+/// 1.
 pub fn read(
     value: &Spanned<DeValue<'_>>,
     number: usize,
@@ -49,7 +50,7 @@ pub fn read(
     Ok((rule, toml::Table::deserialize(value.clone().into_deserializer())?))
 }
 
-/// Compiles the rules. The error names the place of the rule that is wrong.
+/// Compiles the rules. The error names the place of the first rule that is not valid.
 pub fn compile(written: &[WrittenRule]) -> Result<OperatorRules, Complaint> {
     let rules = written.iter().map(|written| written.value.clone()).collect();
     OperatorRules::new(rules).map_err(|(position, error)| {
@@ -69,7 +70,7 @@ struct RuleTable {
     then: EffectTable,
 }
 
-/// One table of conditions or a list of tables.
+/// The value of `unless`: one table of conditions, or a list of such tables.
 #[derive(Default)]
 struct ExceptionTables(Vec<ConditionTable>);
 

@@ -1,4 +1,4 @@
-//! Parses the values of rules. Each error says how to write the value.
+//! Parses the values in rules. Each error tells the user how to write the value.
 
 use foxy_cli::units::parse_duration;
 use foxy_rules::operator::{NamedPattern, Pattern, canonical_network, path_pattern};
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Fields that no rule may change, because foxy frames and routes messages with them.
+/// Header fields that no rule may change, because foxy itself uses them to frame and route
+/// messages.
 const FRAMING_FIELDS: [&str; 13] = [
     "age",
     "connection",
@@ -25,7 +26,8 @@ const FRAMING_FIELDS: [&str; 13] = [
     "via",
 ];
 
-/// Names and values of fields.
+/// Names of header fields with their new values, for `request-header-set` and
+/// `response-header-set`.
 #[derive(Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>")]
 pub struct FieldTable(pub Vec<(String, String)>);
@@ -47,7 +49,7 @@ impl TryFrom<BTreeMap<String, String>> for FieldTable {
     }
 }
 
-/// The name of a field that a rule may change.
+/// The name of a header field that a rule may change.
 pub struct FieldName(pub String);
 
 impl FromStr for FieldName {
@@ -78,7 +80,7 @@ impl FromStr for ClientNetwork {
     }
 }
 
-/// A pattern for paths.
+/// A pattern for the path of a URL.
 pub struct PathText(pub Pattern);
 
 impl FromStr for PathText {
