@@ -1,5 +1,5 @@
-//! Measurements without a network: the storage simulator, the hit ratios of cache policies, the
-//! seeds' tables and figures, and the benchmark of the default engine.
+//! Measurements without a network. They cover the storage simulator, the hit ratios of cache
+//! policies, the tables and figures of the papers, and the benchmarks of the default engine.
 #![expect(
     missing_docs,
     reason = "the lab's commands are the only users; plain names need no sentence"

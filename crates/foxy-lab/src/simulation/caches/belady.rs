@@ -1,28 +1,31 @@
-//! Oracles: simulated caches that know all future look-ups. `Time` evicts the object whose next use
-//! is farthest away (Belady 1966). If all objects have one size, no policy hits more often. With
-//! many sizes, `Time` is no upper bound, and `SpaceAndTime`, which weighs by size, hits more often.
+//! Oracles: simulated caches that know all future look-ups. They show how many hits are possible.
+//! `Time` evicts the object whose next use is farthest away (Belady 1966). If all objects have one
+//! size, no policy hits more often. With many sizes, `SpaceAndTime`, which also weighs the size,
+//! hits more often than `Time`.
 
 use super::cache::Counts;
 use std::collections::BTreeSet;
 
-/// Stands for the position of the next look-up if the URL is never looked up again.
+/// The position of the next look-up for a URL that is never looked up again.
 const NEVER: usize = usize::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foresight {
     Time,
-    /// Evicts by the time to the next use, multiplied by the size rounded down to a power of two.
+    /// Evicts the object with the largest product of the time to its next use and its size. The
+    /// size is rounded down to a power of two.
     SpaceAndTime,
 }
 
-/// Simulates a cache of `capacity` bytes that knows the future. `gets` contains look-ups of (URL,
-/// size). The cache follows the rules of [`super::cache::Cache`]. URLs must be below `urls`.
+/// Simulates a cache of `capacity` bytes that knows the future. `gets` has the URL and the object
+/// size of each look-up. The cache follows the rules of [`super::cache::Cache`]. URLs are numbers
+/// below `urls`.
 pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
     oracle(gets, capacity, urls, Foresight::Time, |size| size)
 }
 
 /// Simulates an oracle with the given foresight. An object of `size` bytes takes `charged(size)`
-/// bytes of the capacity. URLs must be below `urls`.
+/// bytes of the capacity. URLs are numbers below `urls`.
 pub fn oracle(
     gets: &[(u32, u64)],
     capacity: u64,
@@ -55,8 +58,8 @@ pub fn oracle(
     counts
 }
 
-/// The next uses of the stored objects. `SpaceAndTime` groups them by the power of two below their
-/// size.
+/// The stored objects in the order of their next uses. `SpaceAndTime` has a list for each power of
+/// two of the size.
 struct Future {
     octaves: Vec<BTreeSet<(usize, u32)>>,
     foresight: Foresight,
@@ -91,7 +94,7 @@ impl Future {
     }
 }
 
-/// Returns for each look-up the position of the next look-up of its URL.
+/// Returns for each look-up the position of the next look-up of the same URL.
 fn next_uses(gets: &[(u32, u64)], urls: u32) -> Vec<usize> {
     let mut seen = vec![NEVER; urls as usize];
     let mut next: Vec<_> = gets

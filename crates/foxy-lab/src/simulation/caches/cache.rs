@@ -1,7 +1,7 @@
-//! A simulated cache of URL numbers, limited in bytes, with a replacement policy of the store. The
-//! cache has no content and no clock. It counts only hits and misses. A repeated look-up is a hit
-//! even if the object's size has changed. An entry keeps the size with which it was stored
-//! (WORKLOADS: "real data here").
+//! A simulated cache with a size limit in bytes and a replacement policy of the store. It stores no
+//! content, only numbers for URLs, and it has no clock. It counts hits and misses. A repeated
+//! look-up is a hit even if the object's size has changed. An entry keeps the size with which it
+//! was stored.
 
 use foxy_base::random::split_mix;
 use foxy_schemes::Policy;
@@ -10,7 +10,7 @@ use foxy_schemes::Policy;
 pub enum Lookup<'a> {
     Hit,
     Miss {
-        /// False if the policy refused the object or if the object is larger than the cache.
+        /// False if the policy refused the object, or if the object is larger than the whole cache.
         is_stored: bool,
         evicted: &'a [u32],
     },
@@ -34,7 +34,7 @@ impl Counts {
         }
     }
 
-    /// Adds a miss of `size` bytes for which the cache lacked only `missing` bytes.
+    /// Adds a miss of an object of `size` bytes. The cache lacked only `missing` of these bytes.
     pub const fn add_incomplete(&mut self, size: u64, missing: u64) {
         self.add(size, false);
         self.hit_bytes = self.hit_bytes.saturating_add(size.saturating_sub(missing));
@@ -49,21 +49,21 @@ impl Counts {
     }
 }
 
-/// The size of an entry that is not stored.
+/// Stands for the size of an object that is not stored.
 const ABSENT: u64 = u64::MAX;
 
 pub struct Cache {
     policy: Box<dyn Policy>,
     capacity: u64,
     used: u64,
-    /// The stored size of each entry in bytes, by URL.
+    /// The size of each stored object in bytes, by the number of the URL.
     sizes: Vec<u64>,
     evicted: Vec<u32>,
     counts: Counts,
 }
 
 impl Cache {
-    /// Creates an empty cache of at most `capacity` bytes. URLs must be below `urls`.
+    /// Creates an empty cache of at most `capacity` bytes. URLs are numbers below `urls`.
     pub fn new(policy: Box<dyn Policy>, capacity: u64, urls: u32) -> Self {
         Self {
             policy,

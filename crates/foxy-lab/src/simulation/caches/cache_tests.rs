@@ -1,5 +1,5 @@
 //! Tests of the simulated cache. Each policy is compared with a slow, simple cache that follows the
-//! policy's definition. Both must have equal hits.
+//! policy's published definition. Both must have the same number of hits.
 
 use super::*;
 use crate::simulation::caches::belady::belady;
@@ -16,7 +16,7 @@ fn missed(is_stored: bool, evicted: &[u32]) -> Lookup<'_> {
 }
 
 /// Generates look-ups as a proxy sees them. Half of the new objects are never requested again. A
-/// repeat copies the look-up that was D positions earlier, where D is log-uniform.
+/// repeat copies the look-up D positions before, where the logarithm of D is uniformly random.
 fn stream(seed: u64, length: usize) -> (Vec<(u32, u64)>, u32) {
     let mut random = Random::new(seed);
     let mut gets: Vec<(u32, u64)> = Vec::new();
@@ -95,8 +95,8 @@ fn every_policy_keeps_the_capacity_and_removes_the_evicted() {
     }
 }
 
-/// A slow, simple GDSF cache. It first inserts the new object. Then it evicts the object with the
-/// least key, and this key becomes the age.
+/// A slow, simple cache with the policy GDSF. It first inserts the new object. Then it evicts the
+/// object with the least key, and this key becomes the cache's age.
 fn naive_gdsf(gets: &[(u32, u64)], capacity: u64) -> u64 {
     struct Item {
         url: u32,
@@ -129,8 +129,8 @@ fn naive_gdsf(gets: &[(u32, u64)], capacity: u64) -> u64 {
     hits
 }
 
-/// A slow SIEVE cache as its authors publish it. It first makes room, then inserts the new object
-/// at the head.
+/// A slow, simple cache with the policy SIEVE, as its authors publish it. It first makes room, then
+/// inserts the new object at the head of the queue.
 fn naive_sieve(gets: &[(u32, u64)], capacity: u64) -> u64 {
     let (mut queue, mut hand, mut hits): (Vec<(u32, u64, bool)>, usize, u64) = (Vec::new(), 0, 0);
     for &(url, size) in gets {

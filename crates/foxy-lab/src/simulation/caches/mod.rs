@@ -1,4 +1,5 @@
-//! Simulated caches without disks. They count the hits of each replacement policy.
+//! Simulated caches without disks. They count the hits of replacement policies and of the default
+//! engine's rules.
 
 pub mod belady;
 pub mod cache;

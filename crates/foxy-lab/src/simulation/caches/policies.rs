@@ -1,5 +1,5 @@
-//! Computes the hit ratios of replacement policies over cache sizes. The simulation has one cache
-//! level, no disk and no clock.
+//! Computes the hit ratio of each replacement policy for each cache size. The simulation has one
+//! cache level, no disk and no clock.
 
 use super::belady::belady;
 use super::cache::{Cache, Counts};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The number of look-ups between two progress updates.
 const STEP: usize = 1 << 16;
 
-/// A replacement policy of the store, or the oracle that knows the future.
+/// A replacement policy of the store, or the oracle that knows all future look-ups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     Policy(PolicyName),
@@ -51,13 +51,13 @@ impl FromStr for Replacement {
     }
 }
 
-/// The size of a cache for a trace.
+/// The size of a simulated cache, in relation to a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CacheSize {
     Bytes(ByteSize),
-    /// The size in percent of the unique bytes of the trace.
+    /// The size in percent of the trace's unique bytes, the sum of the sizes of all its URLs.
     Percent(f64),
-    /// A size at which the cache never evicts.
+    /// A size so large that the cache never evicts.
     Infinite,
 }
 
@@ -111,11 +111,11 @@ impl FromStr for CacheSize {
 pub struct Lookups {
     /// The URL and the size of each look-up, in order.
     pub list: Vec<(u32, u64)>,
-    /// The limit of URL numbers. Each URL number is smaller.
+    /// The number of different URLs. URLs are numbers below it.
     pub urls: u32,
-    /// The sum of all URLs' bytes, counted with each URL's last size.
+    /// The sum of the sizes of all URLs. If the size of a URL changes, the last size counts.
     pub unique_bytes: u64,
-    /// The sum of all URLs' bytes, counted with each URL's largest size.
+    /// The sum of the sizes of all URLs. If the size of a URL changes, the largest size counts.
     most_bytes: u64,
 }
 
@@ -149,8 +149,9 @@ impl PolicyResult {
     }
 }
 
-/// Simulates all look-ups on an empty cache of `capacity` bytes. A policy with a size threshold
-/// stores no object above `object_limit` bytes. `done` increases by 1 for each look-up.
+/// Simulates all look-ups on a cache of `capacity` bytes that is empty at first. A policy with a
+/// size threshold stores no object above `object_limit` bytes. `done` increases by 1 for each
+/// look-up.
 pub fn run(
     lookups: &Lookups,
     replacement: Replacement,

@@ -1,34 +1,37 @@
-//! Simulates a store with segmented logs, object by object. Two bits count the uses of an object.
-//! The store frees whole segments and copies used objects into a new segment. The rules are the
-//! store's own ([`foxy_store::worth`]). The bytes charged for an object follow an earlier layout of
-//! the scheme webcosm. They must not change, because recorded results of `store bench misses`
+//! Simulates a store with segmented logs: it appends objects to segments, frees whole segments, and
+//! copies used objects into a new segment. Two bits count the uses of an object. The rules come
+//! from [`foxy_store::worth`]. The bytes charged for an object follow an earlier layout of the
+//! scheme webcosm. They must not change, because recorded results of `foxy store bench misses`
 //! depend on them. In the simulation, an object has only one part.
 
 use super::cache::Counts;
 use foxy_store::worth::{Distance, MAX_USES};
 use std::collections::{HashMap, VecDeque};
 
-/// The largest segment in bytes. In a small cache, a segment has 1/[`SEGMENTS`] of the capacity.
+/// The size of a segment in bytes in a large cache. In a small cache, a segment has 1/[`SEGMENTS`]
+/// of the capacity.
 const LARGEST_SEGMENT: u64 = 16 << 20;
 const SEGMENTS: u64 = 256;
-/// The number of segments that are open for writing or kept free.
+/// The number of segments by which the usable capacity is smaller, because they are open for
+/// writing or kept free.
 const SPARE: u64 = 3;
-/// The probation log may take 1/`PROBATION` of the bytes.
+/// The probation log, which takes large objects until a second request, may use 1/`PROBATION` of
+/// the capacity.
 const PROBATION: u64 = 5;
-/// The ghost is the list of recently evicted URLs. It remembers one URL for every `GHOST` stored
-/// objects.
+/// The ghost is a list of recently evicted URLs. It remembers one URL for every `GHOST` stored
+/// objects. A new request for such a URL shows that its eviction was a mistake.
 const GHOST: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// One log. When the store frees a segment, it copies each record that was used since its last
-    /// write into a new segment.
+    /// One log. When the store frees a segment, it copies into a new segment each record that was
+    /// used since it was last written.
     Reinsertion,
-    /// A main log and a probation log. The uses that an object starts with and the uses that a copy
-    /// costs depend on its size.
+    /// A main log and a probation log, as in the default engine. The size of an object decides how
+    /// many uses it gets at first, and how many uses a copy costs.
     Worth {
-        /// The bytes of the capacity that serve as a write buffer in memory. In it, large new
-        /// objects wait for a second request. With 0, all new objects are written at once.
+        /// The bytes of the capacity that are a write buffer in memory. Large new objects wait
+        /// there for a second request. With 0, the store writes all new objects at once.
         buffer: u64,
     },
 }
@@ -36,11 +39,10 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissTally {
     pub counts: Counts,
-    /// The bytes written for misses. For a segmented simulation, the bytes of the new records. For
-    /// the real engine, all written bytes except copies.
+    /// The bytes that the store wrote because of misses. For a segmented simulation, the bytes of
+    /// the new records. For the real engine, all written bytes except copies.
     pub admitted: u64,
-    /// The bytes that the store copied when it freed segments. Only segmented simulations and the
-    /// real engine copy.
+    /// The bytes that the store copied when it freed segments. Zero for caches without segments.
     pub copied: u64,
 }
 
@@ -54,10 +56,10 @@ impl MissTally {
     }
 }
 
-/// Returns the bytes of disk that an object takes. Objects below a page share pages. Each takes 24
-/// more bytes for its head and 5 % for page loss. Larger objects take whole granules of 512 bytes.
-/// Each object takes 16 bytes in the footer of its segment. A large object takes 16 more bytes in
-/// the checkpoints.
+/// Returns the bytes of disk that an object of `size` bytes takes. Objects below a page share
+/// pages. Each takes 24 more bytes for its head, and 5 % for space that stays free in pages. Larger
+/// objects take whole units of 512 bytes. Each object takes 16 bytes in the footer of its segment.
+/// A large object takes 16 more bytes in the checkpoints.
 pub fn charged(size: u64) -> u64 {
     let packed = size.saturating_add(24);
     if packed < 4096 {
@@ -114,7 +116,8 @@ pub struct SegmentCache {
     main: Log,
     probation: Log,
     resident: u64,
-    /// The bytes that may still be copied, in quarters of a byte. Negative after a large copy.
+    /// The bytes that the store may still copy, in quarters of a byte. Each freed byte adds three
+    /// quarters. Negative after a large copy.
     budget: i128,
     buffer: VecDeque<u32>,
     buffered: u64,
@@ -124,8 +127,8 @@ pub struct SegmentCache {
 }
 
 impl SegmentCache {
-    /// Creates an empty cache of `capacity` bytes, including the write buffer. URLs must be below
-    /// `urls`.
+    /// Creates an empty cache of `capacity` bytes, including the write buffer. URLs are numbers
+    /// below `urls`.
     pub fn new(rule: Rule, capacity: u64, urls: u32) -> Self {
         let buffer = if let Rule::Worth { buffer } = rule { buffer } else { 0 };
         let segment = (capacity / SEGMENTS).clamp(1, LARGEST_SEGMENT);
@@ -189,8 +192,8 @@ impl SegmentCache {
         }
     }
 
-    /// Removes objects from the write buffer until it has at most `limit` bytes. Writes an object
-    /// if it was requested again or if the logs were never full. Drops any other object.
+    /// Takes the oldest objects out of the write buffer until it has at most `limit` bytes. Writes
+    /// an object if it was requested again or if the logs were never full. Drops the other objects.
     fn shrink_buffer(&mut self, limit: u64) {
         while self.buffered > limit {
             let url = self.buffer.pop_front().expect("something takes the memory");
@@ -217,7 +220,8 @@ impl SegmentCache {
         }
     }
 
-    /// Frees the oldest segment of one log. Returns false if the log has no complete segment.
+    /// Frees the oldest segment of the probation log or of the main log. Returns false if this log
+    /// has no complete segment.
     fn reclaim(&mut self) -> bool {
         let is_over = self.probation.bytes > self.capacity / PROBATION;
         let from_probation =
@@ -263,18 +267,19 @@ impl SegmentCache {
     }
 }
 
-/// The URLs that were evicted from the probation log or dropped from the write buffer, oldest
-/// first.
+/// The URLs that the store recently evicted from the probation log or dropped from the write
+/// buffer, oldest first.
 #[derive(Default)]
 struct Ghost {
-    /// URLs with their entry numbers. An outdated entry stays until it is the oldest.
+    /// URLs with the numbers of their entries, oldest first. An outdated entry stays until it is
+    /// the oldest.
     queue: VecDeque<(u32, u64)>,
     numbers: HashMap<u32, u64>,
     next: u64,
 }
 
 impl Ghost {
-    /// Adds a URL. Removes the oldest URLs until at most `entries` remain.
+    /// Adds a URL. Removes the oldest entries until at most `entries` remain.
     fn push(&mut self, url: u32, entries: usize) {
         self.numbers.insert(url, self.next);
         self.queue.push_back((url, self.next));
@@ -287,7 +292,7 @@ impl Ghost {
         }
     }
 
-    /// Removes a URL from the list of evicted URLs. Returns whether the list contained the URL.
+    /// Removes a URL. Returns whether the list contained it.
     fn take(&mut self, url: u32) -> bool {
         self.numbers.remove(&url).is_some()
     }

@@ -1,13 +1,14 @@
-//! Tests which objects the segmented simulation keeps, drops and writes, on short streams.
+//! Tests which objects the simulated store with segments keeps, drops and writes, on short lists of
+//! look-ups.
 
 use super::*;
 
 const WORTH: Rule = Rule::Worth { buffer: 0 };
-/// The size of a small object in bytes. The store packs several small objects into one page.
+/// The size of a small object in bytes. Several small objects share a page.
 const SMALL: u64 = 1000;
 
-/// Creates a cache with room for about `objects` small objects. A segment is smaller than one
-/// object.
+/// Creates a cache with room for about `objects` small objects. Each object fills a whole segment,
+/// so that tests can follow single objects.
 fn cache(rule: Rule, objects: u64) -> SegmentCache {
     SegmentCache::new(rule, objects * charged(SMALL) * 102 / 100, 1000)
 }

@@ -1,5 +1,5 @@
-//! Figures 2, 8, 9, 13, 14 and 15 of seed 001. They show file management, head positions, free
-//! space and distances between reads (R16, R30–R33).
+//! Figures 2, 8, 9, 13, 14 and 15 of the WebCoSM paper (paper 001 in docs/figures.md). They show
+//! the cost of file management, head positions, free space and distances between reads.
 
 use super::Figure;
 use super::evidence::fills;
@@ -19,13 +19,14 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of files that the benchmark hbench-OS creates and then deletes in reverse order.
+/// The number of files that the benchmark hbench-OS creates. It then deletes them in reverse order.
 const FILES: u32 = 64;
-/// The largest distance in blocks at which Figure 15 counts two reads as near.
+/// Figure 15 counts two consecutive reads as near if at most this number of blocks lies between
+/// them.
 const NEAR: usize = 10;
 const NAMES: [&str; 2] = ["without locality buffers", "128 locality buffers"];
 
-/// The times in milliseconds to create and to delete a file of `kilobytes`.
+/// The mean times in milliseconds to create and to delete a file of this size.
 #[derive(Clone, Copy, Debug)]
 pub struct FileTimes {
     pub kilobytes: usize,
@@ -33,8 +34,8 @@ pub struct FileTimes {
     pub delete: f64,
 }
 
-/// Figure 2: the times to create and delete files, by file size, on the modelled disk with an empty
-/// cache.
+/// Figure 2: the times to create and to delete files of each size, on the model of the paper's disk
+/// with empty caches.
 pub fn figure_2(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;
     let of_size = |kilobytes: usize| -> Vec<FileTimes> {
@@ -56,7 +57,7 @@ pub fn figure_2(lab: &Lab) -> Figure {
         row("create, empty file", &create(0)),
         row("delete, empty file", &values(&times[0], |time| time.delete)),
     ]
-    // The model's metadata was calibrated with these two values.
+    // These two values have no verdict, because the model's metadata costs were fitted to them.
     .map(|row| row.judged().under(Condition::Fitted));
     let mut rows = rows.to_vec();
     judge_order(&mut rows);
@@ -168,8 +169,9 @@ pub fn figure_9(lab: &Lab) -> Figure {
     head_plot(lab, "stream", "Fig 9: disk head positions under STREAM", "001-fig9")
 }
 
-/// Returns the results of STREAM-PACKETIZER, and of STREAM-LOC, which adds locality buffers (R73).
-/// The utilization is 76 %, as in the paper's comparison.
+/// Returns the results of STREAM-PACKETIZER, and of STREAM-LOC, which adds locality buffers (a
+/// write buffer for each origin server). The utilization of the disk is 76 %, as in the paper's
+/// comparison.
 fn without_and_with(lab: &Lab) -> [Vec<Arc<TrialResult>>; 2] {
     ["packetizer", "stream-loc"]
         .map(|scheme| followed(lab, Trial { utilization: 0.76, ..Trial::of(scheme, 1) }))

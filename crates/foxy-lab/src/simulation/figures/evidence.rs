@@ -1,14 +1,14 @@
-//! The conditions of simulated rows: fills of the cache, and the counts that show a cause which the
-//! paper names.
+//! The conditions for verdicts on simulated rows of figures. A run must fill the cache often
+//! enough, and counts must show the cause that the paper names.
 
 use super::trial::TrialResult;
 use foxy_report::figure::{Condition, FigureRow};
 use std::sync::Arc;
 
-/// The results of a scheme, one for each seed.
+/// The results of a scheme, with one element for each seed of the random generator.
 pub(super) type Results = [Arc<TrialResult>];
 
-/// Returns the condition that each run filled its cache often enough (R6).
+/// Returns the condition that each run wrote its cache full often enough (requirement R6).
 pub(super) fn fills(results: &[&Results]) -> Condition {
     let reached = |result: &Arc<TrialResult>| {
         result.observed.progress.last().map_or(0.0, |sample| sample.fills)
@@ -17,7 +17,7 @@ pub(super) fn fills(results: &[&Results]) -> Condition {
     Condition::Fills { reached: all.fold(f64::INFINITY, f64::min) }
 }
 
-/// A count that shows a cause.
+/// A count of a run that shows the cause of a difference between two schemes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     name: &'static str,
@@ -29,37 +29,37 @@ impl Count {
         results.iter().map(|result| (self.of)(result)).collect()
     }
 
-    /// Returns the condition that the count of `few` is below the count of `many`.
+    /// Returns the condition that `few` has a smaller count than `many`.
     pub(super) fn fewer(self, named: &str, few: &Results, many: &Results) -> Condition {
         Condition::smaller(named, self.name, &self.values(few), &self.values(many))
     }
 }
 
-/// Files created and deleted for a URL-get.
+/// The files created and deleted, per URL-get (a client request).
 pub(super) const FILES: Count = Count {
     name: "files created and deleted for a URL-get",
     of: |result| (result.creates + result.unlinks) as f64 / result.gets as f64,
 };
 
-/// Movements of the arm for a URL-get.
+/// The movements of the disk arm, per URL-get (a client request).
 pub(super) const SEEKS: Count = Count {
     name: "movements of the arm for a URL-get",
     of: |result| result.disk.seeks as f64 / result.gets as f64,
 };
 
-/// Pages that a write of a part had to read.
+/// The pages read from the disk because a write covered only a part of the page.
 pub(super) const PAGES_READ_FOR_WRITES: Count = Count {
     name: "pages read for writes, for a URL-get",
     of: |result| result.disk.read_modify_writes as f64 / result.gets as f64,
 };
 
-/// Inode and directory blocks written for a URL-get.
+/// The inode and directory blocks written, per URL-get (a client request).
 pub(super) const METADATA_WRITES: Count = Count {
     name: "inode and directory blocks written for a URL-get",
     of: |result| result.disk.metadata_writes as f64 / result.gets as f64,
 };
 
-/// Free chunks for a megabyte of free space. Fewer chunks are larger.
+/// The number of free chunks per megabyte of free space. The fewer chunks, the larger they are.
 pub(super) const FREE_CHUNKS: Count = Count {
     name: "free chunks for a MB of free space",
     of: |result| {
@@ -69,7 +69,8 @@ pub(super) const FREE_CHUNKS: Count = Count {
     },
 };
 
-/// Returns the condition that the disk does not limit the rate, as the paper says.
+/// Returns the condition that the disk is busy for less than half of the time. The paper says that
+/// the disk does not limit this scheme.
 pub(super) fn disk_is_no_limit(named: &str, results: &Results) -> Condition {
     let busy = |result: &Arc<TrialResult>| {
         result.disk.busy().as_secs_f64() / result.outcome.took.as_secs_f64() * 100.0
@@ -82,7 +83,8 @@ pub(super) fn disk_is_no_limit(named: &str, results: &Results) -> Condition {
     }
 }
 
-/// Returns whether the row is a ratio, which must hold at two scales (R8).
+/// Returns whether the row is a ratio. The verdict on a ratio must be the same at two scales
+/// (requirement R8).
 pub(super) fn is_ratio(row: &FigureRow) -> bool {
     row.unit.starts_with("times") || row.unit.starts_with('%')
 }

@@ -1,7 +1,7 @@
-//! Measures throughput while the cache fills, as the figure in appendix D of seed 000 (R78). A
-//! scheme with one file per object slows down. A scheme that appends to one file keeps its speed.
-//! The modelled disk limits the speed, all requests miss, and each store evicts by itself. Seed 000
-//! gives no numbers.
+//! Measures throughput while the cache fills, as a figure in appendix D of the Squid book (paper
+//! 000 in docs/figures.md). A scheme with one file per object slows down. A scheme that appends to
+//! one file keeps its speed. Only the modelled disk limits the speed, all requests miss, and each
+//! store evicts by itself. The book gives no numbers.
 
 use super::Figure;
 use super::evidence::{disk_is_no_limit, fills};
@@ -32,7 +32,7 @@ impl Trend {
     }
 }
 
-/// The schemes, and the trend that seed 000 gives for them.
+/// The schemes, and the trend that the Squid book shows for each.
 const SCHEMES: [(&str, Option<Trend>); 5] = [
     ("ufs", Some(Trend::Falls)),
     ("aufs", Some(Trend::Falls)),
@@ -41,8 +41,8 @@ const SCHEMES: [(&str, Option<Trend>); 5] = [
     ("webcosm", None),
 ];
 
-/// The two windows that the figure compares, in fills of the cache. `EARLY` lies before the first
-/// eviction. `LATE` is the window of the seed's figures (R77).
+/// The two spans of the run that the figure compares, in fills of the cache. `EARLY` lies before
+/// the first eviction. `LATE` is the span over which the book takes its means.
 const EARLY: Range<f64> = 0.25..0.75;
 const LATE: Range<f64> = 1.5..2.0;
 
@@ -91,7 +91,7 @@ fn judged(row: FigureRow, trend: Trend, ratios: &[f64], results: &[Arc<TrialResu
         .with_note(format!("{word}{end}"))
 }
 
-/// Returns the cause that the paper names for a trend.
+/// Returns the condition that the run shows the cause which the book names for a trend.
 fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     match trend {
         Trend::Falls => {
@@ -106,7 +106,7 @@ fn cause(trend: Trend, results: &[Arc<TrialResult>]) -> Condition {
     }
 }
 
-/// Returns a note about refused writes. A store refuses objects larger than its stripe.
+/// Returns a note about refused writes. For example, coss refuses objects larger than its stripe.
 fn refused(results: &[Arc<TrialResult>]) -> String {
     let (refused, asked) = results.iter().fold((0, 0), |(refused, asked), result| {
         (refused + result.outcome.refused, asked + result.outcome.operations)
@@ -118,16 +118,16 @@ fn refused(results: &[Arc<TrialResult>]) -> String {
     }
 }
 
-/// Returns the URL-writes per second within a window of fills. Returns NaN if the run ends before
-/// the window.
+/// Returns the URL-writes (stored objects) per second within a span of fills. Returns NaN if the
+/// run ends before the span.
 fn rate(result: &TrialResult, window: &Range<f64>) -> f64 {
     let at = |fill: f64| result.observed.progress.iter().find(|seen| seen.fills >= fill);
     let (Some(first), Some(last)) = (at(window.start), at(window.end)) else { return f64::NAN };
     (last.asked - first.asked) as f64 / (last.seconds - first.seconds)
 }
 
-/// Returns a series with one point per tenth of a fill. Shorter spans would show pending writes as
-/// noise.
+/// Returns the rate over the run, with one point for each tenth of a fill. With shorter spans,
+/// writes that wait in buffers would show as noise.
 fn rate_series(scheme: &str, result: &TrialResult) -> Series {
     let tenths = (0..).map(|tenth| f64::from(tenth) / 10.0);
     let last = result.observed.progress.last().map_or(0.0, |seen| seen.fills);

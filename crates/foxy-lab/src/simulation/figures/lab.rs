@@ -1,5 +1,5 @@
-//! Runs the trials that figures share, on all threads. Computes each trace, list of URL operations
-//! and result once and keeps it.
+//! Runs the trials (simulated runs of a scheme) that figures need, on all threads. Several figures
+//! share a trial, so the lab computes each trace, list of operations and result once.
 
 use super::trial::{self, Eviction, Mix, Trial, TrialProbe, TrialResult};
 use crate::parallel::run_all;
@@ -13,18 +13,18 @@ use foxy_workload::trace::synthetic::{TABLE1, TraceModel, generate};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The number of client requests (URL-gets) in the paper's trace (Table 1).
+/// The number of URL-gets (client requests) in the paper's trace (Table 1).
 pub const GETS: f64 = 1_058_206.0;
-/// The mean size of a URL operation in the paper's trace, in bytes.
+/// The mean size in bytes of an object in the paper's disk operations.
 const MEAN_SIZE: f64 = 10_550.0;
 const MEMORY: f64 = 536_870_912.0;
 const DISK: f64 = 2_147_483_648.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
-    /// The scale of trace, memory and disk (R8). With 1, they are as large as in the paper.
+    /// The scale of trace, memory and disk. With 1, they are as large as in the paper.
     pub scale: f64,
-    /// The seeds. Each seed gives its own trace and its own disk.
+    /// The seeds of the random generator. Each seed gives its own trace and its own disk.
     pub seeds: Vec<u64>,
     pub threads: usize,
 }
@@ -37,7 +37,7 @@ struct FinishedTrial {
     result: Arc<TrialResult>,
 }
 
-/// A trace that replaces the synthetic trace.
+/// A recorded trace of real requests that replaces the synthetic trace.
 #[derive(Clone, Debug)]
 pub struct RecordedTrace {
     pub name: String,
@@ -45,14 +45,14 @@ pub struct RecordedTrace {
 }
 
 impl RecordedTrace {
-    /// Returns the first requests, as a share of all.
+    /// Returns the first part of the trace. `share` is its share of all requests.
     pub fn first(&self, share: f64) -> Self {
         let mut first = self.clone();
         first.trace.gets.truncate((self.trace.gets.len() as f64 * share) as usize);
         first
     }
 
-    /// Returns the scale at which caches and disk have the paper's proportion to the requested
+    /// Returns the scale at which memory and disk have the paper's proportion to the requested
     /// bytes.
     pub fn scale(&self) -> f64 {
         self.trace.gets.iter().map(|get| get.size as f64).sum::<f64>() / (GETS * MEAN_SIZE)
@@ -77,7 +77,8 @@ pub struct Stream {
 }
 
 impl<'a> Lab<'a> {
-    /// Creates a lab. `progress` receives the number of finished trials and their total.
+    /// Creates a lab with the synthetic trace. Calls `progress` with the number of finished trials
+    /// and their total.
     pub fn new(extent: Extent, progress: OnTrialDone<'a>) -> Self {
         Self {
             extent,
@@ -89,7 +90,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// Creates a lab whose trials run a recorded trace. The trace decides the scale.
+    /// Creates a lab whose trials use a recorded trace. The trace determines the scale.
     pub fn of_trace(extent: &Extent, recorded: RecordedTrace, progress: OnTrialDone<'a>) -> Self {
         let extent = Extent { scale: recorded.scale(), ..extent.clone() };
         Self { recorded: Some(recorded), ..Self::new(extent, progress) }
@@ -107,7 +108,8 @@ impl<'a> Lab<'a> {
         paper_disk(self.extent.scale)
     }
 
-    /// Returns the URL operations of the paper's trace in the size and mix that `mix` describes.
+    /// Returns the operations that the trace causes on the disk, in the size and mix that `mix`
+    /// describes.
     pub fn stream(&self, seed: u64, mix: Mix) -> Arc<Stream> {
         let mut streams = lock(&self.streams);
         let known = streams.iter().find(|stream| stream.seed == seed && stream.mix == mix);
@@ -132,8 +134,8 @@ impl<'a> Lab<'a> {
         stream
     }
 
-    /// Returns the results of trials, in order. Runs unknown trials on all threads. Panics if a
-    /// store breaks its contract.
+    /// Returns the results of trials, in the same order. Runs the trials without a result on all
+    /// threads. Panics if a store breaks its contract.
     pub fn results(&self, trials: &[Trial], follow_requests: bool) -> Vec<Arc<TrialResult>> {
         let todo: Vec<&Trial> =
             trials.iter().filter(|trial| self.find(trial, follow_requests).is_none()).collect();
@@ -143,7 +145,8 @@ impl<'a> Lab<'a> {
             found.collect::<Option<_>>().expect("every trial was run");
         let mut shortfalls = lock(&self.shortfalls);
         for (trial, result) in trials.iter().zip(&found) {
-            // A store that evicts by itself may lose reads and refuse a small share of its work.
+            // A store that evicts by itself may fail to find some objects and may refuse some
+            // writes. Only large shares of these count.
             let counts = |shortfall: &Shortfall| match trial.eviction {
                 Eviction::AsTold => true,
                 Eviction::ByItself => Shortfall { lost: 0, ..*shortfall }.is_failure(),
@@ -154,8 +157,8 @@ impl<'a> Lab<'a> {
         found
     }
 
-    /// Returns the work that stores skipped since the last call. The next call does not return this
-    /// work again.
+    /// Returns descriptions of the work that stores failed to do in the trials since the last call,
+    /// and forgets them.
     pub fn take_shortfalls(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.shortfalls))
     }
@@ -171,7 +174,7 @@ impl<'a> Lab<'a> {
         run_all(tasks, self.extent.threads, &counted, &mut || {})
     }
 
-    /// Returns the results of a trial, one result per seed.
+    /// Returns the results of a trial, one for each seed.
     pub fn over_seeds(&self, trial: Trial) -> Vec<Arc<TrialResult>> {
         let trials: Vec<_> =
             self.extent.seeds.iter().map(|&seed| Trial { seed, ..trial }).collect();

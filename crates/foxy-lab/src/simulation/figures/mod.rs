@@ -1,6 +1,6 @@
-//! Reproduces the tables and figures of the seeds. Each figure has rows that compare results with
-//! quoted values, and pictures of the data. A new figure needs its function and an entry in
-//! [`FIGURES`].
+//! Reproduces the tables and figures of the papers in docs/figures.md by simulation. Each figure
+//! has rows that compare results with the paper's values, and pictures of the data. A new figure
+//! needs its function and an entry in [`FIGURES`].
 
 pub mod disk;
 mod evidence;
@@ -27,14 +27,14 @@ pub struct Figure {
 
 #[derive(Debug)]
 pub struct FigureEntry {
-    /// The number of the seed and the name of the figure.
+    /// The number of the paper and the name of the figure, as in `001-fig6`.
     pub name: &'static str,
     pub title: &'static str,
     make: fn(&Lab) -> Figure,
 }
 
 impl FigureEntry {
-    /// Whether a recorded trace can replace the synthetic trace.
+    /// Whether a recorded trace of real requests can replace the synthetic trace.
     pub fn takes_trace(&self) -> bool {
         self.name.starts_with("001-")
             && !["001-fig2", "001-r44", "001-recovery"].contains(&self.name)
@@ -60,8 +60,8 @@ impl FigureEntry {
     }
 }
 
-/// Marks all simulated rows as having no verdict, because stores did unequal work. Each row shows
-/// the reason `why`.
+/// Removes the verdicts from all simulated rows, because the stores did unequal work. `why` is the
+/// reason that each row shows.
 fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
     for row in rows.iter_mut().filter(|row| row.place == Place::Simulated) {
         row.verdict = Verdict::UnequalWork;
@@ -70,7 +70,7 @@ fn withhold_verdicts(rows: &mut [FigureRow], why: &str) {
     }
 }
 
-/// The figures on the model of the paper's disk, in the order of the documents.
+/// The simulated figures, in the order of the papers. They use the model of the paper's disk.
 pub const FIGURES: &[FigureEntry] = &[
     entry("001-table1", "URL operations of the trace after two cache levels", throughput::table_1),
     entry("001-fig2", "creating and deleting files of 0 to 10 KB", disk::figure_2),

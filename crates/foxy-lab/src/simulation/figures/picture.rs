@@ -15,9 +15,10 @@ pub struct Series {
 pub enum Style {
     Lines,
     Dots,
-    /// One bar for each series. The bar shows the first point.
+    /// One bar for each series, as high as the y of its first point.
     Bars,
-    /// Columns side by side. A point's x is the left edge of its column, which is 1 wide.
+    /// Columns side by side. The x of a point is the left edge of its column, and a column is 1
+    /// wide.
     Histogram,
 }
 
@@ -40,7 +41,7 @@ impl Drawing {
 pub struct StoreMap {
     pub name: String,
     pub slots: u32,
-    /// The first slot and the length of each free run, in order.
+    /// The first slot and the length of each run of free slots, in order.
     pub free_runs: Vec<(u32, u32)>,
 }
 

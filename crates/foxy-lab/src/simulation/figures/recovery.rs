@@ -1,6 +1,7 @@
-//! Compares recovery methods (R38–R41). Measures how long a store takes to open after a clean stop
+//! Compares recovery methods of stores. Measures how long a store takes to open after a clean stop
 //! and after a crash, and how many records it finds. Also measures the cost of recovery while the
-//! store serves. The seed describes the methods in its section 6.1 but gives no numbers.
+//! store serves. The WebCoSM paper (paper 001 in docs/figures.md) describes the methods in section
+//! 6.1 but gives no numbers.
 
 use super::Figure;
 use super::lab::Lab;
@@ -20,7 +21,7 @@ use foxy_store::{Observer, Recovery, StoreSettings};
 
 const NAME: &str = "001-recovery";
 
-/// The sizes of the stores, as shares of the paper's number of requests and of its disk.
+/// The sizes of the stores, as shares of the paper's number of requests and of its disk size.
 const SIZES: [f64; 3] = [0.05, 0.1, 0.2];
 
 #[derive(Debug)]
@@ -44,27 +45,26 @@ const fn method(name: &'static str, scheme: SchemeName, recovery: Recovery) -> R
 #[derive(Clone, Copy, Debug, Default)]
 struct ReopenResult {
     seconds: f64,
-    /// The records found, in percent of the records before the restart.
+    /// The number of records found, in percent of the records before the restart.
     found: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct RecoveryResult {
-    /// The client requests (URL-gets) per second while the store served, measured from the store's
-    /// creation.
+    /// The URL-gets (client requests) per second from the creation of the store to its clean stop.
     rate: f64,
-    /// The bytes written in addition to the objects, in percent of the objects' bytes.
+    /// The bytes written in addition to the objects themselves, in percent of the objects' bytes.
     beyond: f64,
     /// The bytes of record headers, in percent of the objects' bytes.
     headers: f64,
-    /// The number of syncs for each URL-write.
+    /// The number of syncs of the disk for each URL-write (stored object).
     syncs: f64,
-    /// The seconds that closing took.
+    /// The duration of the clean stop in seconds.
     close: f64,
     /// The number of records when the store was closed.
     records: f64,
     clean: ReopenResult,
-    /// The opening after a crash: the process ended during its work, and the machine restarted.
+    /// The restart after a crash: the process ended during its work, and the machine restarted.
     crash: ReopenResult,
 }
 
@@ -108,8 +108,8 @@ impl Incarnation {
     }
 }
 
-/// Runs nine tenths of the URL-reads and URL-writes, a clean stop, the last tenth, and a crash. The
-/// machine restarts after the stop and after the crash. The store evicts by itself, as in service.
+/// Runs nine tenths of the operations, a clean stop, the last tenth, and a crash. The machine
+/// restarts after the stop and after the crash. The store evicts by itself, as it does in a proxy.
 fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
     let &Job { method, share, seed } = job;
     let stream = lab.stream(seed, Mix::sized(share));
@@ -157,7 +157,7 @@ fn run(lab: &Lab, job: &Job) -> Result<RecoveryResult, DriveError> {
     Ok(result)
 }
 
-/// Makes a figure of the recovery methods over the size of the store. Panics if a store breaks its
+/// Makes a figure of the recovery methods, by the size of the store. Panics if a store breaks its
 /// contract.
 pub fn recovery(lab: &Lab) -> Figure {
     let seeds = &lab.extent().seeds;

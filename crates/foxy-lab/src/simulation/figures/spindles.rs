@@ -1,6 +1,6 @@
-//! Tables D-1 and D-6 of seed 000 on the modelled disk. They measure aufs on one to three disks
-//! (R85), ufs and diskd on three (R80), and coss on one disk (R87). They also compare three
-//! machines with one disk each and one machine with three disks (R88).
+//! Tables D-1 and D-6 of the Squid book (paper 000 in docs/figures.md) on the modelled disk. They
+//! measure the scheme aufs on one to three disks, ufs and diskd on three, and coss on one. They
+//! also compare three machines with one disk each and one machine with three disks.
 
 use super::Figure;
 use super::evidence::{METADATA_WRITES, Results, disk_is_no_limit, fills};
@@ -14,7 +14,7 @@ use foxy_report::statistics::mean;
 use std::sync::Arc;
 
 const NAME: &str = "000-d6";
-/// The largest number of disks.
+/// The largest number of disks in one machine.
 const MOST_DISKS: usize = 3;
 
 const MIX: Mix = Mix { gets: 0.4, disk: 0.4, ..Mix::PAPER };
@@ -24,9 +24,9 @@ const NO_TIME: &str = "the model has no network, and counts processor time only 
                        searches, so without a disk nothing takes time; network and processor \
                        limited the 2003 machine";
 
-/// Returns the trial of a scheme on several disks of one machine with Linux' ext2, which writes
-/// names and inodes later. The model assigns directories to disks in turn, as Squid assigns
-/// objects.
+/// Returns the trial of a scheme on several disks of one machine. The disks have the file system
+/// ext2 of Linux, which writes names and inodes later. The model assigns directories to disks in
+/// turn, as Squid assigns objects.
 fn ext2(scheme: &'static str, disks: usize) -> Trial {
     let metadata = MetadataMode::Asynchronous;
     Trial { spindles: disks, metadata, mix: MIX, ..Trial::of(scheme, 1) }
@@ -96,8 +96,8 @@ fn without_disk(name: &str, unit: &str) -> FigureRow {
     FigureRow::impossible(NAME, name, unit, NO_TIME).from_place(Place::Simulated)
 }
 
-/// Returns the results of coss on one disk, and a note about skipped work. Coss refuses objects
-/// above its limit.
+/// Returns the results of coss on one disk, and a note about refused objects. coss refuses objects
+/// above its size limit.
 fn coss(lab: &Lab) -> (Vec<Arc<TrialResult>>, String) {
     let results = lab.over_seeds(Trial { mix: MIX, ..Trial::of("coss", 1) });
     if results.iter().all(|result| result.failure().is_none()) {
@@ -108,9 +108,9 @@ fn coss(lab: &Lab) -> (Vec<Arc<TrialResult>>, String) {
     (results, left_out)
 }
 
-/// Compares three machines with one machine that has three disks. Each of the three machines has
-/// one disk, and a third of the trace and of the caches. Together, the three machines serve three
-/// times the rate of one of them.
+/// Compares three machines, each with one disk, with one machine that has three disks. Each of the
+/// three machines serves a third of the requests with a third of the caches. So the three machines
+/// together reach three times the rate of one of them.
 fn three_machines(lab: &Lab, one_of_three: &Results) -> FigureRow {
     let third = Mix { gets: MIX.gets / 3.0, disk: MIX.disk / 3.0, memory: MIX.memory / 3.0, ..MIX };
     let results = lab.over_seeds(Trial { mix: third, ..ext2("aufs", 1) });

@@ -1,5 +1,5 @@
-//! Table 2 of seed 001: the best run of each technique, and the requirements R34 and R35 on the
-//! whole table.
+//! Table 2 of the WebCoSM paper (paper 001 in docs/figures.md): the best run of each technique.
+//! Also the paper's statements about the whole table.
 
 use super::Figure;
 use super::evidence::{FILES, FREE_CHUNKS, PAGES_READ_FOR_WRITES, Results, SEEKS, fills};
@@ -38,8 +38,8 @@ fn best_of_all(lab: &Lab) -> [Technique; 8] {
     ]
 }
 
-/// Returns the cause that the paper names for the rate of a technique, shown against the technique
-/// that has or lacks the cause.
+/// Returns the condition that the run shows the cause which the paper names for a technique's rate.
+/// It compares the technique with a technique without this cause.
 fn cause(of: &Technique, all: &[Technique]) -> Condition {
     let other = |name| runs_of(all, name);
     let files = "file creation and deletion";
@@ -82,8 +82,8 @@ pub fn table_2(lab: &Lab) -> Figure {
     Figure { rows, pictures }
 }
 
-/// Measures SQUID with the mapping that Squid has used since 1998. The paper does not run this
-/// mapping (R18).
+/// Measures SQUID as Squid has distributed files over directories since 1998: it fills one
+/// directory after the other. The paper does not measure this.
 fn consecutive(lab: &Lab) -> FigureRow {
     let trial = Trial { ufs_mapping: UfsMapping::Consecutive, ..Trial::of("ufs", 1) };
     FigureRow::of(
@@ -100,8 +100,8 @@ fn runs_of<'a>(techniques: &'a [Technique], name: &str) -> &'a [Arc<TrialResult>
     found.map_or(&[], |technique| &technique.results)
 }
 
-/// Measures the best of the cited techniques (R37). The seed measured it on another machine, so
-/// only its gain is compared.
+/// Measures SQUIDMLA, the best technique that the paper cites from other work. The paper's value is
+/// from another machine, so only its gain over SQUID is compared.
 fn cited(lab: &Lab, results: &[Technique]) -> FigureRow {
     let (squidmla, squid) = (lab.over_seeds(Trial::of("squidmla", 1)), runs_of(results, "SQUID"));
     let gains = ratios(&rates(&squidmla), &rates(squid));
@@ -113,7 +113,8 @@ fn cited(lab: &Lab, results: &[Technique]) -> FigureRow {
         .with_note("three disks in the paper")
 }
 
-/// Checks the requirements R34 and R35 on the whole table.
+/// Makes rows about the whole table. They give the gains of the best technique and of BUDDY over
+/// SQUID, and the share of the disk's speed that the best run reaches.
 fn account(results: &[Technique]) -> [FigureRow; 3] {
     let of = |name: &str| runs_of(results, name);
     let (squid, loc) = (of("SQUID"), of("LAZY-READS-LOC"));

@@ -1,5 +1,6 @@
-//! The throughput and completion times of seed 001: Table 1, Figures 6, 7, 10, 11, 12 and 16 (R13,
-//! R21, R23, R29), and the gain from gathered reads (R44).
+//! The throughput and completion times of the WebCoSM paper (paper 001 in docs/figures.md): Table
+//! 1, and Figures 6, 7, 10, 11, 12 and 16. Also how the gain from gathered reads depends on the
+//! share of reads.
 
 use super::Figure;
 use super::evidence::{FILES, FREE_CHUNKS, PAGES_READ_FOR_WRITES, Results, SEEKS, fills};
@@ -12,8 +13,8 @@ use foxy_report::statistics::mean;
 use foxy_schemes::BufferChoice;
 use std::sync::Arc;
 
-/// The utilizations that a sweep runs. Below 62 %, the store and its inodes do not fit the paper's
-/// disk.
+/// The utilizations (shares of the store that hold live data) at which a sweep runs its trials.
+/// Below 62 %, the store with its inodes exceeds the paper's disk.
 const UTILIZATIONS: [f64; 7] = [0.62, 0.70, 0.76, 0.80, 0.85, 0.90, 0.95];
 pub(super) const RATE: &str = "URL-get/s";
 
@@ -27,7 +28,8 @@ pub(super) struct SweepPoint {
     pub(super) results: Vec<Arc<TrialResult>>,
 }
 
-/// Returns the results of a scheme over all utilizations, for every seed.
+/// Returns the results of a scheme at each utilization (share of the store that holds live data),
+/// for every seed.
 pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<SweepPoint> {
     let trials: Vec<Trial> = UTILIZATIONS
         .iter()
@@ -43,7 +45,7 @@ pub(super) fn sweep(lab: &Lab, trial: Trial) -> Vec<SweepPoint> {
         .collect()
 }
 
-/// Returns the minutes until all operations were done, for each seed.
+/// Returns the completion times of all operations in minutes, one for each seed.
 fn minutes_of(results: &[Arc<TrialResult>]) -> Vec<f64> {
     results.iter().map(|result| result.minutes()).collect()
 }
@@ -66,7 +68,7 @@ fn results_at(sweep: &[SweepPoint], utilization: f64) -> &Results {
     found.map_or(&[], |point| &point.results)
 }
 
-/// Returns the rates at one utilization of a sweep.
+/// Returns the rates at one utilization of a sweep, one for each seed.
 fn at(sweep: &[SweepPoint], utilization: f64) -> Vec<f64> {
     rates(results_at(sweep, utilization))
 }
@@ -85,7 +87,7 @@ pub(super) fn ratio_row(
     FigureRow::of(figure, name, unit, &ratios(upper, lower))
 }
 
-/// Table 1: the requests that each of two cache levels receives from the trace.
+/// Table 1: the number of requests that reach each of the two cache levels, memory and disk.
 pub fn table_1(lab: &Lab) -> Figure {
     let streams: Vec<_> =
         lab.extent().seeds.iter().map(|&seed| lab.stream(seed, Mix::PAPER)).collect();
@@ -117,8 +119,8 @@ fn shares(rows: &[FigureRow]) -> Vec<Picture> {
     vec![Picture::bars(titles, bars.collect())]
 }
 
-/// Figure 6: the file management overhead. The paper runs 300,000 operations from 398,034 client
-/// requests on a 1 GB disk.
+/// Figure 6: the overhead of file management. The paper runs 300,000 disk operations, which 398,034
+/// client requests cause, on a 1 GB disk.
 pub fn figure_6(lab: &Lab) -> Figure {
     const SHARE: f64 = 398_034.0 / GETS;
     let of = |scheme| {
@@ -160,7 +162,7 @@ pub fn figure_6(lab: &Lab) -> Figure {
 }
 
 pub fn figure_7(lab: &Lab) -> Figure {
-    /// The thresholds in slots of half a KB.
+    /// The thresholds of BUDDY in slots of 512 bytes. A larger object gets a file of its own.
     const THRESHOLDS: [u32; 9] = [4, 8, 16, 32, 64, 128, 256, 512, 1024];
     let results = THRESHOLDS
         .map(|buddy_threshold| lab.over_seeds(Trial { buddy_threshold, ..Trial::of("buddy", 1) }));
@@ -260,8 +262,8 @@ pub fn figure_12(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 12: LAZY-READS", series) }
 }
 
-/// Returns how long LAZY-READS delays a read (R139). The paper promises a fraction of a second for
-/// the average read.
+/// Returns rows about the time for which LAZY-READS delays a read to gather several reads. The
+/// paper promises a fraction of a second on average.
 fn read_delays(lazy: &[SweepPoint]) -> Vec<FigureRow> {
     let results = results_at(lazy, 0.70);
     let row = |name: &str, of: &dyn Fn(&TrialResult) -> f64| {
@@ -282,8 +284,8 @@ fn read_delays(lazy: &[SweepPoint]) -> Vec<FigureRow> {
     ]
 }
 
-/// Figure 16: locality buffers over utilization, and the effect of the choice of the buffer to
-/// empty (R29).
+/// Figure 16: the effect of locality buffers at each utilization. Also the effect of the rule that
+/// chooses which buffer to write out.
 pub fn figure_16(lab: &Lab) -> Figure {
     let packetizer = sweep(lab, Trial::of("packetizer", 1));
     let lazy = sweep(lab, Trial::of("lazy-reads", 1));
@@ -315,15 +317,15 @@ pub fn figure_16(lab: &Lab) -> Figure {
     Figure { rows, pictures: over_utilization("Fig 16: LAZY-READS-LOC", series) }
 }
 
-/// The share of the paper's requests that run. The share is small, because only the proportion of
-/// reads matters here.
+/// The share of the paper's requests that this figure runs. It is small, because only the
+/// proportion of reads matters here.
 const SIZE: f64 = 0.3;
-/// The shares of repeats. Most repeats come late, so the disk and not the memory answers them. The
-/// disk keeps nearly all objects.
+/// The shares of requests that repeat an earlier object. Most repeats come late, so the disk and
+/// not the memory answers them. The disk keeps nearly all objects.
 const REPEATS: [f64; 6] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.6];
 const RECENT: f64 = 0.2;
 
-/// Returns the percentage of reads among URL-reads and URL-writes.
+/// Returns the percentage of reads among the disk operations that read or write an object.
 fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
     let shares: Vec<f64> = lab
         .extent()
@@ -339,8 +341,8 @@ fn read_percentage(lab: &Lab, mix: Mix) -> f64 {
     mean(&shares)
 }
 
-/// Measures the gain of LAZY-READS over PACKETIZER as the share of reads grows (R44). The paper
-/// expects the gain to grow but gives no figure.
+/// Measures how the gain of LAZY-READS over PACKETIZER changes with the share of reads. The paper
+/// expects the gain to grow but gives no value.
 pub fn gain_over_reads(lab: &Lab) -> Figure {
     let (mut rows, mut points) = (Vec::new(), Vec::new());
     let (mut all, mut gains) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Runs one trial: a scheme carries out the paper's URL operations on the modelled disk in virtual
-//! time. A probe records progress, free space and head positions.
+//! Runs one trial: a storage scheme carries out the disk operations of the paper's trace on the
+//! modelled disk, in virtual time. A probe records progress, free space and head positions.
 
 use crate::simulation::storage::crew::{Crew, requests_at_once};
 use crate::simulation::storage::drive::{Drive, Outcome, StoreSetup, VirtualTime};
@@ -16,24 +16,26 @@ use foxy_workload::trace::synthetic::TABLE1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eviction {
-    /// The store deletes an object when the list of operations contains its deletion.
+    /// The store deletes an object when the list of operations says so.
     AsTold,
-    /// The store evicts objects. The store is as large as the cache.
+    /// The store chooses the objects to evict. It is as large as the disk cache.
     ByItself,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     pub scheme: &'static str,
-    /// The share of slots that hold live data. Only for schemes that use one file.
+    /// The share of the store's slots (units of 512 bytes) that hold live data. Only for schemes
+    /// that use one file.
     pub utilization: f64,
-    /// The threshold in slots (R21).
+    /// The largest object in slots that the scheme BUDDY puts into its shared files.
     pub buddy_threshold: u32,
     pub locality_buffers: u16,
-    /// The rule that chooses the locality buffer to empty (R29).
+    /// The rule that chooses which locality buffer (a write buffer for one origin server) to write
+    /// out.
     pub locality_choice: BufferChoice,
     pub mix: Mix,
-    /// The rule by which `ufs` spreads its files over directories (R18).
+    /// The rule by which the scheme `ufs` distributes its files over directories.
     pub ufs_mapping: UfsMapping,
     pub spindles: usize,
     pub metadata: MetadataMode,
@@ -44,15 +46,15 @@ pub struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix {
-    /// The share of the paper's requests that the trial runs.
+    /// The share of the paper's client requests that the trial runs.
     pub gets: f64,
-    /// The share of the paper's disk cache of 2 GB.
+    /// The size of the disk cache, as a share of the paper's 2 GB.
     pub disk: f64,
-    /// The share of the paper's memory cache of 512 MB.
+    /// The size of the memory cache, as a share of the paper's 512 MB.
     pub memory: f64,
-    /// The share of the fetches that repeat an earlier fetch.
+    /// The share of requests that repeat an earlier request.
     pub repeats: f64,
-    /// The share of the repeats that come soon after the earlier fetch. Memory probably still has
+    /// The share of the repeats that come soon after the earlier request. Memory probably still has
     /// these objects.
     pub recent: f64,
 }
@@ -110,20 +112,20 @@ impl Trial {
 
 #[derive(Clone, Debug)]
 pub struct TrialResult {
-    /// The number of client requests (URL-gets), including hits in memory.
+    /// The number of URL-gets (client requests), including hits in memory.
     pub gets: u64,
     pub outcome: Outcome,
     pub disk: MechanicalCounts,
     pub creates: u64,
     pub unlinks: u64,
-    /// The bytes of URL-reads and URL-writes.
+    /// The bytes of all objects that the disk cache read or wrote.
     pub url_bytes: u64,
     pub observed: Observations,
 }
 
 impl TrialResult {
-    /// Returns the client requests (URL-gets) per second. Returns NaN if the store skipped too much
-    /// of its work.
+    /// Returns the client requests per second. Returns NaN if the store failed to do too much of
+    /// its work.
     pub fn gets_per_second(&self) -> f64 {
         self.gets as f64 / self.seconds()
     }
@@ -133,12 +135,13 @@ impl TrialResult {
         if nothing || self.failure().is_some() { f64::NAN } else { self.outcome.took.as_secs_f64() }
     }
 
-    /// Returns the skipped work if there is so much that the rates do not describe the scheme.
+    /// Returns the work that the store failed to do, if this is so much that the rate does not
+    /// describe the scheme.
     pub fn failure(&self) -> Option<Shortfall> {
         self.outcome.shortfall().filter(Shortfall::is_failure)
     }
 
-    /// Returns the duration in minutes. Returns NaN if the store skipped too much of its work.
+    /// Returns the duration in minutes. Returns NaN if the store failed to do too much of its work.
     pub fn minutes(&self) -> f64 {
         self.seconds() / 60.0
     }
@@ -197,24 +200,25 @@ pub fn run(
     })
 }
 
-/// The number of progress samples in a trial.
+/// The number of times at which a trial records its progress.
 const SAMPLES: usize = 100;
-/// The bytes of a file block, for the distances of Figure 15.
+/// The size of a file block in bytes, the unit of distances in Figure 15.
 const BLOCK: u64 = 8192;
-/// The number of disk requests in a plot of head positions.
+/// The number of disk requests in a plot of head positions (Figures 8 and 9).
 const HEAD_REQUESTS: usize = 3000;
 
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     pub progress: Vec<ProgressSample>,
-    /// Pairs of thousands of client requests (URL-gets) and the mean size of free chunks in KB.
+    /// The mean size of free chunks during the run: pairs of thousands of client requests so far
+    /// and KB.
     pub chunks: Vec<(f64, f64)>,
-    /// The first slot and the length of each free run at the end.
+    /// The first slot and the length of each run of free slots at the end of the trial.
     pub free_runs: Vec<(u32, u32)>,
-    /// The number of reads by distance, in blocks, from the end of the previous read. The last
-    /// element counts all larger distances.
+    /// The number of reads for each distance in blocks between the end of one read and the start of
+    /// the next. The last element counts all larger distances.
     pub distances: Vec<u64>,
-    /// The head positions late in the run.
+    /// The positions of the disk head at the last `HEAD_REQUESTS` requests.
     pub heads: Vec<HeadPosition>,
 }
 
@@ -228,9 +232,9 @@ pub struct HeadPosition {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProgressSample {
-    /// The number of URL-reads and URL-writes so far.
+    /// The number of reads and writes of objects so far.
     pub asked: u64,
-    /// The bytes of URL-writes so far, divided by the size of the disk cache.
+    /// The bytes of written objects so far, divided by the size of the disk cache.
     pub fills: f64,
     /// The virtual time in seconds since the start.
     pub seconds: f64,
@@ -244,7 +248,7 @@ pub struct TrialProbe {
 }
 
 impl TrialProbe {
-    /// Creates a probe that also records the requests to the disk.
+    /// Creates a probe that also records each request to the disk.
     pub fn following_requests() -> Self {
         let observed = Observations { distances: vec![0; 32], ..Observations::default() };
         Self { follows_requests: true, observed, ..Self::default() }

@@ -1,18 +1,19 @@
-//! The threads or processes that carry out a scheme's operations on the modelled disks. A scheme
-//! with threads has as many operations in service as threads. A scheme with a helper process for
-//! each disk has one operation of each disk in service, in order. Further operations wait.
+//! The threads or processes (workers) that carry out a scheme's operations on the modelled disks. A
+//! scheme with threads has at most one operation per thread in progress. A scheme with a helper
+//! process for each disk has one operation per disk in progress, in order. Further operations wait.
 
 use foxy_base::Instant;
 use foxy_device::{Device, IoDone, IoId, IoOp, Mechanical};
 use foxy_schemes::{PreferredDevice, SchemeName};
 use std::collections::{HashMap, VecDeque};
 
-/// The number of threads of `aufs` for all disks, as in seed 000 (R80). Also the number of URL
-/// operations in flight of a scheme that does not wait for its disk.
+/// The number of threads of the scheme `aufs` for all disks, as in the Squid book. Also the number
+/// of objects that a proxy reads or writes at the same time, if its scheme does not wait for the
+/// disk.
 pub const THREADS: usize = 32;
 
-/// Returns the number of URL operations that a proxy has in flight with this scheme. A scheme
-/// without threads or helper blocks the proxy.
+/// Returns how many objects a proxy reads or writes at the same time with this scheme. With a
+/// scheme without threads or helpers, the proxy waits for each object.
 pub fn requests_at_once(scheme: SchemeName) -> usize {
     match scheme.row().device {
         PreferredDevice::Threads | PreferredDevice::Helper => THREADS,
@@ -22,28 +23,28 @@ pub fn requests_at_once(scheme: SchemeName) -> usize {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Workers {
-    /// Each operation starts when the scheme submits it.
+    /// No workers: each operation starts when the scheme submits it.
     Caller,
-    /// All threads serve one queue.
+    /// Threads that all serve one queue.
     Threads,
-    /// Each disk has a process with its own queue.
+    /// A process for each disk, with its own queue.
     Helpers,
 }
 
-/// Operations that wait for the same workers.
+/// The operations that wait for the same workers, and the number in progress.
 #[derive(Debug, Default)]
 struct WorkQueue {
     waiting: VecDeque<(IoId, IoOp)>,
     in_service: usize,
 }
 
-/// Modelled disks, and the workers between a scheme and these disks.
+/// Modelled disks, and the workers through which a scheme uses them.
 #[derive(Debug)]
 pub struct Crew {
     disks: Mechanical,
     workers: Workers,
     queues: HashMap<usize, WorkQueue>,
-    /// The queue of each operation in service.
+    /// The queue to which each operation in progress belongs.
     queue_of: HashMap<IoId, usize>,
 }
 
@@ -61,7 +62,7 @@ impl Crew {
         &mut self.disks
     }
 
-    /// Starts waiting operations of a queue while workers are free.
+    /// Starts waiting operations of a queue as long as a worker is free.
     fn start(&mut self, number: usize, now: Instant) {
         let most = if self.workers == Workers::Helpers { 1 } else { THREADS };
         let queue = self.queues.entry(number).or_default();

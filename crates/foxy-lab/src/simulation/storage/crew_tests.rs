@@ -1,4 +1,5 @@
-//! Tests that the workers of a scheme decide how well it uses the modelled disks.
+//! Tests that the workers of a scheme (threads or helper processes) decide how well it uses several
+//! modelled disks.
 
 use super::*;
 use crate::simulation::storage::drive::{Drive, VirtualTime};
@@ -9,8 +10,8 @@ use foxy_device::DiskProfile;
 use foxy_schemes::UfsMapping;
 use foxy_store::Observer;
 
-/// Writes of new URLs, each followed by a read of an older URL. The set of URLs does not fit the
-/// caches of the model.
+/// Returns writes of new URLs, each followed by a read of an older URL. The URLs together are
+/// larger than the caches of the modelled system.
 fn operations() -> Operations {
     let mut random = Random::new(5);
     let mut list = Vec::new();
@@ -28,7 +29,7 @@ fn operations() -> Operations {
     Operations { list, gets: 2400, memory_hits: 0, disk: 100 << 20 }
 }
 
-/// Returns the seconds that a scheme needs on `disks` disks.
+/// Returns the seconds of virtual time that a scheme needs on `disks` disks.
 fn seconds(scheme: &str, disks: usize) -> f64 {
     let (scheme, operations) = (scheme.parse().expect("a scheme"), operations());
     let mut plan = SimulationPlan::of(scheme, 1);

@@ -1,7 +1,7 @@
-//! Runs a storage scheme with URL operations, as the file-space simulator of seed 001 (R9, R14).
-//! The disk is a modelled disk in virtual time, or a real device. One process sends the operations
-//! in order and waits for each answer. A scheme that gathers reads receives several requests at
-//! once.
+//! Runs a storage scheme with the disk operations of a trace, like the file-space simulator of the
+//! WebCoSM paper. The disk is a modelled disk in virtual time, or a real device. One process sends
+//! the operations in order and waits for each answer. A scheme that gathers reads gets several
+//! requests at once.
 
 use super::operation::{Operation, OperationKind};
 pub use super::outcome::{DriveError, Outcome};
@@ -17,16 +17,16 @@ use foxy_store::{
 };
 use std::time::Duration;
 
-/// The largest body of a record in bytes. A larger URL has several records.
+/// The largest body of a record in bytes. The object of a URL may have several records.
 pub const PIECE_BYTES: u64 = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub struct StoreSetup {
     pub scheme: SchemeName,
     pub settings: SchemeSettings,
-    /// The limit of URL-reads in flight. With 1, the process waits for each read.
+    /// The largest number of reads in progress. With 1, the process waits for each read.
     pub reads_at_once: usize,
-    /// The limit of URL-writes in flight. With 1, the process waits for each write.
+    /// The largest number of writes and deletions in progress. With 1, the process waits for each.
     pub writes_at_once: usize,
 }
 
@@ -93,12 +93,12 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         }
     }
 
-    /// Returns the time from the start of the store until it served requests.
+    /// Returns the time from the start of the store until it accepted requests.
     pub const fn opening(&self) -> Duration {
         self.opening
     }
 
-    /// Carries out one operation. Returns when the next operation may follow.
+    /// Carries out one operation. Returns as soon as the next operation may start.
     pub fn operation(&mut self, operation: Operation) -> Result<(), DriveError> {
         self.outcome.operations += 1;
         for piece in 0..pieces_of(operation.size) {
@@ -109,7 +109,8 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
                 if !self.is_busy {
                     break;
                 }
-                // A full journal refuses removals. Waiting for a deadline would not empty it.
+                // The store refuses removals while its journal is full. Waiting until a deadline of
+                // the store would not change this.
                 let deletes = operation.kind == OperationKind::Delete;
                 let deadline = if deletes { None } else { self.engine.deadline() };
                 if !progress && !self.wait(deadline) {
@@ -155,7 +156,7 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         self.take(answers);
     }
 
-    /// Waits until fewer requests are in flight than the limits allow. Returns whether the engine
+    /// Waits until fewer requests are in progress than the limits allow. Returns whether the engine
     /// did any work.
     fn make_progress(&mut self) -> Result<bool, DriveError> {
         let mut progress = false;
@@ -227,19 +228,19 @@ impl<D: Device, P: TimeSource<D>> Drive<D, P> {
         &mut self.engine
     }
 
-    /// Returns the time since the first operation.
+    /// Returns the time since the start of the first operation.
     pub fn elapsed(&self) -> Duration {
         self.pace.now().since(self.began)
     }
 
-    /// Waits until no request is in flight. Returns the outcome and the device.
+    /// Waits until no request is in progress. Returns the outcome and the device.
     pub fn finish(mut self) -> (Outcome, D) {
         self.settle();
         (self.outcome(), self.engine.into_device())
     }
 
-    /// Closes the store and returns the outcome and the device. The store writes its buffers, and
-    /// it can be opened again. Calls `before_close` when no request is in flight.
+    /// Closes the store and returns the outcome and the device. The closing store writes its
+    /// buffers, so it can be opened again. Calls `before_close` once no request is in progress.
     pub fn close(mut self, before_close: impl FnOnce()) -> (Outcome, D) {
         self.settle();
         before_close();
@@ -268,13 +269,13 @@ pub fn key_of(url: u32, piece: u64) -> Key {
     Key(key)
 }
 
-/// The longest wait for one operation of a real device.
+/// The longest time to wait for the next completed operation of a real device.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub trait TimeSource<D> {
     fn now(&self) -> Instant;
-    /// Lets time pass until the device completes an operation or until `deadline`. Returns false if
-    /// neither can happen.
+    /// Lets time pass until the device completes an operation, or until `deadline`. Returns false
+    /// if neither will happen.
     fn wait(&mut self, device: &mut D, deadline: Option<Instant>) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! Tests the exact counts of R2 and R24: the file system operations that each technique needs for a
-//! stream of URL operations.
+//! Tests the exact number of file system operations that each technique needs for a list of reads,
+//! writes and deletions of objects.
 
 use super::*;
 use crate::simulation::storage::operation::{Levels, Operations, operations};
@@ -9,7 +9,7 @@ use foxy_schemes::{PolicyName, SchemeSettings};
 use foxy_store::{Recovery, StoreSettings};
 use foxy_workload::{Get, Trace};
 
-/// Generates a stream that fills its disk several times.
+/// Generates a list of operations that fills its disk several times.
 fn stream() -> Operations {
     let mut random = Random::new(3);
     let gets = (0..4000).map(|_| {

@@ -1,4 +1,4 @@
-//! Compares a synthetic trace with the published figures of the original trace.
+//! Compares a synthetic trace with the published numbers of the original trace.
 
 use super::operation::{Levels, operations};
 use crate::simulation::caches::policies::{CacheSize, Lookups, lru};
@@ -16,8 +16,8 @@ pub struct Fit {
     pub ours: f64,
 }
 
-/// Compares a trace with the targets of its model. Scales the cache sizes and the number of URLs
-/// with the length of the trace.
+/// Compares a trace with the numbers that its model must reach. Cache sizes and numbers of URLs are
+/// scaled with the length of the trace.
 pub fn fit(model: &TraceModel, trace: &Trace, found: &Statistics) -> Vec<Fit> {
     let scale = real(found.gets) / real(model.gets.max(1));
     model.targets.iter().flat_map(|target| compare(target, trace, found, scale)).collect()

@@ -1,4 +1,4 @@
-//! The storage simulator. It runs the URL operations of a trace on a storage scheme, with a
+//! The storage simulator. It runs the disk operations of a trace on a storage scheme, with a
 //! mechanical disk in virtual time or with a real device.
 
 pub mod crew;

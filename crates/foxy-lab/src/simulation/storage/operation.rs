@@ -1,5 +1,5 @@
-//! URL operations: the reads, writes and deletions that the two cache levels of a proxy request
-//! from its disk (R9). Also the reads of a client that follow them.
+//! URL operations: the reads, writes and deletions of whole objects that a proxy's disk cache
+//! causes on its disk. Also reads of the stored objects by a later client.
 
 use crate::simulation::caches::cache::{Cache, Counts, Lookup};
 use foxy_base::Random;
@@ -18,7 +18,7 @@ pub enum OperationKind {
 pub struct Operation {
     pub kind: OperationKind,
     pub url: u32,
-    /// The number of the origin server.
+    /// The number of the origin server to which the URL belongs.
     pub site: u32,
     pub size: u64,
 }
@@ -26,7 +26,7 @@ pub struct Operation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     pub list: Vec<Operation>,
-    /// The number of client requests (URL-gets) that reach the two cache levels.
+    /// The number of URL-gets: client requests, including hits in memory.
     pub gets: u64,
     pub memory_hits: u64,
     /// The size of the disk cache in bytes.
@@ -38,33 +38,33 @@ impl Operations {
         self.list.iter().filter(|operation| operation.kind == kind).count() as u64
     }
 
-    /// Returns the number of bytes that all operations read and write.
+    /// Returns the number of bytes that all operations together read and write.
     pub fn bytes(&self) -> u64 {
         let moved = self.list.iter().filter(|operation| operation.kind != OperationKind::Delete);
         moved.map(|operation| operation.size).sum()
     }
 }
 
-/// The sizes in bytes and the rules of the two cache levels.
+/// The sizes in bytes and the rules of the proxy's two cache levels, memory and disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
     pub memory: u64,
     pub disk: u64,
-    /// The replacement policy of the disk level. The memory level uses LRU.
+    /// The replacement policy of the disk cache. The memory cache uses LRU.
     pub policy: PolicyName,
-    /// The largest object in bytes that a level stores.
+    /// The largest object in bytes that either cache stores.
     pub object_limit: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounts {
     pub memory: Counts,
-    /// The look-ups that missed the memory level.
+    /// The look-ups in the disk cache: requests that missed in memory.
     pub disk: Counts,
 }
 
-/// Converts the requests of a trace into URL operations (R9). A miss in memory goes to the disk
-/// cache.
+/// Converts the requests of a trace into operations of the disk cache. Only misses in memory reach
+/// the disk cache.
 pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     let urls = u32::try_from(trace.urls()).unwrap_or(u32::MAX);
     let settings = |capacity| PolicySettings { capacity, object_limit: levels.object_limit };
@@ -101,8 +101,8 @@ pub fn operations(trace: &Trace, levels: &Levels) -> (Operations, LevelCounts) {
     (operations, counts)
 }
 
-/// Returns one read of each URL that is stored after all operations. URLs of one site that were
-/// written one after the other form a page. `seed` shuffles the pages.
+/// Returns one read for each URL that is stored after all operations. URLs of one origin server
+/// that were written one after the other form a page. `seed` shuffles the pages.
 pub fn left_on_disk(operations: &Operations, seed: u64) -> Vec<Operation> {
     let mut written = HashMap::new();
     for (place, operation) in operations.list.iter().enumerate() {

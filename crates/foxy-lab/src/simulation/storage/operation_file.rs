@@ -1,5 +1,6 @@
-//! Reads and writes a file of URL operations, which any scheme can replay (R10). The last line has
-//! the count and a checksum, so a reader refuses a truncated or edited file.
+//! Reads and writes a file of URL operations (reads, writes and deletions of objects), which any
+//! scheme can replay. The last line has the count and a checksum, so a reader refuses a truncated
+//! or edited file.
 
 use super::operation::{Operation, OperationKind, Operations};
 use std::collections::HashMap;
@@ -41,8 +42,8 @@ pub enum OperationsError {
     Version(String),
     Sums(SumReason),
     Line(usize),
-    /// The line reads or deletes a URL that is not stored, or writes a URL that is already stored.
-    /// Or the stored URLs exceed the size of the disk.
+    /// The operation of this line is impossible. It reads or deletes a URL that is not stored, or
+    /// writes a URL that is already stored. Or it makes the stored objects larger than the disk.
     Order(usize),
     /// The file ends before its last line.
     Truncated {
@@ -206,8 +207,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Applies the operation. Returns `None` if no cache could have made the operation in this
-    /// order; see [`OperationsError::Order`].
+    /// Applies an operation to the model of the stored URLs. Returns `None` if the operation is
+    /// impossible; see [`OperationsError::Order`].
     fn carry_out(&mut self, operation: Operation) -> Option<()> {
         let Operation { kind, url, size, .. } = operation;
         match kind {

@@ -1,4 +1,5 @@
-//! The outcome of a run, the work that the store skipped, and the reasons why a run ends early.
+//! The outcome of a run, the work that the store failed to do, and the reasons why a run ends
+//! early.
 
 use foxy_store::RefusedReason;
 use std::fmt;
@@ -10,29 +11,29 @@ pub struct Outcome {
     pub took: Duration,
     pub operations: u64,
     pub found: u64,
-    /// The number of URL-reads that did not find a written record.
+    /// The number of reads that did not find an object although it was written.
     pub lost: u64,
     pub refused: u64,
     pub first_refusal: Option<RefusedReason>,
     pub disk_full: bool,
-    /// The latency of each URL-read and URL-write in microseconds, sorted.
+    /// The latency of each read and write of an object in microseconds, sorted.
     pub latencies: Vec<u32>,
-    /// The latency of each URL-read in microseconds, sorted.
+    /// The latency of each read of an object in microseconds, sorted.
     pub read_latencies: Vec<u32>,
 }
 
 impl Outcome {
-    /// Returns the latency in microseconds within which `share` of the operations ended.
+    /// Returns the latency in microseconds that `share` of the operations did not exceed.
     pub fn latency(&self, share: f64) -> u32 {
         within(&self.latencies, share)
     }
 
-    /// Returns the seconds within which `share` of the URL-reads ended.
+    /// Returns the latency in seconds that `share` of the reads did not exceed.
     pub fn read_seconds(&self, share: f64) -> f64 {
         f64::from(within(&self.read_latencies, share)) / 1e6
     }
 
-    /// Returns the mean latency of URL-reads in seconds. Returns NaN without reads.
+    /// Returns the mean latency of reads in seconds. Returns NaN without reads.
     pub fn mean_read_seconds(&self) -> f64 {
         let sum: f64 = self.read_latencies.iter().copied().map(f64::from).sum();
         sum / self.read_latencies.len() as f64 / 1e6
@@ -51,8 +52,9 @@ fn within(latencies: &[u32], share: f64) -> u32 {
     latencies.get(place.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// The share of the reads, or of all operations, that a scheme may skip. A smaller share comes from
-/// limits of the scheme. For example, a record is too large, or a log overwrites live records.
+/// The largest share of the reads, or of all operations, in which a scheme may fail. Small shares
+/// come from limits of the scheme. For example, a record is too large, or a log overwrites live
+/// records.
 const TOLERATED: f64 = 0.05;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +64,13 @@ pub struct Shortfall {
     pub refused: u64,
     pub operations: u64,
     pub first_refusal: Option<RefusedReason>,
-    /// Whether the disk was full. The data that it refused is lost.
+    /// Whether the disk was full. Then the data of the refused writes is lost.
     pub disk_full: bool,
 }
 
 impl Shortfall {
-    /// Whether the store skipped so much that the rates do not describe the scheme.
+    /// Whether the store failed to do so much of its work that the rates do not describe the
+    /// scheme.
     pub fn is_failure(&self) -> bool {
         let over = |part: u64, whole: u64| part as f64 > TOLERATED * whole as f64;
         self.disk_full || over(self.lost, self.reads) || over(self.refused, self.operations)

@@ -1,5 +1,6 @@
-//! Runs a storage scheme with URL operations on an empty store. The store is in memory, on a
-//! modelled disk in virtual time, or on a real device that the caller opened.
+//! Runs a storage scheme with URL operations (reads, writes and deletions of objects) on an empty
+//! store. The store is in memory, on a modelled disk in virtual time, or on a real device that the
+//! caller opened.
 
 use super::crew::{Crew, requests_at_once};
 use super::drive::{Drive, DriveError, Outcome, RealTime, StoreSetup, TimeSource, VirtualTime};
@@ -19,22 +20,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The size in bytes of the largest store whose slots can be numbered.
+/// The size in bytes of the largest store. In a larger store, the numbers of the slots would
+/// overflow.
 pub const LARGEST_STORE: u64 = 1 << 40;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationPlan {
     pub scheme: SchemeName,
-    /// The share of slots that hold live data (R23). Only for schemes that use one file.
+    /// The share of the store's slots (units of 512 bytes) that hold live data. Only for schemes
+    /// that use one file.
     pub utilization: f64,
-    /// The settings of the scheme, except for its size and its watermarks.
+    /// The settings of the scheme. The run replaces its size and its watermarks.
     pub scheme_settings: SchemeSettings,
-    /// The seed of the store and of the rotation of the disk.
+    /// The seed of the store, and of the angle of the modelled disk at the start.
     pub seed: u64,
 }
 
 impl SimulationPlan {
-    /// Returns a plan at 75 % utilization with the scheme's usual settings, as in the paper.
+    /// Returns a plan with 75 % utilization as in the paper, and with the usual settings of the
+    /// scheme.
     pub fn of(scheme: SchemeName, seed: u64) -> Self {
         let scheme_settings = SchemeSettings::with_size(0);
         Self { scheme, utilization: 0.75, scheme_settings, seed }
@@ -42,19 +46,19 @@ impl SimulationPlan {
 }
 
 pub enum Place {
-    /// In memory, only to count operations. No time passes.
+    /// In memory. The run only counts operations, and no time passes.
     Memory,
-    /// Without stored data, only to count operations. Reads return other data than was written.
+    /// Without storage. The run only counts operations. A read returns other data than was written.
     Null,
     Model(Box<DiskProfile>),
-    /// On a real device in real time. At the end, the store is closed and its files stay.
+    /// On a real device, in real time. The run closes the store at the end, and its files stay.
     Real(Box<dyn BlockingDevice>),
 }
 
 /// The progress of runs, and a flag to stop them.
 #[derive(Debug, Default)]
 pub struct Watch {
-    /// The number of URL operations done, over all runs.
+    /// The number of operations done so far, over all runs.
     pub done: AtomicU64,
     pub stop: Arc<AtomicBool>,
 }
@@ -99,17 +103,18 @@ impl std::error::Error for RunError {}
 pub struct RunResult {
     pub gets: u64,
     pub outcome: Outcome,
-    /// The duration of the run, including the time to finish pending work or to close. `None` if no
+    /// The duration of the run, including the time for pending work or for closing. `None` if no
     /// time passes.
     pub took: Option<Duration>,
     pub counts: DeviceCounts,
-    /// The number of pages that the modelled disk read for partial writes (R24).
+    /// The number of pages that the modelled disk read because a write covered only a part of the
+    /// page.
     pub read_modify_writes: Option<u64>,
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
-/// Returns the settings of a store for these operations. The store never evicts, because the
-/// operations contain the deletions.
+/// Returns the settings of a store for these operations. The store never evicts, because the list
+/// of operations has the deletions.
 pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSettings {
     let writes = operations.list.iter().filter(|operation| operation.kind == OperationKind::Write);
     let records: u64 = writes.map(|operation| sizing::pieces_of(operation.size)).sum();
@@ -132,7 +137,8 @@ pub fn settings(plan: &SimulationPlan, operations: &Operations) -> SchemeSetting
     }
 }
 
-/// Runs the operations on an empty store, with as many in flight as the scheme allows its proxy.
+/// Runs the operations on an empty store. As many are in progress at the same time as the scheme
+/// allows its proxy.
 pub fn run(
     plan: &SimulationPlan,
     operations: &Operations,
@@ -142,8 +148,8 @@ pub fn run(
     run_at_once(plan, requests_at_once(plan.scheme), operations, place, watch)
 }
 
-/// Runs the operations as [`run`] does, with up to `at_once` URL-reads and `at_once` URL-writes in
-/// flight.
+/// Runs the operations as [`run`] does, but with up to `at_once` reads and `at_once` writes in
+/// progress.
 pub fn run_at_once(
     plan: &SimulationPlan,
     at_once: usize,
@@ -185,9 +191,10 @@ pub fn run_at_once(
     Ok(RunResult { gets: operations.gets, fewer_buffers, ..result })
 }
 
-/// Limits the size of a store that takes its whole size at once, so that its file fits on a
-/// modelled disk with `room` bytes. A sixteenth of `room` stays free for directories and for partly
-/// filled cylinder groups. Other stores keep their size, which depends on the operations.
+/// Limits a store that takes its whole size at once to a size whose file fits on a modelled disk.
+/// The disk has `room` bytes for files. A sixteenth of them stays free for directories and for
+/// partly filled cylinder groups. Other stores keep their size, because it depends on the
+/// operations.
 fn shrink_to(setup: &mut StoreSetup, room: u64) {
     let settings = &mut setup.settings.store;
     let room = room - room / 16;
@@ -196,7 +203,8 @@ fn shrink_to(setup: &mut StoreSetup, room: u64) {
     }
 }
 
-/// Checks that the store fits on a modelled disk. Checks only schemes that use one file.
+/// Returns an error if the store does not fit on a modelled disk. Checks only schemes that use one
+/// file.
 pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunError> {
     let (size, room) = (setup.settings.store.size, profile.room());
     if setup.scheme.row().has_utilization() && size > room {
@@ -205,8 +213,8 @@ pub(crate) fn fits(setup: &StoreSetup, profile: &DiskProfile) -> Result<(), RunE
     Ok(())
 }
 
-/// Reads from the store that an earlier run left on a real device. Uses a fresh device, so its
-/// caches are empty.
+/// Reads from the store that an earlier run left on a real device. The device was opened anew, so
+/// its caches are empty.
 pub fn read_again(
     plan: &SimulationPlan,
     at_once: usize,
@@ -236,7 +244,7 @@ pub(crate) fn setup(
 struct Driven<D, P> {
     drive: Drive<D, P>,
     observer: Observer,
-    /// The counts of device operations while the store opened.
+    /// The counts of device operations while the store opened, which do not belong to the run.
     opening: DeviceCounts,
 }
 
@@ -271,8 +279,8 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
         (RunResult { outcome, counts, ..RunResult::default() }, device)
     }
 
-    /// Closes the store. The duration includes closing, which writes buffers; the counts exclude
-    /// closing.
+    /// Closes the store. The duration includes the closing, which writes buffers. The counts
+    /// exclude it.
     fn close(self) -> RunResult {
         let mut counts = DeviceCounts::default();
         let count = || counts = DeviceCounts::since(self.opening, &self.observer.statistics);
@@ -281,7 +289,7 @@ impl<D: Device, P: TimeSource<D>> Driven<D, P> {
     }
 }
 
-/// The device operations of a store after it opened (R2).
+/// The counts of a store's device operations, without the opening of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     pub creates: u64,
@@ -289,14 +297,14 @@ pub struct DeviceCounts {
     pub unlinks: u64,
     pub reads: u64,
     pub writes: u64,
-    /// The number of reads and writes that did not begin where the previous operation ended.
+    /// The number of reads and writes that did not begin where the previous read or write ended.
     pub seeks: u64,
     pub bytes: u64,
-    /// The number of records read ahead (R36).
+    /// The number of records that the scheme read in advance.
     pub prefetched: u64,
-    /// The number of prefetched records that a later `get` returned.
+    /// The number of records read in advance that a `get` then returned.
     pub prefetch_useful: u64,
-    /// The number of prefetched records that were dropped before a `get`.
+    /// The number of records read in advance that the store dropped before any `get`.
     pub prefetch_wasted: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Tests of runs in each place. The counts are equal in every place, and only some places measure
-//! time.
+//! Tests of runs in memory, on the modelled disk and on a device. The counts of operations are
+//! equal in every place. Only some places measure time.
 
 use super::*;
 use crate::simulation::storage::operation::{Levels, left_on_disk, operations};
@@ -87,7 +87,8 @@ fn a_small_store_on_the_model_finds_all_records_despite_a_backlog() {
     }
 }
 
-/// Writes are always waiting, and the elevator of the disk would serve them before the reads.
+/// Writes are always waiting. The modelled disk, which sorts waiting requests by position, would
+/// serve them before the reads.
 #[test]
 fn lazy_reads_delays_a_read_by_a_fraction_of_a_second() {
     let operation = |kind, url: u32| {

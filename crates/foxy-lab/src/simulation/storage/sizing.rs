@@ -1,5 +1,5 @@
 //! Computes the sizes of stores and of the modelled disk. The utilization is the share of slots
-//! that hold live data (R23). The disk of the paper shrinks with the scale.
+//! (units of 512 bytes) that hold live data. The modelled disk shrinks with the scale of the run.
 
 use super::drive::PIECE_BYTES;
 use super::operation::{Operation, OperationKind, Operations};
@@ -20,31 +20,31 @@ pub fn pieces_of(size: u64) -> u64 {
     size.div_ceil(PIECE_BYTES).max(1)
 }
 
-/// Returns the largest number of live slots at any time.
+/// Returns the largest number of slots that hold live data at the same time.
 pub fn peak_slots(operations: &Operations) -> u64 {
     peak(operations, slots_of)
 }
 
-/// Returns the largest number of records at any time, plus a reserve.
+/// Returns the largest number of records that are stored at the same time, plus a reserve.
 pub fn peak_records(operations: &Operations) -> u32 {
     let peak = peak(operations, pieces_of);
     u32::try_from(peak + peak / 8 + 1024).unwrap_or(u32::MAX)
 }
 
-/// Returns the bytes of disk that a URL takes if each record has its own file. A file takes whole
-/// pages.
+/// Returns the bytes of disk for the object of a URL if each of its records is a file. A file takes
+/// whole pages.
 fn file_bytes_of(size: u64) -> u64 {
     sum_of_pieces(size, |slots| (u64::from(slots) * SLOT as u64).next_multiple_of(PAGE as u64))
 }
 
-/// Returns the sum of `weigh(slots)` over the records of a URL.
+/// Returns the sum of `weigh(slots)` over the records of an object.
 fn sum_of_pieces(size: u64, weigh: impl Fn(u32) -> u64) -> u64 {
     let (whole, rest) = (size / PIECE_BYTES, (size % PIECE_BYTES) as usize);
     let last = if rest > 0 || whole == 0 { weigh(slots_for(rest)) } else { 0 };
     whole * weigh(slots_for(PIECE_BYTES as usize)) + last
 }
 
-/// Returns the largest sum of `weigh` over the stored URLs at any time.
+/// Returns the largest sum of `weigh` over the objects stored at the same time.
 fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     let (mut live, mut peak): (u64, u64) = (0, 0);
     for Operation { kind, size, .. } in &operations.list {
@@ -58,15 +58,15 @@ fn peak(operations: &Operations, weigh: fn(u64) -> u64) -> u64 {
     peak
 }
 
-/// Returns the bytes of a one-file store in which `live_slots` are `utilization` of all slots. Adds
-/// room for the index (1/32 of the store) and the superblocks.
+/// Returns the size in bytes of a one-file store in which `live_slots` are the share `utilization`
+/// of all slots. Adds room for the index (1/32 of the store) and the superblocks.
 pub fn store_size(live_slots: u64, utilization: f64) -> u64 {
     let data = (live_slots as f64 / utilization).ceil() * SLOT as f64;
     let size = ((data + 4.0 * PAGE as f64) * 32.0 / 31.0) as u64;
     size.next_multiple_of(PAGE as u64)
 }
 
-/// The largest number of bookkeeping bytes for a record, in a store with one file per record.
+/// The largest number of bookkeeping bytes per record, in a store with a file for each record.
 const RECORD_OVERHEAD: u64 = 32;
 
 pub fn fewer_buffers(scheme: SchemeName, settings: &SchemeSettings) -> Option<FewerBuffers> {
@@ -92,10 +92,10 @@ impl fmt::Display for FewerBuffers {
     }
 }
 
-/// Returns the bytes of a store for these operations, with the bookkeeping of `record_limit`
-/// records. A one-file scheme follows the utilization. For another scheme, the result is the larger
-/// of four times the disk cache and twice the size of its files. So the store never runs out of
-/// room.
+/// Returns the size in bytes of a store for these operations, with the bookkeeping of
+/// `record_limit` records. The size of a one-file store follows from the utilization. Any other
+/// store gets four times the disk cache, or twice the size of its files if this is larger. So it
+/// never runs out of room.
 pub fn size_for(
     scheme: SchemeName,
     utilization: f64,
@@ -113,32 +113,32 @@ pub fn size_for(
     size.max(MINIMUM_SIZE)
 }
 
-/// The cylinders of Squid's 4,096 directories. Their number does not shrink with the cache.
+/// The number of disk cylinders with Squid's 4,096 directories. It does not shrink with the cache.
 const DIRECTORY_CYLINDERS: u32 = 48;
-/// The bytes of inode and directory blocks that the paper's machine kept in memory. This is 2 % of
-/// its 384 MB, the default of Solaris.
+/// The bytes of inode and directory blocks that the paper's machine kept in memory: 2 % of its 384
+/// MB, as Solaris does by default.
 const METADATA_CACHE: u64 = 8 << 20;
 
-/// The longest time that writes stay in memory. The limit is high, so that a technique can gather
-/// all its writes.
+/// The longest time for which the modelled system keeps writes in memory. It is long, so that a
+/// technique can gather all its writes.
 pub(super) const FLUSH_AFTER: Duration = Duration::from_secs(3600);
-/// The maximum number of bytes that wait for the disk. A store that serves clients has this limit
-/// too. The modelled system has a second, smaller limit of its own.
+/// The largest number of bytes that may wait for the disk in a store. A store in a proxy has this
+/// limit too. The modelled system has a second, smaller limit.
 const WAITING_BYTES: usize = 16 << 20;
-/// The bytes that Solaris lets a process have in flight (`ufs_HW`). One record of any size may
-/// always wait.
+/// The number of bytes that Solaris lets a process have in progress (`ufs_HW`). One record may
+/// always wait, whatever its size.
 const LEAST_WAITING: usize = 384 << 10;
 
-/// Returns the bytes that may wait in a store of `size` bytes. The limit is a quarter of the store,
-/// because slots that are being written cannot be reused. Locality buffers have no slots yet and do
-/// not count.
+/// Returns the number of bytes that may wait for the disk in a store of `size` bytes. The limit is
+/// a quarter of the store, because slots cannot be reused while they are being written. Locality
+/// buffers have no slots yet, so their bytes do not count.
 pub(super) fn waiting_bytes(size: u64) -> usize {
     usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(LEAST_WAITING, WAITING_BYTES)
 }
 
-/// Returns the modelled disk at this scale. A smaller disk has fewer cylinders and smaller system
-/// caches and directories. The times for a full move of the arm and for a search of a directory do
-/// not change.
+/// Returns the modelled disk at this scale. A smaller disk has fewer cylinders, smaller system
+/// caches and smaller directories. The times for a full movement of the arm and for a search of a
+/// directory stay the same.
 pub fn paper_disk(scale: f64) -> DiskProfile {
     let profile = DiskProfile::st15150w();
     let cylinders = |count: u32| ((f64::from(count) * scale) as u32).max(64);

@@ -1,5 +1,6 @@
 //! Measures the default engine on a real disk. The store fills at full speed, with or without reads
-//! at the time of the writes. Also measures the disk without a store, for comparison.
+//! at the same time. For comparison, measures the same writes and reads on the disk without a
+//! store.
 
 use super::engine::{found, key, record, start_shard};
 use foxy_base::clock::monotonic;
@@ -22,7 +23,7 @@ pub struct FilledStore {
     handle: StoreHandle,
     content: Record,
     size: u64,
-    /// The number of records that were put so far.
+    /// The number of records put into the store so far.
     count: AtomicU64,
 }
 
@@ -40,7 +41,7 @@ impl ReadResults {
 }
 
 impl FilledStore {
-    /// Creates a store of `size` bytes for records of `length` bytes.
+    /// Creates a store of `size` bytes for records of `length` bytes each.
     pub fn new(device: Box<dyn BlockingDevice>, size: u64, length: usize) -> Result<Self, String> {
         let settings = StoreSettings { record_limit: u32::MAX, ..StoreSettings::with_size(size) };
         let shard = start_shard(&settings, device).map_err(|error| error.to_string())?;
@@ -55,8 +56,9 @@ impl FilledStore {
         Ok(Self { shard, handle, content: record(1, length), size, count: AtomicU64::new(0) })
     }
 
-    /// Puts records at full speed until `bytes` are stored or `stop` is set. Then waits for the
-    /// remaining answers. Repeats a put that a busy store refuses. Ends at any other refusal.
+    /// Puts records at full speed until they have `bytes` bytes together, or until `stop` is set.
+    /// Then waits for the remaining answers. If the store is busy and refuses a put, repeats it.
+    /// Ends at any other refusal.
     pub fn fill(&self, bytes: u64, stop: &AtomicBool) -> Written {
         let begun = monotonic();
         let bytes = self.put_until(bytes, stop);
@@ -95,14 +97,13 @@ impl FilledStore {
 
     fn put(&self, number: u64, sender: SyncSender<(u64, Answer)>) {
         let hint = PlacementHint { size: self.content.len() as u64, ..PlacementHint::default() };
-        // The channel has room for every answer. If the receiver is gone, the answer does not
-        // matter.
+        // The channel has room for every answer. If the receiver is gone, nobody needs the answer.
         let reply = Box::new(move |answer| sender.try_send((number, answer)).unwrap_or(()));
         self.handle.put(key(number), self.content.clone(), hint, reply);
     }
 
-    /// Reads `count` records one after another, with pauses. Avoids the newest records, which wait
-    /// in memory. Chooses from a range so large that a second read of a record is rare.
+    /// Reads `count` records one after another, with pauses. Leaves out the newest records, which
+    /// are still in memory. Chooses from so large a range that it rarely reads a record twice.
     pub fn read(&self, count: u64, random: &mut Random) -> ReadResults {
         let mut reads = ReadResults::default();
         let capacity = self.size / self.content.len() as u64;
@@ -126,12 +127,12 @@ impl FilledStore {
     }
 }
 
-/// The size of writes in bytes and the number of writes in flight. Both equal those of the engine.
+/// The size of each write in bytes, and the number of writes in progress, as in the engine.
 const WRITE_BYTES: usize = 256 << 10;
 const WRITES_AT_ONCE: usize = 4;
 
-/// The time between the starts of two reads. The time is so long that reads alone do not keep a
-/// disk busy.
+/// The time between the starts of two reads. It is so long that the reads alone do not keep a disk
+/// busy.
 const READ_INTERVAL: Duration = Duration::from_millis(2);
 
 #[derive(Clone, Copy, Debug)]
@@ -148,8 +149,7 @@ impl Written {
 
 const FILE: FileId = FileId(1);
 
-/// A disk without a store. It has one file, which is written from the beginning to the end
-/// repeatedly.
+/// A disk without a store. It has one file, which is written from beginning to end again and again.
 pub struct RawDisk {
     device: Box<dyn BlockingDevice>,
     size: u64,
@@ -187,7 +187,7 @@ impl RawDisk {
         self.device.submit(IoId(self.operations), op, monotonic());
     }
 
-    /// Processes completed operations. Waits at most `timeout` for the first completion.
+    /// Processes completed operations of the device. Waits at most `timeout` for the first.
     fn take(&mut self, timeout: Option<Duration>) -> Result<(), IoError> {
         let mut done: Vec<IoDone> = Vec::new();
         self.device.reap(monotonic(), &mut done);
@@ -229,8 +229,9 @@ impl RawDisk {
         }
     }
 
-    /// Writes whole pieces until `bytes` are written or `stop` is set. Waits for the writes but not
-    /// for a sync, as the engine does. The first round writes into space that was never written.
+    /// Writes whole pieces until they have `bytes` bytes together, or until `stop` is set. Waits
+    /// for the writes but not for a sync, as the engine does. In the first round, the file grows
+    /// into space that was never written.
     pub fn write(&mut self, bytes: u64, stop: &AtomicBool) -> Result<Written, IoError> {
         let (begun, before) = (monotonic(), self.written);
         let end = before + bytes;
@@ -242,8 +243,8 @@ impl RawDisk {
         Ok(Written { bytes: self.written - before, took: monotonic().since(begun) })
     }
 
-    /// Reads `count` pieces of `length` bytes at random offsets, one after another with pauses.
-    /// Also writes meanwhile if `beside_writes` is set.
+    /// Reads `count` pieces of `length` bytes at random positions, one after another with pauses.
+    /// If `beside_writes` is set, writes at the same time.
     pub fn read(
         &mut self,
         count: u64,

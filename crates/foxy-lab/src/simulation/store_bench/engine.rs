@@ -1,6 +1,6 @@
-//! Measures the costs of the default engine alone: memory per record, bytes written per byte
-//! admitted, and reads per hit. The production scheme runs in one thread and virtual time. The
-//! caller measures time and memory of the process.
+//! Measures the costs of the default engine alone: memory per record, bytes written per byte of
+//! records stored, and reads per hit. The engine's production code runs in one thread and virtual
+//! time. The caller measures time and memory of the process.
 
 use bytes::Bytes;
 use foxy_base::clock::monotonic;
@@ -56,7 +56,7 @@ impl<D: Device> Store<D> {
         all.iter().find(|measure| measure.name == name).expect("names are those of the table").value
     }
 
-    /// Returns the length of the body of a stored record. Returns `None` if the record is not
+    /// Returns the length in bytes of the body of a record. Returns `None` if the record is not
     /// stored.
     pub fn length(&mut self, number: u64) -> Option<u64> {
         match self.driver.get(key(number)) {
@@ -65,13 +65,13 @@ impl<D: Device> Store<D> {
         }
     }
 
-    /// Stores a record. Returns whether the store took it.
+    /// Puts a record. Returns whether the store accepted it.
     pub fn put(&mut self, number: u64, record: &Record) -> bool {
         let hint = PlacementHint { size: record.len() as u64, ..PlacementHint::default() };
         self.driver.put(key(number), record.clone(), hint) == Answer::Stored
     }
 
-    /// Waits until buffered records are written.
+    /// Waits until the store has written its buffered records.
     pub fn flush(&mut self) {
         let later = self.driver.now() + Duration::from_secs(5);
         self.driver.run_until(later);
@@ -86,7 +86,7 @@ impl<D: Device> Store<D> {
         self.driver.device()
     }
 
-    /// Ends the store at once, as a killed process would end.
+    /// Ends the store without closing it, as if the process were killed.
     pub fn kill(self) -> D {
         self.driver.into_device()
     }
@@ -99,7 +99,7 @@ pub(super) fn key(number: u64) -> Key {
     Key((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
 }
 
-/// Returns a record whose head and body have `length` bytes together.
+/// Returns a record whose head and body together have `length` bytes.
 pub fn record(number: u64, length: usize) -> Record {
     let mut bytes = vec![0; length];
     Random::new(number).fill(&mut bytes);
@@ -131,8 +131,8 @@ pub(super) fn found(handle: &StoreHandle, number: u64) -> Option<Record> {
     }
 }
 
-/// Returns a random length in bytes. The lengths are log-normal as on the web: median 5 KB, mean
-/// about 15 KB, at most 1 MiB.
+/// Returns a random object size in bytes. The sizes have a log-normal distribution, as on the web:
+/// median 5 KB, mean about 15 KB, at most 1 MiB.
 pub fn web_length(random: &mut Random) -> usize {
     let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
     (5_000.0 * (1.5 * normal).exp()).clamp(100.0, f64::from(1 << 20)) as usize
@@ -141,11 +141,11 @@ pub fn web_length(random: &mut Random) -> usize {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Filled {
     pub records: u64,
-    /// The bytes of keys, heads and bodies.
+    /// The bytes of the stored records: keys, heads and bodies.
     pub admitted: u64,
     /// The bytes written to the device.
     pub written: u64,
-    /// The bytes of memory that the index reports.
+    /// The bytes of memory that the index uses by its own account.
     pub index: u64,
 }
 
@@ -176,8 +176,8 @@ impl<D: Device> Filling<D> {
     }
 }
 
-/// Fills a store with records of `length` bytes until their total size is `bytes`. The device drops
-/// the content.
+/// Fills a store with records of `length` bytes until their total size is `bytes`. The device
+/// counts the writes and drops the content.
 pub fn fill_nothing(
     bytes: u64,
     length: usize,
@@ -194,7 +194,7 @@ pub fn fill_nothing(
     Ok(filling.finish())
 }
 
-/// Replaces the content of a store `turns` times with new records of random lengths.
+/// Replaces the whole content of a store `turns` times by new records of random sizes.
 pub fn turn_over(
     size: u64,
     turns: u64,
@@ -213,23 +213,24 @@ pub fn turn_over(
 
 #[derive(Clone, Copy, Debug)]
 pub struct SmallHits {
-    /// The bytes written to the device, divided by the bytes of keys, heads and bodies.
+    /// The bytes written to the device, divided by the bytes of the stored records (keys, heads and
+    /// bodies).
     pub space: f64,
-    /// The number of reads of the device for each `get` request.
+    /// The number of device reads per `get` request.
     pub reads: f64,
-    /// The bytes read from the device for each `get` request.
+    /// The number of bytes read from the device per `get` request.
     pub read_bytes: f64,
-    /// The number of hits for each `get` request.
+    /// The share of `get` requests that found their record.
     pub hits: f64,
 }
 
-/// Stores `count` records below a page, then requests each record once.
+/// Stores `count` records that are smaller than a page, then requests each record once.
 pub fn small_hits(
     count: u64,
     seed: u64,
     length: &dyn Fn(&mut Random) -> usize,
 ) -> Result<SmallHits, StoreStatus> {
-    // The store has room for all records, even if each record takes its own page.
+    // The store has room for all records, even if each record used a whole page.
     let store = Store::open((count * 8192).max(16 << 20), seed, Memory::default())?;
     let mut filling = Filling::new(store);
     let mut random = Random::new(seed);

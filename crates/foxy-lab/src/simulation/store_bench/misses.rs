@@ -1,6 +1,7 @@
-//! Counts the misses of simulated caches with equal bytes of disk: the default engine's rules,
-//! classical policies and two oracles. The simulations count the disk bytes of each object and do
-//! no IO. The engine itself can run too, in virtual time on a device in memory.
+//! Counts the misses of simulated caches that all have the same bytes of disk. The caches use the
+//! default engine's rules, classical policies, or an oracle that knows the future. The simulations
+//! count the disk bytes of each object and do no IO. The engine itself can run too, in virtual time
+//! on a device in memory.
 
 use super::engine::Store;
 use crate::simulation::caches::belady::{Foresight, oracle};
@@ -18,19 +19,19 @@ use foxy_workload::trace::catalogue::{CDN, REGISTRY};
 use foxy_workload::trace::synthetic::{BU95, DEC, IRCACHE, TABLE1, TraceModel, generate};
 use std::time::Duration;
 
-/// The sizes of the disk, in percent of the unique bytes of a workload.
+/// The sizes of the disk, in percent of the unique bytes of a workload (the sum of the sizes of all
+/// its URLs).
 pub const DISK_PERCENTAGES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 
-/// The number of look-ups in a synthetic trace. A quick run divides this number by
-/// `QUICK`.
+/// The number of look-ups in a synthetic trace. A quick run has 1/`QUICK` of them.
 const GETS: usize = 1_000_000;
 const QUICK: usize = 50;
 
-/// The disk size divided by the size of the write buffer. The disk size includes the write buffer.
+/// The size of the disk divided by the size of the write buffer. The disk size includes the buffer.
 const BUFFER: u64 = 50;
 
 pub struct Workload {
-    /// The name of the workload. It says whether the workload is synthetic.
+    /// The name of the workload, which also says whether the workload is synthetic.
     pub name: String,
     lookups: Lookups,
 }
@@ -46,7 +47,8 @@ pub fn synthetic() -> Vec<&'static str> {
     models.chain([CDN.name, REGISTRY.name]).collect()
 }
 
-/// The models and the lengths of their traces. The trace of Boston University has its full length.
+/// The trace models and the number of look-ups in their traces. The trace of Boston University
+/// (BU95) has its original length.
 const MODELS: [(TraceModel, usize); 4] =
     [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
 
@@ -65,27 +67,29 @@ pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
-    /// A replacement policy in a store that allocates 512 bytes at a time. Its index takes no disk.
+    /// A replacement policy in a store that allocates space in units of 512 bytes. Its index uses
+    /// no disk space.
     Policy(PolicyName),
-    /// Segmented logs. When the store frees a segment, it copies each used record into a new
+    /// Segmented logs. When the store frees a segment, it copies each used object into a new
     /// segment.
     Reinsertion,
-    /// The rules of the default engine without a write buffer. The engine writes the objects of all
-    /// misses.
+    /// The rules of the default engine without a write buffer. The engine writes every missed
+    /// object.
     Webcosm,
-    /// The rules of the default engine with a write buffer, which saves writes.
+    /// The rules of the default engine with a write buffer, which avoids the writes of objects
+    /// without a second request.
     WebcosmStaged,
     /// The default engine itself.
     Engine,
-    /// The default engine with a write budget of 0, so that large new objects always wait in
-    /// memory.
+    /// The default engine with a write budget of 0. Large new objects then always wait in memory
+    /// for a second request.
     EngineDeferred,
-    /// An oracle in the store of the classical policies.
+    /// An oracle that knows the future, in a store like that of the policies.
     Oracle(Foresight),
     Infinite,
 }
 
-/// The simulated caches that are compared. The first is the baseline.
+/// The simulated caches to compare. The first, LRU, is the baseline.
 pub const CONTENDERS: [(Contender, &str); 11] = [
     (Contender::Policy(PolicyName::Lru), "lru"),
     (Contender::Policy(PolicyName::S3Fifo), "s3-fifo"),
@@ -126,7 +130,7 @@ pub fn run(trial: &MissTrial) -> MissTally {
     }
 }
 
-/// Returns the bytes that an object takes in a classical store.
+/// Returns the disk bytes of an object in a store that allocates units of 512 bytes.
 fn granules(size: u64) -> u64 {
     size.div_ceil(512).saturating_mul(512)
 }
@@ -158,8 +162,9 @@ fn segments(rule: Rule, lookups: &Lookups, capacity: u64) -> MissTally {
     cache.tally()
 }
 
-/// Returns the share of the gap that this run closes. The gap is the difference between the misses
-/// of LRU and of the better oracle. Returns `None` if the difference is zero.
+/// Returns how much of the possible improvement over LRU this run reaches. The possible improvement
+/// is the difference between the misses of LRU and of the better oracle. Returns `None` if the
+/// difference is zero.
 pub fn gap_closed(of: &MissTally, lru: &MissTally, oracles: &[MissTally]) -> Option<f64> {
     let best = oracles.iter().map(MissTally::misses).min()?;
     let gap = lru.misses().checked_sub(best).filter(|&gap| gap > 0)?;
@@ -171,15 +176,15 @@ pub fn ratio(a: u64, b: u64) -> f64 {
     if a == b { 1.0 } else { a as f64 / b as f64 }
 }
 
-/// The virtual time between two look-ups.
+/// The virtual time that passes between two look-ups.
 const BETWEEN_GETS: Duration = Duration::from_millis(1);
 
-/// The store has room for at least this number of object parts.
+/// The smallest number of object parts for which the store must have room.
 const PARTS: u64 = 32;
 
 const ABSENT: u64 = u64::MAX;
 
-/// A part of an object. The store holds each part as a record.
+/// A part of an object. The store keeps each part of an object as a record.
 struct ObjectPart {
     number: u64,
     length: u64,
@@ -187,15 +192,15 @@ struct ObjectPart {
 
 struct Objects {
     store: Store<Memory>,
-    /// The bytes of each part of an object, except the last part.
+    /// The size in bytes of each part of an object. The last part may be smaller.
     part_bytes: u64,
     body: Bytes,
-    /// The size of each object at its last put, or [`ABSENT`].
+    /// The size of each object when it was last put, or [`ABSENT`].
     sizes: Vec<u64>,
 }
 
-/// Looks up all objects in an engine on a device in memory. With `buffer`, this number of bytes of
-/// the capacity is a write buffer for large new objects. A repeated look-up is a hit even if the
+/// Looks up all objects in a real engine on a device in memory. With `buffer`, this number of bytes
+/// of the capacity is a write buffer for large new objects. A repeated look-up is a hit even if the
 /// object's size has changed.
 fn run_engine(lookups: &Lookups, capacity: u64, buffer: Option<u64>) -> MissTally {
     let memory = buffer.unwrap_or(0);
@@ -231,8 +236,9 @@ fn run_engine(lookups: &Lookups, capacity: u64, buffer: Option<u64>) -> MissTall
 }
 
 impl Objects {
-    /// Looks up an object and stores its missing parts, as the proxy does with ranges under a
-    /// strong validator. Returns the missing bytes. Returns `None` if no part is missing.
+    /// Looks up an object and stores its missing parts. The proxy does the same with range requests
+    /// if the response has a strong validator. Returns the number of missing bytes. Returns `None`
+    /// if no part is missing.
     fn get(&mut self, url: u32, size: u64) -> Option<u64> {
         self.store.pass(BETWEEN_GETS);
         let stored = self.sizes[url as usize];

@@ -1,4 +1,4 @@
-//! Measurements of the default engine for `foxy store bench`. Each measurement has its own module.
+//! Measurements of the default engine for `foxy store bench`, one in each module.
 
 pub mod disk;
 pub mod engine;

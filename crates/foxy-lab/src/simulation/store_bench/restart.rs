@@ -1,6 +1,6 @@
 //! Measures how soon a store answers after its process was killed. The store opens on its own
-//! thread, as in the proxy. The benchmark requests a record until the store returns it. A sparse
-//! device allows stores larger than the real disk.
+//! thread, as in the proxy. The benchmark requests a record again and again until the store returns
+//! it. A device with sparse files allows stores larger than the real disk.
 
 use super::engine::{Store, found, record, settings, start_shard};
 use foxy_base::clock::monotonic;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
-/// The virtual time between two requests of a stream.
+/// The virtual time between two requests to the store.
 const BETWEEN_REQUESTS: Duration = Duration::from_micros(500);
 
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +39,8 @@ impl RestartedStore {
         found(&self.handle, number).as_ref() == Some(record)
     }
 
-    /// Returns the time from the start until the store had the record. Returns `None` if `patience`
-    /// ends first.
+    /// Returns the time from the restart until the store returned the record. Returns `None` if
+    /// this did not happen within `patience`.
     pub fn first_hit(
         &self,
         number: u64,
@@ -50,8 +50,8 @@ impl RestartedStore {
         self.wait(patience, || self.holds(number, record))
     }
 
-    /// Returns the time from the start until all records were known. Returns `None` if `patience`
-    /// ends first.
+    /// Returns the time from the restart until the store had found all its records. Returns `None`
+    /// if this did not happen within `patience`.
     pub fn all_known(&self, patience: RestartPatience<'_>) -> Option<Duration> {
         self.wait(patience, || self.handle.observer().status.get() == StoreStatus::Serving)
     }
@@ -77,8 +77,8 @@ impl RestartedStore {
     }
 }
 
-/// Returns the hit ratio of a stream of requests in which few records are popular. The store of
-/// `size` bytes is killed `kills` times during its work.
+/// Returns the hit ratio of requests in which few records are popular. The store of `size` bytes is
+/// killed and restarted `kills` times during the requests.
 pub fn hit_ratio(
     size: u64,
     requests: u64,
@@ -112,8 +112,8 @@ pub fn hit_ratio(
     Ok(hits as f64 / requests as f64)
 }
 
-/// A device that allocates no space when it creates a file, and drops writes longer than `longest`
-/// bytes. The caller must give each file its full length before the file is opened again.
+/// A device with sparse files: a new file takes no space, and the device drops writes longer than
+/// `longest` bytes. The caller must give each file its full length before the file is opened again.
 pub struct SparseDevice<D> {
     inner: D,
     longest: usize,
@@ -164,7 +164,7 @@ mod tests {
     use foxy_device::{FileId, IoBuffer, StorePath};
     use foxy_store::webcosm::FILE_NAME;
 
-    /// Gives the store's file the length that the store expects.
+    /// Gives the store's file the length that the store expects when it opens.
     fn lengthen(device: &mut Memory, size: u64) {
         let (file, path) = (FileId(900), StorePath::new(FILE_NAME));
         let buffer = IoBuffer::zeroed(4096);

@@ -1,7 +1,7 @@
-//! Measures how long each call of the default engine keeps its thread, while a store is filled and
-//! read. On a virtual machine, the clock of CPU time also runs while the host does other work. So
-//! two equal runs are timed, and the faster time of each call counts. The caller supplies the
-//! clock.
+//! Measures for how long each call of the default engine occupies its thread, while a store is
+//! filled and read. On a virtual machine, the clock of CPU time also runs while the host does other
+//! work. So the benchmark performs each run twice, and the faster time of each call counts. The
+//! caller supplies the clock.
 
 use super::engine::{Store, record, settings};
 use foxy_base::{Instant, Random};
@@ -13,19 +13,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The number of `put` requests between two `get` requests.
+/// The number of `put` calls between two `get` calls.
 const PUTS_A_GET: u64 = 4;
 
 /// A clock that returns the CPU time of this thread.
 pub type Clock = fn() -> Duration;
 
-/// The duration above which a call is recorded. Shorter calls are only counted.
+/// The duration above which the benchmark keeps the time of a call. Shorter calls are only counted.
 const LONG: Duration = Duration::from_micros(100);
 
 #[derive(Debug, Default)]
 struct CallTimes {
     count: u64,
-    /// The durations of long calls, by the number of the call.
+    /// The durations of long calls, by the number of the call in its run.
     long: BTreeMap<u64, Duration>,
 }
 
@@ -33,9 +33,9 @@ struct CallTimes {
 pub struct LongestCalls {
     pub count: u64,
     pub records: u64,
-    /// The largest duration of a call. For each call, the faster of its two runs counts.
+    /// The longest duration of a call, where the faster of its two runs counts.
     pub took: Duration,
-    /// The largest duration of any call in both runs.
+    /// The longest duration of a call, where both runs count.
     pub once: Duration,
 }
 
@@ -103,8 +103,8 @@ impl Scheme for TimedScheme {
     }
 }
 
-/// Replaces the content of a store in memory `turns` times with new records, and reads some of
-/// them. Times every call in two equal runs.
+/// Replaces the content of a store in memory `turns` times by new records, and reads some of them.
+/// Measures every call in two equal runs.
 pub fn run(
     size: u64,
     turns: u64,
