@@ -1,5 +1,5 @@
-//! Sends answers: from stored responses, from fetches in progress, and as the proxy's own error
-//! pages. `lookup` chooses the answer; `client` writes the bytes.
+//! Sends answers: from stored responses, from fetches in progress, and the proxy's own error pages.
+//! `lookup` chooses the answer, and `client` writes the bytes.
 
 pub(crate) mod rest;
 pub(crate) mod stored_body;
@@ -27,7 +27,7 @@ pub(crate) async fn error(
     error_with_text(worker, sender, options, reason, reason.description()).await
 }
 
-/// Answers with an error. `description` explains the reason to the client.
+/// Answers with an error of the proxy. `description` explains the reason to the client.
 pub(crate) async fn error_with_text(
     worker: &Worker,
     sender: &mut Sender<'_>,

@@ -1,7 +1,7 @@
-//! Finishes answers whose source no longer delivers. A client may be too slow for its flight (a
-//! fetch shared by several requests), or may join too late. Such a client reads the body from the
-//! cache while the body is being stored. Bytes that are not stored come from the origin. If the
-//! origin has another response now, the proxy cuts the answer off.
+//! Finishes answers whose flight no longer delivers. A *flight* is a fetch that several requests
+//! share. A client may be too slow for its flight, or may join it too late. Such a client reads the
+//! body from the cache, while the body is still being stored. Bytes that are not stored come from
+//! the origin. If the origin has another response now, the proxy cuts the answer off.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream::{self, Begun, Source, Streamed, StreamedHead};
@@ -38,9 +38,9 @@ pub(crate) async fn catch_up(
     }
 }
 
-/// Sends a whole response to a client that joined a flight late. Returns `None` if the first bytes
-/// cannot be read from the cache within the store's timeout. Then nothing was sent, and the client
-/// has left the flight.
+/// Sends a whole response to a client that joined a flight late. Returns `None` if the cache does
+/// not have the first bytes within the store's timeout. Then nothing was sent, and the client has
+/// left the flight.
 pub(crate) async fn from_beginning(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -73,13 +73,14 @@ pub(crate) async fn from_beginning(
 
 enum CaughtUp {
     Whole(Answered),
-    /// The next bytes of the body are not stored. The proxy has not sent them, and has not sent a
-    /// pending head.
+    /// The cache does not have the next bytes of the body. They were not sent. If the head was
+    /// still waiting for bytes of the body, it was not sent either.
     Gone(Begun),
     RestGone(Begun),
 }
 
-/// Sends the stored bytes of a body. Once the client has caught up, it reads from the flight.
+/// Sends the stored bytes of a body. As soon as the flight has the next byte in memory, reads from
+/// the flight again.
 async fn read_back(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -145,8 +146,8 @@ impl KeptBytes {
         }
     }
 
-    /// Sends the unsent bytes `rest` from the cache. In a chunked answer, all stored parts together
-    /// form one chunk.
+    /// Sends the unsent bytes `rest` from the cache. If the answer is chunked, all these bytes form
+    /// one chunk.
     async fn send(
         &self,
         worker: &Worker,
@@ -172,7 +173,7 @@ impl KeptBytes {
 }
 
 /// Fetches the unsent bytes from the origin and sends them, if the response is a 200 of known
-/// length. Otherwise cuts the answer off, so that the client sees that the answer is incomplete.
+/// length. Otherwise cuts the answer off, so that the client notices that it is incomplete.
 async fn from_origin(
     transaction: &mut Transaction<'_, '_>,
     flight: &FlightHead,
@@ -194,8 +195,8 @@ async fn from_origin(
     result
 }
 
-/// Requests the range `rest` of a body of `length` bytes from the origin, and sends it. Fails if
-/// the origin no longer has the response with the head `head`.
+/// Requests the unsent bytes `rest` of a response from the origin, and sends them. The body has
+/// `length` bytes. Fails if the origin no longer has the response with the head `head`.
 pub(crate) async fn resume(
     transaction: &mut Transaction<'_, '_>,
     head: &ResponseHead,
@@ -223,8 +224,8 @@ pub(crate) async fn resume(
     Ok(rest.answered)
 }
 
-/// Returns the number of body bytes in the origin's answer before `rest`. Returns `None` if the
-/// origin's answer belongs to another response.
+/// Returns how many bytes of the origin's answer precede the unsent bytes `rest`. Returns `None` if
+/// the origin's answer belongs to another response.
 fn bytes_before(
     rest: &UnsentRest,
     length: u64,
@@ -242,7 +243,7 @@ fn bytes_before(
     }
 }
 
-/// Skips the first `skipped` bytes of the origin's body and sends the next `wanted` bytes.
+/// Skips the first `skipped` bytes of the origin's body, and sends the next `wanted` bytes.
 async fn carry_range(
     worker: &Worker,
     sender: &mut Sender<'_>,

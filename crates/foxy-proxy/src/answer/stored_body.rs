@@ -1,6 +1,6 @@
-//! Sends stored bodies, and does not keep them in memory for clients that stop reading. If the
-//! client does not read for a moment, a body of one record is dropped and later read again. A body
-//! in parts is read part by part, and requests for the same part share one read.
+//! Sends stored bodies without keeping them in memory for clients that stop reading. If a client
+//! accepts nothing for a moment, a body that is one record leaves memory. The proxy reads it again
+//! later. A large body is read in parts of 1 MiB, and requests for the same part share one read.
 
 use crate::cache::shared_parts::{HeldPart, NoPart};
 use crate::cache::{CacheKey, Cached, Entry, PART, Stored, StoredBody, part_key};
@@ -17,15 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Bodies of up to this number of bytes stay in memory until they are sent, because a request uses
-/// as much memory anyway.
+/// A body of up to this many bytes stays in memory until it is sent. A request itself uses as much
+/// memory.
 pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 
-/// Longest time for which bytes stay in memory while the client does not read.
+/// Longest time for which bytes of a body stay in memory while the client accepts nothing.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// Longest time for which bytes stay in memory while the client does not read and memory is scarce.
-/// This limit also applies if places for parts are scarce.
+/// The same limit while memory for waiting bytes is scarce, or while all places for parts of bodies
+/// are taken.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {
@@ -34,8 +34,8 @@ pub(crate) enum StoredBodySource<'a> {
 }
 
 impl<'a> StoredBodySource<'a> {
-    /// Moves the body out of `stored`, so that the returned value is the only owner of the body
-    /// while the body is sent.
+    /// Moves the body out of `stored`. The returned value is then the only owner of the body, and
+    /// can free its memory.
     pub(crate) fn of(worker: &'a Worker, stored: Arc<Stored>) -> Self {
         match &stored.body {
             StoredBody::Whole(body) => Self::Whole(WholeBody {
@@ -65,7 +65,7 @@ impl<'a> StoredBodySource<'a> {
         }
     }
 
-    /// Sends the ranges of a multipart answer. `key` is the key of the stored response.
+    /// Sends all ranges of a multipart answer. `key` is the key of the stored response.
     pub(crate) async fn send_ranges(
         &mut self,
         worker: &Worker,
@@ -79,8 +79,8 @@ impl<'a> StoredBodySource<'a> {
             sender.body(Bytes::copy_from_slice(head)).await?;
             let sent = self.send(worker, sender, rest).await;
             if sent.as_ref().is_err_and(SendFailure::is_loss) {
-                // The answer has begun, so it must be aborted. Otherwise the client could not see
-                // that the answer is incomplete.
+                // The answer has begun, so it must be aborted. Otherwise the client would not
+                // notice that the answer is incomplete.
                 if let Self::Parts(_) = self {
                     worker.shared.cache.forget(key);
                 }
@@ -92,7 +92,7 @@ impl<'a> StoredBodySource<'a> {
     }
 }
 
-/// A body that is stored in one record. `body` is `None` while the client does not read.
+/// A body that is stored in one record. `body` is `None` while the client accepts no bytes.
 pub(crate) struct WholeBody<'a> {
     worker: &'a Worker,
     key: Bytes,
@@ -135,7 +135,7 @@ impl WholeBody<'_> {
         Ok(sender.flush().await?)
     }
 
-    /// Returns the time for which the body may stay in memory from now on.
+    /// Returns the time for which the body may stay in memory while the client accepts nothing.
     fn patience(&self, held: &mut Option<HeldBytes>) -> Duration {
         let waiting = &self.worker.shared.waiting;
         if held.is_none() {
@@ -184,16 +184,16 @@ impl WholeBody<'_> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyInParts {
-    /// The key of the object that the body belongs to.
+    /// Key of the object to which the body belongs. The keys of the parts are computed from it.
     pub(crate) object: Key,
     pub(crate) fill: u64,
-    /// Length of the body in bytes. While the body is still being stored, this is the length of the
-    /// whole parts that are stored so far.
+    /// Length of the body in bytes. While the body is still being stored, only the bytes of its
+    /// stored parts count.
     pub(crate) length: u64,
 }
 
 impl BodyInParts {
-    /// Sends a body whose parts are all stored.
+    /// Sends bytes of a body whose parts should all be stored.
     pub(crate) async fn send(
         self,
         worker: &Worker,
@@ -208,8 +208,8 @@ impl BodyInParts {
     }
 
     /// Sends the unsent bytes `rest`, up to the first part that is not stored. Reads the first part
-    /// before sending a pending head, so that the proxy can still choose another answer if the part
-    /// is missing.
+    /// before it sends a waiting head. If this part is missing, the proxy can still choose another
+    /// answer.
     pub(crate) async fn send_stored(
         self,
         worker: &Worker,
@@ -241,7 +241,8 @@ impl BodyInParts {
         Ok(sender.flush().await?)
     }
 
-    /// Reads a whole part from another request that is sending it, from memory, or from the store.
+    /// Returns a whole part of the body. If another request is sending this part, shares its copy.
+    /// Otherwise reads the part from memory or from the store.
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;

@@ -1,5 +1,5 @@
-//! Sends responses while they arrive from a flight (a fetch shared by several requests), or from an
-//! exchange for this request alone.
+//! Sends a response while it arrives. It arrives from a flight (a fetch that several requests
+//! share), or from an exchange with the origin for this request alone.
 
 use crate::client::Sender;
 use crate::core::Counter;
@@ -20,7 +20,7 @@ use std::task::Poll;
 
 pub(crate) enum Source<'a> {
     Flight(&'a Reader),
-    /// An exchange for this request alone, and the tee that stores a copy of the response.
+    /// An exchange for this request alone, and the tee that stores the response at the same time.
     Exchange(&'a mut UpstreamExchange, Option<&'a mut Tee>),
 }
 
@@ -54,7 +54,8 @@ impl Source<'_> {
     }
 }
 
-/// Waits for the next piece. If the piece has not arrived yet, first sends the pending bytes.
+/// Waits for the next piece of the body. If the piece has not arrived yet, first sends the bytes
+/// that wait in the sender.
 pub(crate) async fn next_or_flush(
     sender: &mut Sender<'_>,
     next: impl Future<Output = Piece>,
@@ -71,7 +72,7 @@ pub(crate) async fn next_or_flush(
 
 pub(crate) struct StreamedHead<'a> {
     pub(crate) head: &'a ResponseHead,
-    /// The head as HTTP/1.1 text, if this text is stored.
+    /// The head as HTTP/1.1 text, if the cache has this text.
     pub(crate) wire: Option<&'a Bytes>,
     pub(crate) length: Option<u64>,
     pub(crate) age: Option<u64>,
@@ -89,7 +90,7 @@ impl<'a> StreamedHead<'a> {
         }
     }
 
-    /// Begins the response. The head is sent together with the next bytes.
+    /// Begins the answer. The head waits in the sender until the first bytes of the body follow.
     pub(crate) fn begin(self, sender: &mut Sender<'_>, options: AnswerOptions) -> Begun {
         let Self { head, wire, length, age, outcome } = self;
         let framing = match (head.status, length, options.version) {
@@ -108,7 +109,8 @@ impl<'a> StreamedHead<'a> {
     }
 }
 
-/// A response whose head was sent. `answered.response.body_bytes` is the number of body bytes sent.
+/// An answer that has begun. `answered.response.body_bytes` is the number of body bytes sent so
+/// far.
 pub(crate) struct Begun {
     pub(crate) answered: Answered,
     pub(crate) framing: Framing,
@@ -119,7 +121,7 @@ pub(crate) enum Streamed {
     LeftBehind(Begun),
 }
 
-/// Sends the bytes of the body that are not sent yet, while these bytes arrive.
+/// Sends the rest of the body while it arrives from the source.
 pub(crate) async fn carry(
     worker: &Worker,
     sender: &mut Sender<'_>,

@@ -1,4 +1,5 @@
-//! A GET or HEAD request in progress, with the methods that answer it from stored responses.
+//! A *transaction*: a GET or HEAD request in progress, with the methods that answer it from stored
+//! responses.
 
 use crate::answer;
 use crate::answer::stored_body::{SMALL_BODY_BYTES, StoredBodySource};
@@ -27,12 +28,13 @@ pub(crate) struct Transaction<'a, 'client> {
     pub(crate) sender: &'a mut Sender<'client>,
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) control: RequestControl,
-    /// Time at which the request arrived.
+    /// The epoch in which the request arrived. An epoch is a position in the order of the URL's
+    /// events.
     pub(crate) came: Epoch,
-    /// Time at which the current look-up began.
+    /// The epoch in which the current look-up in the cache began.
     pub(crate) looked: Epoch,
-    /// Remembers the writes to the URL since the current look-up. `None` if the look-up did not
-    /// read the store.
+    /// A watch, which remembers the writes to the URL since the current look-up. `None` if this
+    /// look-up did not read the store.
     pub(crate) store_watch: Option<Watch>,
 }
 
@@ -47,19 +49,20 @@ impl<'a, 'client> Transaction<'a, 'client> {
         Self { worker, sender, wanted, control, came, looked: came, store_watch: None }
     }
 
-    /// Starts another look-up for the same request.
+    /// Begins another look-up in the cache for the same request.
     pub(crate) fn look_again(&mut self) {
         self.store_watch = None;
         self.looked = self.worker.shared.cache.epoch(&self.wanted.key);
     }
 
-    /// Returns a watch on the URL that covers the time since the current look-up began.
+    /// Returns a watch on the URL, which remembers all writes since the current look-up began.
     pub(crate) fn watch(&self) -> Watch {
         let begin = || self.worker.shared.cache.watch_since(&self.wanted.key, self.looked);
         self.store_watch.clone().unwrap_or_else(begin)
     }
 
-    /// Returns true if the client accepts neither a stored response nor a response in flight.
+    /// Returns true if the client accepts neither a stored response nor the response of a flight
+    /// that began earlier.
     pub(crate) fn wants_anew(&self) -> bool {
         self.control.no_cache || self.control.max_age == Some(0)
     }
@@ -103,7 +106,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
         Ok(Answered { connection, response })
     }
 
-    /// Sends a 416 for a range outside a stored response of `length` bytes.
+    /// Sends a 416, because the requested range is outside the stored response of `length` bytes.
     pub(crate) async fn unsatisfiable(
         &mut self,
         length: u64,
@@ -115,7 +118,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
     }
 
     /// Begins an answer from a stored response: the whole body or one range. The caller must send
-    /// the bytes. If only a part of the body is stored, the range must lie within this part.
+    /// the bytes. If the stored response is partial (a 206), it must contain the range.
     pub(crate) fn begin_stored(
         &mut self,
         stored: &Stored,
@@ -124,8 +127,8 @@ impl<'a, 'client> Transaction<'a, 'client> {
         outcome: CacheStatus,
     ) -> UnsentRest {
         let options = self.wanted.options;
-        // `begin` is the position of the stored bytes in the whole body. `complete` is the length
-        // of the whole body.
+        // `begin` is the position of the first stored byte in the whole body. `complete` is the
+        // length of the whole body.
         let is_part = stored.head.status == 206;
         let part = is_part.then(|| Part::of(&View(&stored.head.headers))).flatten();
         let (begin, complete) = part.map_or((0, stored.length), |part| (part.first, part.complete));

@@ -1,4 +1,4 @@
-//! The steps of an explanation. Each step has the result of a rule, the name of the rule, and the
+//! The steps of an explanation. Each step has the result of one rule, the rule's name, and the
 //! section of the document that defines the rule.
 
 use crate::cache::purge::Verdict;
@@ -19,35 +19,35 @@ use std::fmt;
 pub enum Step {
     /// A rule of the operator, and whether it matches.
     OperatorRule(Tried),
-    /// The proxy would answer with an error of its own.
+    /// The proxy would refuse the request with its own error.
     Refused(ErrorReason),
     /// The proxy would forward the request without a look-up in the cache.
     NotAsked(ForwardReason),
     /// The proxy would answer without using the cache or the origin.
     AnsweredHere,
-    /// The key under which the cache is searched.
+    /// The cache key under which the proxy searches the cache.
     Key(Bytes),
-    /// The request fields that choose among the stored responses of the URL.
+    /// The request headers that choose among the stored responses of the URL (Vary).
     Varies(Vec<String>),
     /// No stored response matches the request.
     NotStored,
-    /// The last response to this URL was not stored.
+    /// The last response to this URL was not stored, for this reason.
     LastNotKept(Refused),
     /// A stored response matches the request.
     Found(HitSource),
     /// The effect of the purges on the stored response.
     Purged(Verdict),
-    /// The result of a reuse rule for the stored response.
+    /// The result of a caching rule about the reuse of the stored response.
     Rule(RuleStep),
-    /// The operator's origin for the request, with the state of its servers.
+    /// The servers of the operator's origin that serves the URL, with their states.
     Servers(Vec<ServerStatus>),
-    /// The way to the origin, if the operator has set parent proxies.
+    /// The parent proxy that a fetch would use, if the operator has set parent proxies.
     Way(ExpectedWay),
-    /// The way in which the proxy would answer the request.
+    /// How the proxy would answer the request.
     Therefore(Outcome),
 }
 
-/// The way in which the proxy would answer a request.
+/// How the proxy would answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer would come from the cache.
@@ -55,7 +55,7 @@ pub enum Outcome {
         /// Number of seconds until the response becomes stale. The number is negative if the
         /// response is already stale.
         ttl: i64,
-        /// The rule that permits a stale answer.
+        /// The caching rule that permits a stale answer, if the answer would be stale.
         permit: Option<Permit>,
     },
     /// The proxy would ask the origin to validate the stored response.

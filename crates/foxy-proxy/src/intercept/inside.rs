@@ -1,6 +1,6 @@
-//! Handles requests inside an intercepted CONNECT. The requests must be for the authority of the
-//! CONNECT. Each request is changed to the absolute form that a client would send to a proxy
-//! without CONNECT. So later code treats requests inside and outside a CONNECT in the same way.
+//! Handles requests inside an intercepted CONNECT. They must be for the authority that the CONNECT
+//! names. Each request gets the absolute form that a client sends to a proxy without CONNECT. So
+//! later code treats requests inside and outside a CONNECT in the same way.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{Origin, Scheme};
@@ -8,14 +8,14 @@ use bytes::Bytes;
 use foxy_http::{Authority, RequestHead, Target, TargetForm};
 use std::sync::Arc;
 
-/// The target of an intercepted CONNECT.
+/// The target and the user of an intercepted CONNECT.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Inside {
     /// The origin that the CONNECT names, with the scheme `https`.
     origin: Origin,
-    /// The authority in the form used in URLs: without the port if it is 443.
+    /// The authority as URLs contain it: without the port if the port is 443.
     authority: String,
-    /// The user who sent the CONNECT, if known.
+    /// The user who sent the CONNECT, if the proxy knows the user.
     pub(crate) user: Option<Arc<str>>,
 }
 
@@ -34,7 +34,7 @@ impl Inside {
         &self.origin.host
     }
 
-    /// Changes a request to absolute form, or returns the reason to refuse it.
+    /// Changes a request to absolute form. If the request must be refused, returns the reason.
     pub(crate) fn judge(&self, head: RequestHead) -> (RequestHead, Option<ErrorReason>) {
         match self.absolute(&head) {
             Ok(target) => (RequestHead { target, ..head }, None),

@@ -1,8 +1,8 @@
 //! Interception: for hosts that the operator lists, the proxy itself decrypts the TLS inside a
-//! CONNECT. So the proxy can cache the responses. It shows clients certificates of its own
-//! authority. Tunnels to other hosts stay encrypted from end to end.
+//! CONNECT, so that it can cache the responses. Clients receive certificates that the proxy's own
+//! certificate authority has signed. Tunnels to other hosts stay encrypted from end to end.
 //!
-//! Crate `foxy-authority` signs the certificates; `inside` decides which requests belong to an
+//! The crate `foxy-authority` signs the certificates. `inside` decides which requests belong to an
 //! intercepted CONNECT. This module reads no files.
 
 mod inside;
@@ -30,8 +30,8 @@ struct InterceptCore {
 }
 
 impl Interception {
-    /// Creates an interception for these hosts. Hosts for which the authority must not sign
-    /// certificates are not intercepted.
+    /// Creates an interception for these hosts. A host is not intercepted if its name is outside
+    /// the names for which the authority may sign.
     ///
     /// # Errors
     /// [`AuthorityError::Signing`], if the system provides no random numbers for a key.

@@ -1,6 +1,6 @@
-//! Answers a GET or HEAD from a flight (a fetch shared by several requests). The answer is the
-//! response in flight, a stored response that the origin confirmed, or an error. This module starts
-//! no fetch.
+//! Answers a GET or HEAD from a flight, which is a fetch that several requests share. The answer is
+//! the response of the flight, a stored response that the origin confirmed, or an error. This
+//! module starts no fetch.
 
 use crate::answer::rest;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
@@ -15,17 +15,17 @@ use foxy_base::clock;
 use foxy_rules::{Conditional, evaluate};
 use std::sync::Arc;
 
-/// The result of joining another request's flight.
+/// The result of joining a flight that another request started.
 pub(crate) enum Followed {
     Answered(Answered),
-    /// The response does not fit this request.
+    /// The response of the flight does not fit this request.
     Unusable,
-    /// The response was already stale when it arrived. So this client needs a fetch of its own (RFC
-    /// 9111 §4).
+    /// The response was already stale when it arrived at the proxy, so this request needs its own
+    /// fetch (RFC 9111 §4).
     Stale,
 }
 
-/// Answers from the flight of another request, if the response in flight also fits this request.
+/// Answers from a flight that another request started, if the response also fits this request.
 pub(crate) async fn follow(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -39,8 +39,8 @@ pub(crate) async fn follow(
     if !stands_in && !fits(transaction, miss, &outcome) {
         return Ok(Followed::Unusable);
     }
-    // If the fetch began after this request arrived, its response may answer the request even if it
-    // is stale.
+    // If the fetch began after this request arrived, the response may answer the request even if it
+    // is stale on arrival.
     if !stands_in
         && !reader.began_after(transaction.came)
         && !outcome.may_answer(&transaction.control, clock::steady())
@@ -51,7 +51,7 @@ pub(crate) async fn follow(
     Ok(got.map_or(Followed::Unusable, Followed::Answered))
 }
 
-/// Returns true if the outcome of a flight fits a request that joined the flight.
+/// Returns true if the outcome of a flight fits a request that did not start the flight.
 fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome) -> bool {
     let wanted = transaction.wanted;
     match outcome {
@@ -59,7 +59,7 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
         FlightOutcome::Response(head) => head.list.as_ref().is_none_or(|list| {
             wanted.key.variant(list, &list.vary.key(&View(&wanted.head.headers))) == head.key
         }),
-        // The request that started the flight may have validated another variant.
+        // The request that started the flight may have validated another variant of the URL.
         FlightOutcome::Revalidated(stored, None) => {
             miss.stale.as_ref().is_some_and(|stale| stale.key.text == stored.key)
         }
@@ -69,8 +69,8 @@ fn fits(transaction: &Transaction<'_, '_>, miss: &Miss, outcome: &FlightOutcome)
 }
 
 /// Answers with the outcome of a flight. `collapsed` means that another request started the flight.
-/// Returns `None` if the confirmed response, or the beginning of the response in flight, is no
-/// longer available. Also returns `None` if the origin confirmed another response.
+/// Returns `None` if the confirmed response is no longer available, or if the beginning of the
+/// flight's response is not. Also returns `None` if the origin confirmed another response.
 pub(crate) async fn answer_from_flight(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -109,8 +109,8 @@ pub(crate) async fn answer_from_flight(
     }
 }
 
-/// Answers with the response of a flight. Returns `None` if the beginning of the response is no
-/// longer available.
+/// Answers with the response of a flight. Returns `None` if the beginning of the body is no longer
+/// available.
 async fn respond(
     transaction: &mut Transaction<'_, '_>,
     reader: &Reader,
@@ -123,8 +123,8 @@ async fn respond(
         if flight.not_stored.is_none()
             && let Some(stand_in) = reader.another()
         {
-            // This client needs no body, but the next client will. So another task reads the flight
-            // to its end, so that the response is stored.
+            // This client needs no body, but later clients do. So a task without a client reads the
+            // flight to its end, and the cache stores the response.
             tokio::task::spawn_local(
                 async move { while let Piece::Data(_) = stand_in.next().await {} },
             );

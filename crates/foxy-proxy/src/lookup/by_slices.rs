@@ -1,7 +1,7 @@
 //! Answers requests for ranges of objects that are not stored whole. The bytes come from a stored
-//! part of the object, or from slices of equal size. The proxy fetches missing slices from the
-//! origin. All bytes of an answer must belong to the same representation; otherwise the proxy cuts
-//! the answer off.
+//! partial response, or from *slices*: aligned pieces of 1 MiB that the cache stores one by one.
+//! The proxy fetches missing slices from the origin. All bytes of an answer must belong to the same
+//! representation. Otherwise the proxy cuts the answer off.
 
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{Cached, FoundPart, NotKept, PART, Stored};
@@ -17,12 +17,12 @@ use foxy_rules::partial::slice_of;
 use foxy_rules::{Part, Permit, RangeAnswer, RangeSpec, Span, UpstreamRange, requested_range};
 use std::sync::Arc;
 
-/// Time in seconds for which the proxy does not slice an object again, after its slices could not
-/// be stored.
+/// If an object cannot be stored in slices, the proxy does not fetch slices of the object for this
+/// time in seconds.
 const RETRY_SECONDS: u64 = 300;
 
-/// Answers a request for a range. If neither a stored part nor slices can answer, sends nothing and
-/// returns `None`.
+/// Answers a request for a range. If neither a stored partial response nor slices can answer, sends
+/// nothing and returns `None`.
 pub(crate) async fn answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -82,9 +82,9 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers a request for a range from a stored part, if the whole response was never fetched.
-/// Returns `None` if the part does not contain the range or may not be served. Sets `known` to
-/// `None` if the body of the part is gone.
+/// Answers a request for a range from a stored partial response. Returns `None` if this response
+/// does not contain the range or may not be served. Sets `known` to `None` if the store has lost
+/// its body.
 async fn from_part(
     transaction: &mut Transaction<'_, '_>,
     known: &mut Option<FoundPart>,
@@ -119,8 +119,8 @@ async fn from_part(
     }
 }
 
-/// Answers with the requested range of a set of slices. Returns `None` if the client did not ask
-/// for exactly one range, or if a needed slice is not available.
+/// Answers with the requested range of an object whose slices are `set`. Returns `None` if the
+/// client did not ask for exactly one range, or if a needed slice is not available.
 async fn ranged_answer(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -162,8 +162,8 @@ async fn send_slices(
     }
 }
 
-/// Answers a request for the whole object from its slices, if the set of slices is in memory.
-/// Fetches the missing slices.
+/// Answers a request for the whole object from its slices, if memory has the head of these slices.
+/// Fetches the missing slices from the origin.
 pub(crate) async fn complete(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -186,8 +186,7 @@ pub(crate) async fn complete(
     Ok(answered)
 }
 
-/// Returns false if it is already clear before the fetch that slices of the object cannot be
-/// stored.
+/// Returns false if the proxy knows before the fetch that it cannot store slices of the object.
 fn may_be_sliced(transaction: &Transaction<'_, '_>) -> bool {
     let Transaction { worker, wanted, .. } = *transaction;
     let cache = &worker.shared.cache;

@@ -1,5 +1,5 @@
-//! Answers requests that the cache cannot answer alone. It fetches the response from the origin and
-//! shares the fetch with other requests for the same response.
+//! Answers requests that the cache alone cannot answer. Fetches the response from the origin, and
+//! shares the fetch (the *flight*) with other requests for the same response.
 
 use crate::answer::transaction::Transaction;
 use crate::cache::{Epoch, Found, InMemory, Stored, VaryList};
@@ -16,15 +16,15 @@ use foxy_base::clock;
 use foxy_rules::UpstreamRange;
 use std::sync::Arc;
 
-/// The result of answering a request from the cache or by a fetch.
+/// The result of a request for which the proxy looked in the cache and perhaps fetched.
 pub(crate) enum Fetched {
     Answered(Answered),
     /// The request is a HEAD or a range that the cache cannot answer. The caller must forward it
-    /// unchanged. The answer to a HEAD may update the stored response.
+    /// unchanged. The answer to a HEAD may then update a stored response.
     Forward(ForwardReason, Option<PendingUpdate>),
 }
 
-/// Answers from the cache, or fetches the response.
+/// Answers a request from the cache, or fetches the response.
 pub(crate) async fn answer_or_fetch(
     transaction: &mut Transaction<'_, '_>,
 ) -> Result<Fetched, Aborted> {
@@ -60,9 +60,9 @@ pub(crate) async fn answer_or_fetch(
     }
 }
 
-/// Fetches from the origin, alone or together with other requests. Returns `None` if the joined
-/// fetch began before this request arrived and its response was stale on arrival. The caller must
-/// then look in the cache again.
+/// Fetches the response from the origin, alone or together with other requests. Returns `None` if
+/// it joined a fetch that began before this request arrived, and the response was stale on arrival.
+/// The caller must then look in the cache again.
 async fn fetch(
     transaction: &mut Transaction<'_, '_>,
     miss: Miss,
@@ -100,8 +100,8 @@ async fn fetch(
                     Followed::Unusable => None,
                     Followed::Stale => return Ok(None),
                 };
-                // Several requests may read a flight that has lost its beginning. These requests
-                // share a new flight.
+                // If the beginning of a flight's body is gone, several requests may fail to read
+                // the flight. They share one new flight.
                 if got.is_some() || left.is_some() || !late || reader.is_late() {
                     break (got, false);
                 }
@@ -122,8 +122,8 @@ async fn fetch(
     got.map(|answered| Some(Fetched::Answered(answered))).ok_or(Aborted::Source)
 }
 
-/// Joins a flight of the URL, but not the flight of the reader `left`. Starts a flight if there is
-/// no other.
+/// Joins a flight of the URL, but not the flight that the reader `left` has left. If there is no
+/// other flight, starts one.
 fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) -> Boarding {
     let Transaction { worker, wanted, .. } = *transaction;
     let (cache, headers) = (&worker.shared.cache, &wanted.head.headers);
@@ -145,8 +145,8 @@ fn board(transaction: &Transaction<'_, '_>, miss: &Miss, left: Option<&Reader>) 
     worker.shared.board(&wanted.key, variant, epoch, fits, landed)
 }
 
-/// Answers with a response that was stored after this request's look-up. Returns `None` if the
-/// response may not be used.
+/// Answers with a response that another request stored after the look-up of this request. Returns
+/// `None` if this request may not use the response.
 async fn landed(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -160,7 +160,7 @@ async fn landed(
     serve_or_make_up(transaction, stored, looked, hit, now).await
 }
 
-/// Starts a fetch and reads its flight. If this client leaves, the fetch continues as long as other
+/// Starts a fetch and reads its flight. If this client disconnects, the fetch continues while other
 /// requests read the flight, or if few bytes are missing.
 async fn lead(
     transaction: &mut Transaction<'_, '_>,

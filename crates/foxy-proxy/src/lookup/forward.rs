@@ -1,5 +1,5 @@
-//! Forwards requests with their bodies to the origin, and sends the origin's answers to the
-//! clients.
+//! Forwards requests and their bodies to the origin without using the cache. Sends the origin's
+//! answers to the clients.
 
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};
@@ -39,23 +39,23 @@ pub(crate) struct Forward<'a> {
     pub(crate) wanted: &'a Wanted<'a>,
     pub(crate) body: BodyLength,
     pub(crate) reason: ForwardReason,
-    /// The stored response that the answer may update.
+    /// The stored response that the origin's answer may update.
     pub(crate) update: Option<PendingUpdate>,
 }
 
 /// The result of forwarding a request to the origin.
 pub(crate) enum Forwarded {
     Answered(Answered),
-    /// The origin switched protocols. The fields are the origin's head, its connection, and the
-    /// bytes that arrived after the head.
+    /// The origin switched protocols, for example to WebSocket. The fields are the origin's head,
+    /// its connection, and the bytes that arrived after the head.
     Switched(ResponseHead, Transport, Bytes),
 }
 
-/// An HTTP/2 body of up to this number of bytes is read completely before the request is forwarded.
-/// So a small body with a wrong length never reaches an origin.
+/// An HTTP/2 request body of up to this many bytes is read completely before the proxy contacts the
+/// origin. If such a body has a wrong length, no origin receives any of it.
 const MAX_BODY_READ_FIRST: u64 = 16 << 10;
 
-/// The extent to which the client's body was passed on to the origin.
+/// How much of the client's body the origin has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pumped {
     Whole,
@@ -63,11 +63,12 @@ enum Pumped {
     Broken,
 }
 
-/// The HTTP rule that the client's body violated. The exchange with the origin only knows that the
-/// body is incomplete, so this cell keeps the rule for the error answer.
+/// The HTTP rule that the client's body violated, for the error answer. The exchange with the
+/// origin knows only that the body is incomplete.
 type BrokenRule = Cell<Option<DecodeError>>;
 
-/// Forwards a request and sends the answer back. Body and answer are transferred at the same time.
+/// Forwards a request and sends the origin's answer back. The answer may begin before the client
+/// has sent its whole body.
 pub(crate) async fn forward(
     worker: &Rc<Worker>,
     receiver: &mut Receiver<'_>,
@@ -101,8 +102,8 @@ pub(crate) async fn forward(
         }
     };
     match result? {
-        // The connection must close, because the unread bytes of the body would be parsed as the
-        // next request.
+        // The client's connection must close. Otherwise the unread bytes of the body would be
+        // parsed as the next request.
         Forwarded::Answered(answered) if pumped != Some(Pumped::Whole) => {
             let connection = ConnectionFate::Close;
             Ok(Forwarded::Answered(Answered { connection, ..answered }))
@@ -111,8 +112,8 @@ pub(crate) async fn forward(
     }
 }
 
-/// Reads a small HTTP/2 body completely before the proxy contacts the origin. Reads nothing if the
-/// client waits for a 100 response.
+/// Reads a small HTTP/2 body completely, before the proxy contacts the origin. Reads nothing if the
+/// client waits for a 100 (Continue) response.
 async fn read_early(
     receiver: &mut Receiver<'_>,
     request: &Forward<'_>,
@@ -133,8 +134,8 @@ async fn read_early(
 }
 
 /// Passes the client's body to the exchange with the origin. If the length is known, the last piece
-/// waits until the client's request has ended. So if the request breaks a rule of HTTP, foxy reports
-/// this rule, and not only that the body is incomplete.
+/// waits until the client's request has ended. If the request then breaks a rule of HTTP, the error
+/// answer names this rule, and not only an incomplete body.
 async fn pump(
     early: Vec<RequestEvent>,
     receiver: &mut Receiver<'_>,
@@ -165,8 +166,8 @@ async fn pump(
                 continue;
             }
             Ok(RequestEvent::End) => {
-                // Sending fails if the exchange needs no more of the body. The client's body is
-                // complete even then.
+                // Sending fails if the origin needs no more of the body. The client has sent its
+                // whole body even then.
                 if let Some(data) = last {
                     let _ = pieces.send(BodyPiece::Data(data)).await;
                 }
@@ -227,8 +228,8 @@ async fn respond(
         head.headers.remove("content-length");
     }
     let watch = match (&wanted.head.method, head.status) {
-        // This POST has just invalidated the stored response, so its own answer needs a newer
-        // watch.
+        // This POST has just invalidated the stored responses of the URL. Only with a newer watch
+        // can its own answer be stored.
         _ if request.reason == ForwardReason::Rule => None,
         (Method::Post, 200) if !worker.claims_to_be_forwarded(wanted.head) => Some(watch.again()),
         (Method::Get, 206) if request.reason != ForwardReason::Bypass => Some(watch),
@@ -254,8 +255,9 @@ async fn respond(
     }
 }
 
-/// Returns the error answer if the origin gave no response. If the client's body is broken, the
-/// connection must close. Otherwise the unread bytes of the body would be parsed as a request.
+/// Returns the error answer for a request to which the origin gave no response. If the client's
+/// body is broken, the connection must close. Otherwise the unread bytes of the body would be
+/// parsed as a request.
 fn refusal(
     options: AnswerOptions,
     error: UpstreamError,
@@ -268,7 +270,8 @@ fn refusal(
     (AnswerOptions { keep: false, ..options }, reason)
 }
 
-/// Answers with the stored response, if it may be served instead of the origin's failure.
+/// Answers with the stored response instead of the origin's failure, if the caching rules permit
+/// it.
 async fn stand_in(
     worker: &Rc<Worker>,
     sender: &mut Sender<'_>,
@@ -282,7 +285,7 @@ async fn stand_in(
     serve_or_make_up(&mut transaction, stored, looked, hit, clock::steady()).await
 }
 
-/// Waits for the final head. Forwards the interim responses before it.
+/// Waits for the final head of the origin's response. Forwards the 1xx responses before it.
 async fn final_head(
     sender: &mut Sender<'_>,
     options: AnswerOptions,
@@ -301,8 +304,8 @@ async fn final_head(
     }
 }
 
-/// Forwards a 1xx response. Drops it if the client speaks HTTP/1.0, because such clients do not
-/// accept 1xx responses (RFC 9110 §15.2).
+/// Forwards a 1xx response to the client. Drops it if the client speaks HTTP/1.0, because such
+/// clients do not expect 1xx responses (RFC 9110 §15.2).
 pub(crate) async fn interim(
     sender: &mut Sender<'_>,
     options: AnswerOptions,
@@ -326,8 +329,9 @@ async fn invalidate(worker: &Worker, key: &CacheKey, head: &ResponseHead) {
         scopes.push(Scope::url(&key));
     }
     if worker.shared.is_leaving() {
-        // The other process may have stored the responses. If it does not answer, it has ended, or
-        // the purge follows later.
+        // Another process has taken over, and may have stored these responses. The purge tells this
+        // process to remove them. The result is ignored: if the process does not answer, it has
+        // ended, or the purge follows later.
         let _ = worker.shared.purges.purge(&scopes, Strength::Hard).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Looks up a GET or HEAD, first in memory and then in the store. Serves the stored response if the
-//! caching rules permit it. `fetch` handles all other cases.
+//! Looks up a GET or HEAD, first in memory and then in the store on disk. Serves the stored
+//! response if the caching rules permit it. `fetch` handles all other cases.
 
 pub(crate) mod answer_from_flight;
 pub(crate) mod by_slices;
@@ -19,18 +19,20 @@ use std::sync::Arc;
 
 pub(crate) enum Lookup {
     Answered(Answered),
-    /// A stored response was served until the proxy noticed that its body is missing.
+    /// The proxy began to serve a stored response, but the store has lost the body.
     Lost(LostBody),
-    /// A stale response may be served while it is validated in the background (RFC 5861 §3).
+    /// The caching rules permit the stale response, if the proxy validates it in the background
+    /// (RFC 5861 §3).
     Refresh {
         stored: Arc<Stored>,
         key: CacheKey,
         hit: Hit,
     },
-    /// The request permits only a cached answer, but no stored response may answer it.
+    /// The request accepts only a stored response (`only-if-cached`), but no stored response may
+    /// answer it.
     Refused,
-    /// The proxy must contact the origin. If `validate` is true, the origin is asked to confirm the
-    /// response that was found.
+    /// The proxy must contact the origin. If `validate` is true, it asks the origin to confirm the
+    /// stored response that the look-up found.
     Miss {
         found: Found,
         reason: ForwardReason,

@@ -1,5 +1,5 @@
-//! Serves a stored response as a 304, as ranges, or whole. If the store has lost the body, the
-//! proxy fetches the missing bytes from the origin.
+//! Serves a stored response as a 304, as ranges, or whole. If the store has lost bytes of the body,
+//! fetches these bytes from the origin.
 
 use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
@@ -13,19 +13,19 @@ use foxy_http::ResponseHead;
 use foxy_rules::{Conditional, Multipart, RangeAnswer, evaluate, requested_range};
 use std::sync::Arc;
 
-/// A stored response whose body turned out to be missing while it was sent.
+/// A stored response whose body was found to be lost while the proxy sent it.
 pub(crate) struct LostBody {
     remains: Remains,
     failure: SendFailure,
 }
 
-/// The data of a stored response that the proxy still needs after the body is lost.
+/// The data of a stored response that the proxy needs to continue after the body is lost.
 struct Remains {
     head: Arc<ResponseHead>,
     key: Bytes,
     length: u64,
-    /// The response and a watch on its URL, only if the body is stored in parts. The remaining
-    /// parts may have to be stored under another key.
+    /// The response and a watch on its URL, if the body is stored in parts of 1 MiB. The proxy may
+    /// store the remaining parts under another key.
     in_parts: Option<(Arc<Stored>, Watch)>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Served {
     Lost(LostBody),
 }
 
-/// Serves a stored response that a look-up in the epoch `looked` found.
+/// Serves a stored response. `looked` is the epoch of the look-up that found it.
 pub(crate) async fn serve_stored(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -56,7 +56,7 @@ pub(crate) async fn serve_stored(
             return Ok(Served::Answered(answered));
         }
     };
-    // `remains` has no copy of the body, so that memory can drop the body while it is sent.
+    // `remains` contains no copy of the body, so that memory can free the body while it is sent.
     let remains = Remains {
         head: Arc::clone(&stored.head),
         key: stored.key.clone(),
@@ -81,7 +81,8 @@ pub(crate) async fn serve_stored(
     }
 }
 
-/// Returns the requested range of a stored response, or `None` if the client's copy is still valid.
+/// Returns the part of a stored response that the client asks for. Returns `None` if the client's
+/// own copy is still valid.
 fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
     let received = match wanted.head.headers.contains("if-modified-since") {
@@ -97,8 +98,8 @@ fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     })
 }
 
-/// Serves a stored response, even if the store has lost a part of it. Returns `None` if the body
-/// was lost before anything was sent. The request then counts as a miss.
+/// Serves a stored response, even if the store has lost a part of the body. Returns `None` if the
+/// body was lost before anything was sent. The request then counts as a miss.
 pub(crate) async fn serve_or_make_up(
     transaction: &mut Transaction<'_, '_>,
     stored: Arc<Stored>,
@@ -112,8 +113,9 @@ pub(crate) async fn serve_or_make_up(
     }
 }
 
-/// Stores the remaining parts of a lost body as slices. If the answer has begun, sends the unsent
-/// bytes from these slices and from the origin. Returns `None` if nothing was sent.
+/// Continues after the store has lost a part of a body. Stores the remaining parts as slices
+/// (aligned MiB of the object). If the answer has begun, sends the rest from these slices and from
+/// the origin. Returns `None` if nothing was sent.
 pub(crate) async fn make_up(
     transaction: &mut Transaction<'_, '_>,
     LostBody { remains, failure }: LostBody,
@@ -121,8 +123,8 @@ pub(crate) async fn make_up(
     let Transaction { worker, wanted, .. } = *transaction;
     let is_begun = matches!(failure, SendFailure::RestGone(_));
     let mut slices = None;
-    // Only a body in parts is removed. If the body was one record, a newer response may have
-    // replaced it, and the newer response must stay.
+    // Only a body in parts is removed here. If the body was one record, a newer response may have
+    // replaced the record, and must stay.
     if let Some((stored, watch)) = remains.in_parts {
         worker.shared.cache.forget(&CacheKey::new(remains.key));
         let left = left_of(worker, &wanted.key, &stored, &watch, is_begun).await;

@@ -1,11 +1,11 @@
-//! The entry of a finished request in an access log.
+//! The entry of a finished request in the access log.
 
 use crate::request::cache_status::CacheStatus;
 use foxy_base::WallTime;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A finished request, as the access log sees it.
+/// A finished request, with the values that an access log can contain.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessRecord<'a> {
     /// Time when the answer ended.
@@ -14,30 +14,31 @@ pub struct AccessRecord<'a> {
     pub elapsed: Duration,
     /// The client's address.
     pub client: SocketAddr,
-    /// The outcome of the request in the cache.
+    /// How the cache handled the request: hit, forwarded, or answered by the proxy itself.
     pub outcome: CacheStatus,
-    /// The reason for which the answer was cut off, if it was.
+    /// The reason why the answer is incomplete, if it is.
     pub cut: Option<CutReason>,
     /// The status that was sent, or 0 if the client received no status.
     pub status: u16,
-    /// Number of bytes sent, including the head.
+    /// Number of bytes sent to the client, including the head.
     pub bytes: u64,
-    /// Number of body bytes sent.
+    /// Number of body bytes sent to the client.
     pub body_bytes: u64,
-    /// The method, as far as it was read. If the request was refused, the method may contain any
-    /// bytes.
+    /// The method, as far as the proxy could read it. In a refused request, the method may contain
+    /// any bytes.
     pub method: &'a [u8],
-    /// Scheme and host of a request to a reverse proxy, because its URL does not contain them.
+    /// Scheme and host of a request to a reverse proxy. The request's URL does not contain them.
     pub site: Option<(&'a str, &'a [u8])>,
-    /// The URL, or the authority of a CONNECT, as far as it was read.
+    /// The URL, or the authority of a CONNECT, as far as the proxy could read it.
     pub url: &'a [u8],
-    /// The request's version.
+    /// The HTTP version of the request.
     pub version: &'a str,
     /// The host of the parent proxy that answered, if there is one.
     pub parent: Option<&'a str>,
-    /// Name of the user, if the client has proved it.
+    /// Name of the user who sent the request, if valid credentials prove it.
     pub user: Option<&'a str>,
-    /// The name of the operator's origin that answered, and the host and port of its server.
+    /// The name of the operator's origin that answered, and host and port of the server that
+    /// answered.
     pub server: Option<(&'a str, &'a str)>,
     /// Names of the operator's rules that decided about the request, separated by commas.
     pub rules: Option<&'a str>,
@@ -63,14 +64,14 @@ impl<'a> AccessRecord<'a> {
     }
 }
 
-/// The reason for which an answer was cut off.
+/// The reason why an answer is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReason {
-    /// The client left, or stopped reading the answer.
+    /// The client disconnected, or stopped reading the answer.
     ClientLeft,
-    /// The origin broke its response off.
+    /// The origin did not send its complete response.
     BrokeOff,
-    /// The proxy stopped.
+    /// The proxy stopped before the answer was complete.
     Stopped,
 }
 
@@ -122,7 +123,7 @@ pub trait AccessSink: Send + Sync {
     /// Receives a record.
     fn record(&self, record: &AccessRecord<'_>);
 
-    /// Returns true if the sink needs a record for a request with this outcome.
+    /// Returns true if the sink needs a record for a request that ended with this cache status.
     fn wants(&self, _outcome: CacheStatus) -> bool {
         true
     }

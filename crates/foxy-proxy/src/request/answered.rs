@@ -1,4 +1,5 @@
-//! Describes an answer as data: its form, its head, the number of bytes sent, and its log entry.
+//! Describes an answer as data: its framing, its head, the number of bytes sent, and the values for
+//! the access log.
 
 use crate::core::client_limits::Pace;
 use crate::request::access::MediaType;
@@ -23,7 +24,7 @@ pub(crate) struct AnswerOptions {
     pub(crate) trailers: bool,
 }
 
-/// The way in which the client finds the end of the body.
+/// How the client finds the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
@@ -48,17 +49,17 @@ pub(crate) struct Opening<'a> {
     pub(crate) framing: Framing,
 }
 
-/// Counts the bytes of an answer that were sent so far. If the answer is cut off, the log entry
-/// uses these numbers.
+/// Counts the bytes of an answer that were sent so far, and collects values for the access log. The
+/// entry of an incomplete answer uses these numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// The server and the parent proxy that answered.
     responder: RefCell<Responder>,
     /// Names of the operator's rules that decided about the request.
     rules: RefCell<Option<String>>,
-    /// The highest rate at which the client receives the answer.
+    /// The limit on the bytes per second that the client receives.
     pace: RefCell<Option<Pace>>,
-    /// The user who sent the request, if known.
+    /// The user who sent the request, if the proxy knows the user.
     user: RefCell<Option<Arc<str>>>,
     opened: Cell<Option<(u16, CacheStatus)>>,
     head: Cell<u64>,
@@ -76,7 +77,7 @@ impl Progress {
         self.sent.set(0);
     }
 
-    /// Notes the server and the parent proxy that answered.
+    /// Records the server and the parent proxy that answered.
     pub(crate) fn answered_by(&self, responder: Responder) {
         self.responder.replace(responder);
     }
@@ -85,12 +86,12 @@ impl Progress {
         self.responder.borrow()
     }
 
-    /// Notes the names of the rules that decided about the request.
+    /// Records the names of the operator's rules that decided about the request.
     pub(crate) fn decided_by(&self, rules: Option<String>) {
         self.rules.replace(rules);
     }
 
-    /// Notes the user who sent the request.
+    /// Records the user who sent the request.
     pub(crate) fn sent_by(&self, user: Option<Arc<str>>) {
         self.user.replace(user);
     }
@@ -111,7 +112,7 @@ impl Progress {
         self.pace.borrow().clone()
     }
 
-    /// Notes that a head of `head` bytes will be sent now.
+    /// Records that a head of `head` bytes will be sent now, with its status and cache status.
     pub(crate) fn open(&self, status: u16, outcome: CacheStatus, head: u64) {
         self.opened.set(Some((status, outcome)));
         self.head.set(head);
@@ -125,12 +126,13 @@ impl Progress {
         self.sent.get()
     }
 
-    /// Returns the number of body bytes sent, including the size lines of chunks.
+    /// Returns the number of body bytes sent. The size lines of chunks count too.
     pub(crate) fn body(&self) -> u64 {
         self.sent.get().saturating_sub(self.head.get())
     }
 
-    /// Returns the status and outcome. Returns `None` until at least one byte was sent.
+    /// Returns the status and cache status of the answer, or `None` until at least one byte was
+    /// sent.
     pub(crate) fn opened(&self) -> Option<(u16, CacheStatus)> {
         self.opened.get().filter(|_| self.sent.get() > 0)
     }
@@ -142,8 +144,8 @@ pub(crate) enum WriteEnd {
     Timeout,
 }
 
-/// Waits for `future`, but not longer than `patience`. If `patience` is zero, polls only once,
-/// because a timer would wait a moment even for zero.
+/// Waits for `future`, but not longer than `patience`. If `patience` is zero, polls only once. A
+/// timer would always wait for a moment.
 pub(crate) async fn within<T>(patience: Duration, future: impl Future<Output = T>) -> Option<T> {
     if !patience.is_zero() {
         return timeout(patience, future).await.ok();
@@ -177,7 +179,8 @@ pub(crate) struct SentResponse {
     pub(crate) media_type: MediaType,
 }
 
-/// A finished answer. While the body is still being sent, this value describes the complete answer.
+/// A finished answer. The value is created before the body is sent, and then describes the answer
+/// as it will be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) connection: ConnectionFate,
@@ -186,9 +189,9 @@ pub(crate) struct Answered {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aborted {
-    /// The client left, or stopped reading the answer.
+    /// The client disconnected, or stopped reading the answer.
     Client,
-    /// The body did not arrive completely from the origin or the store.
+    /// The origin or the store did not deliver the complete body.
     Source,
 }
 

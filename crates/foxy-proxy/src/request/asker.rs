@@ -1,4 +1,4 @@
-//! The sender of a request, as the operator's rules see it.
+//! The sender of a request: the client's address and its user. The operator's rules depend on both.
 
 use foxy_rules::Fields;
 use foxy_rules::operator::RequestFacts;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct Asker {
     /// Address of the client.
     pub client: IpAddr,
-    /// Name of the user, if the client has proved it.
+    /// Name of the user who sends the request, if valid credentials prove it.
     pub user: Option<Arc<str>>,
 }
 

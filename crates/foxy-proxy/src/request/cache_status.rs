@@ -1,4 +1,5 @@
-//! The `Cache-Status` field (RFC 9211), which tells the outcome of a request in the cache.
+//! How the cache handled a request, and the `Cache-Status` field (RFC 9211) that tells this to
+//! clients.
 
 use crate::cache::Stored;
 use crate::core::{ForwardReason, HitSource};
@@ -7,7 +8,7 @@ use foxy_base::WallTime;
 use foxy_rules::Permit;
 use std::fmt;
 
-/// The outcome of a request in the cache.
+/// How the cache handled a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheStatus {
     /// The answer came from the cache.
@@ -17,29 +18,29 @@ pub enum CacheStatus {
         /// Number of seconds until the response becomes stale. The number is negative if the
         /// response was served stale.
         ttl: i64,
-        /// The rule that permits a stale answer.
+        /// The caching rule that permits a stale answer, if the answer is stale.
         permit: Option<Permit>,
     },
     /// The request was sent to the origin.
     Forwarded {
-        /// The reason for which the cache did not answer the request.
+        /// The reason why the cache did not answer the request.
         reason: ForwardReason,
         /// The status from the origin, once it is known.
         status: Option<u16>,
-        /// True if the response is being stored. The proxy sends the head before the store has
-        /// confirmed the body, so storing may still fail.
+        /// True if the proxy stores the response. The client receives this value before the store
+        /// has confirmed the body, so storing may still fail.
         stored: bool,
-        /// True if another request's fetch answered this request.
+        /// True if the answer comes from a fetch that another request started.
         collapsed: bool,
-        /// The reason for which the response is not stored.
+        /// The reason why the response is not stored.
         detail: Option<&'static str>,
     },
-    /// The proxy answered the request itself.
+    /// The proxy itself answered the request, without cache and origin.
     Local {
         /// The reason as one word.
         detail: &'static str,
     },
-    /// The proxy answered the request with its own error.
+    /// The proxy answered with an error of its own.
     Error(ErrorReason),
 }
 
@@ -84,7 +85,7 @@ impl fmt::Display for CacheStatus {
 }
 
 impl CacheStatus {
-    /// Returns the result code in the format of Squid's access log.
+    /// Returns the result code that Squid's access log would contain, such as `TCP_HIT`.
     pub const fn squid_code(self) -> &'static str {
         match self {
             Self::Hit { source: HitSource::Memory, .. } => "TCP_MEM_HIT",
@@ -99,7 +100,8 @@ impl CacheStatus {
         }
     }
 
-    /// Returns the hierarchy code in the format of Squid's access log.
+    /// Returns the hierarchy code that Squid's access log would contain. It tells where the
+    /// response was fetched.
     pub const fn hierarchy(self) -> &'static str {
         match self {
             Self::Forwarded { .. }
@@ -120,14 +122,15 @@ pub(crate) struct Hit {
 }
 
 impl Hit {
-    /// Creates a hit on a response that the origin confirmed a moment ago.
+    /// Creates a hit on a stored response that the origin has just confirmed.
     pub(crate) fn revalidated(stored: &Stored, reason: ForwardReason, now: WallTime) -> Self {
         let ttl = signed(stored.lifetime) - signed(stored.times.age(now));
         Self { source: HitSource::Revalidated(reason), ttl, permit: None }
     }
 
-    /// Creates a hit that is served because the origin failed. `status` is the status of the
-    /// failure, if the origin answered. `stale_by` is in seconds.
+    /// Creates a hit on a stale response that is served because the origin failed. `status` is the
+    /// status of the failure, if the origin answered. The response has been stale for `stale_by`
+    /// seconds.
     pub(crate) fn fallback(status: Option<u16>, stale_by: u64, permit: Permit) -> Self {
         let source = HitSource::Fallback(status);
         Self { source, ttl: -signed(stale_by), permit: Some(permit) }

@@ -1,5 +1,6 @@
-//! Decides with pure functions how to handle a request: the kind of the request, and the next step
-//! after the look-up in the cache. `server` and `lookup` execute the steps.
+//! Decides how to handle a request, with pure functions. The first decision is the kind of the
+//! request. After the look-up in the cache, the second decision is the next step. `server` and
+//! `lookup` execute the steps.
 //!
 //! ```text
 //! request ── malformed, loop, wrong kind of proxy ──────────────────────► Refuse
@@ -46,7 +47,7 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Returns the plan for a request that a rule sends past the cache.
+    /// Changes the plan of a request that a rule of the operator sends past the cache.
     pub(crate) fn past_the_cache(self, head: &RequestHead) -> Self {
         match self {
             Self::LookUp(..) if RequestControl::of(&View(&head.headers)).only_if_cached => {
@@ -60,7 +61,7 @@ impl Plan {
     }
 }
 
-/// A request with its cache key.
+/// A request that the cache may answer, with its cache key.
 pub(crate) struct Wanted<'a> {
     pub(crate) head: &'a RequestHead,
     pub(crate) origin: Origin,
@@ -69,7 +70,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) client: ClientBlock,
 }
 
-/// Determines the kind of a request. `over` is the scheme of the connection on which it arrived.
+/// Determines the kind of a request. `over` is the scheme of the connection on which the request
+/// arrived.
 pub(crate) fn plan(
     head: &RequestHead,
     body: BodyLength,
@@ -127,7 +129,7 @@ fn tunnel(head: &RequestHead, mode: &Mode) -> Plan {
     }
 }
 
-/// Returns the origin of a request, and the cache key.
+/// Returns the origin of a request, and the text of its cache key.
 fn target(head: &RequestHead, over: Scheme, mode: &Mode) -> Result<(Origin, Vec<u8>), ErrorReason> {
     let path = head.origin_form().ok_or(ErrorReason::BadAuthority)?;
     let text = head.authority().unwrap_or_default();
@@ -157,8 +159,8 @@ fn why_not_cached(head: &RequestHead, body: BodyLength) -> Option<ForwardReason>
     }
     let has_body = !matches!(body, BodyLength::None | BodyLength::Length(0));
     let upgrade = upgrade_protocol(head.version, &head.headers).is_some();
-    // The proxy removes fields that Connection names. Without these fields, the origin may answer
-    // with another variant than the original request would select.
+    // The Connection field names header fields, which the proxy must remove. Without them, the
+    // origin may select another variant than for the original request. So the cache is not used.
     let other = names_other_fields_away(&head.headers);
     (has_body || upgrade || other || must_reach_origin(&View(&head.headers)))
         .then_some(ForwardReason::Bypass)
@@ -172,10 +174,11 @@ pub(crate) enum Next {
         /// Number of seconds until the response becomes stale. The number is negative if the
         /// response is already stale.
         ttl: i64,
-        /// The rule that permits a stale answer.
+        /// The caching rule that permits a stale answer, if the answer is stale.
         permit: Option<Permit>,
     },
-    /// The request permits only a cached answer, but no stored response may answer it.
+    /// The request accepts only a stored response (`only-if-cached`), but no stored response may
+    /// answer it.
     GatewayTimeout,
     Revalidate(ForwardReason),
     Fetch(ForwardReason),
@@ -206,8 +209,8 @@ pub(crate) fn can_be_validated(stored: &Stored) -> bool {
     stored.head.status == 200 && !Validators::of(&View(&stored.head.headers)).is_empty()
 }
 
-/// Decides the next step if no stored response matches. `varies` means that responses for other
-/// request headers are stored.
+/// Decides the next step if no stored response matches the request. `varies` is true if responses
+/// for other request headers are stored (Vary).
 pub(crate) fn decide_without(control: &RequestControl, varies: bool) -> Next {
     match (control.only_if_cached, varies) {
         (true, _) => Next::GatewayTimeout,

@@ -1,14 +1,15 @@
-//! Forwarding fields describe the client to an origin (RFC 7239 and its forerunners). The origin's
-//! answer may depend on these fields, but cache keys do not contain them. So a reverse proxy
-//! replaces the fields, and a forward proxy removes them from requests that may be cached.
+//! *Forwarding fields* describe the client to an origin, such as X-Forwarded-For or Forwarded (RFC
+//! 7239). The origin's answer may depend on these fields, but cache keys do not contain them. So a
+//! reverse proxy replaces the fields with its own. A forward proxy removes them from requests that
+//! may be cached.
 
 use crate::request::mode::Mode;
 use crate::upstream::{Cidr, Origins, Scheme};
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 
-/// Prefixes of field names. Such a field describes the client, host, scheme, port, prefix or user
-/// of the forwarded request, or the target before a rewrite.
+/// Prefixes of the names of forwarding fields. Such a field tells the client, host, scheme, port,
+/// path prefix or user of the request, or the target before a rewrite.
 const FAMILIES: [&str; 3] = ["x-forwarded-", "x-original-", "x-rewrite-"];
 
 /// Other names of forwarding fields: the standard field, fields for the host, and fields for the
@@ -27,14 +28,14 @@ const NAMES: [&str; 11] = [
     "fastly-client-ip",
 ];
 
-/// Fields that override the method. They are not removed from requests that bypass the cache,
+/// Fields that replace the method of a request. They stay in requests that bypass the cache,
 /// because a POST may need them.
 const METHODS: [&str; 3] = ["x-http-method", "x-http-method-override", "x-method-override"];
 
-/// The information that a field contains.
+/// The kind of information that a field contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tells {
-    /// The field describes the client or the target of another proxy's request.
+    /// The field describes the client or the target of a request that another proxy forwarded.
     Client,
     Method,
 }
@@ -42,7 +43,7 @@ enum Tells {
 impl Tells {
     /// Classifies a field name. Ignores case, and treats `_` like `-` as CGI does.
     fn of(name: &[u8]) -> Option<Self> {
-        // This test of the first byte is fast and excludes most fields.
+        // This test of the first byte is fast, and rejects most fields.
         if !matches!(name, [b'x' | b'X' | b'f' | b'F' | b't' | b'T' | b'c' | b'C', ..]) {
             return None;
         }
@@ -59,13 +60,13 @@ impl Tells {
     }
 }
 
-/// Returns true if a request has a field that describes the client of another proxy.
+/// Returns true if a request has a field in which a proxy describes its client.
 pub(crate) fn are_in(headers: &Headers) -> bool {
     headers.raw().any(|(name, _)| Tells::of(name) == Some(Tells::Client))
 }
 
-/// Removes fields that may change the answer but are not part of the cache key. Fields that a
-/// reverse proxy sets itself are not removed.
+/// Removes fields that may change the answer but are not part of the cache key. The fields that a
+/// reverse proxy sets itself stay.
 pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
     let goes = |name: &[u8]| match Tells::of(name) {
         Some(Tells::Client) => mode.is_forward(),
@@ -78,9 +79,11 @@ pub(crate) fn take_off(headers: &mut Headers, mode: &Mode) {
 }
 
 /// Replaces the forwarding fields of a request for the origins of a reverse proxy. Returns the
-/// scheme that the client used. This is `over`, unless a trusted balancer reports another scheme.
+/// scheme that the client used. The scheme is `over`, unless a trusted balancer reports another
+/// scheme.
 ///
-/// A request without Host is for the origin itself. Only HTTP/1.0 permits such a request.
+/// A request without a Host field gets the host of the origin. Only HTTP/1.0 permits such a
+/// request.
 pub(crate) fn replace(
     head: &mut RequestHead,
     client: SocketAddr,
@@ -103,7 +106,7 @@ pub(crate) fn replace(
     scheme
 }
 
-/// The report of a trusted balancer about earlier hops.
+/// The client and scheme that a trusted balancer reports, from its own forwarding fields.
 #[derive(Default)]
 struct Before {
     addresses: Option<String>,
@@ -131,8 +134,8 @@ fn add(headers: &mut Headers, before: &Before, client: IpAddr, host: &str, schem
         IpAddr::V4(client) => client.to_string(),
         IpAddr::V6(client) => format!("\"[{client}]\""),
     };
-    // Without a port and brackets, a host is a token and needs no quotes (RFC 7239 §4). A host
-    // never contains a quote or a backslash, so it needs no escaping.
+    // A host without port and brackets is a token, which needs no quotes (RFC 7239 §4). No host
+    // contains a quote or a backslash, so no character needs an escape.
     let quote = if host.contains(':') { "\"" } else { "" };
     let element = format!("for={node};host={quote}{host}{quote};proto={}", scheme.as_str());
     let port = Authority::parse(host.as_bytes()).and_then(|authority| authority.port);
@@ -169,7 +172,7 @@ mod tests {
         Mode::reverse(OriginServer { scheme: Scheme::Http, host: "::1".into(), port: 81 })
     }
 
-    /// Returns the header lines that an origin receives, and the client's scheme.
+    /// Returns the header lines that an origin receives, and the scheme that the client used.
     fn replaced(text: &str, client: &str, over: Scheme, trusted: &str) -> (Vec<String>, Scheme) {
         let (mut head, client) =
             (head(text), SocketAddr::new(client.parse().expect("an address"), 9));

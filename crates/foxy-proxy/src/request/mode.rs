@@ -1,11 +1,12 @@
-//! The two kinds of proxy: forward and reverse.
+//! The two kinds of proxy. Clients of a forward proxy choose the origin. A reverse proxy serves the
+//! operator's origins.
 
 use crate::core::live::Live;
 use crate::upstream::{GroupSettings, OriginServer, Origins};
 use foxy_base::clock;
 use foxy_rules::Role;
 
-/// The kind of proxy.
+/// The kind of proxy that runs.
 #[derive(Clone, Debug, Default)]
 pub enum Mode {
     /// A forward proxy. Clients choose the origin, with an absolute URL or by CONNECT.
@@ -39,7 +40,7 @@ impl Mode {
         }
     }
 
-    /// Returns the proxy's role in the caching rules.
+    /// Returns the role of the proxy, on which some caching rules depend.
     pub const fn role(&self) -> Role {
         match self {
             Self::Forward => Role::Proxy,

@@ -1,4 +1,4 @@
-//! Writes the `Proxy-Status` field (RFC 9209) of the proxy's own error answers.
+//! Writes the `Proxy-Status` field (RFC 9209), which explains the proxy's own error answers.
 
 use crate::request::reason::ErrorReason;
 use crate::upstream::{
@@ -11,7 +11,7 @@ pub(crate) fn value(reason: ErrorReason) -> String {
     format!("foxy; error={}", error_type(reason))
 }
 
-/// Returns the error type that is registered for the reason (RFC 9209 §2.3).
+/// Returns the error type that RFC 9209 §2.3 registers for the reason.
 const fn error_type(reason: ErrorReason) -> &'static str {
     match reason {
         ErrorReason::Malformed(_)

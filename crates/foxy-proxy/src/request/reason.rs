@@ -1,11 +1,11 @@
-//! The reasons for which the proxy answers with an error of its own.
+//! The reasons why the proxy answers a request with its own error.
 
 use crate::cache::purge::NotPurged;
 use crate::core::places::NoPlace;
 use crate::upstream::{ConnectError, DestinationRefusal, NoOrigin, UpstreamError};
 use foxy_http::DecodeError;
 
-/// The reason for which the proxy answers with an error of its own. `docs/errors.md` explains each
+/// The reason why the proxy answers a request with its own error. `docs/errors.md` explains each
 /// reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorReason {
@@ -23,7 +23,8 @@ pub enum ErrorReason {
     ConnectToReverse,
     /// The client sent CONNECT inside an intercepted CONNECT.
     ConnectInside,
-    /// A request inside an intercepted CONNECT names another authority (RFC 9110 §15.5.20).
+    /// A request inside an intercepted CONNECT names another authority than the CONNECT (RFC 9110
+    /// §15.5.20).
     Misdirected,
     /// No origin of this reverse proxy serves the host (RFC 9110 §15.5.20).
     UnknownHost,
@@ -33,12 +34,12 @@ pub enum ErrorReason {
     BadAuthority,
     /// Via contains this proxy's name, so the request is in a loop.
     Loop,
-    /// The request permits only a cached answer, and no stored response matches (RFC 9111
+    /// The request accepts only a stored response, and no stored response may answer it (RFC 9111
     /// §5.2.1.7).
     OnlyIfCached,
     /// A TRACE has no hops left, so it ends at this proxy.
     TraceHere,
-    /// The client's address is not in `allow-client`.
+    /// The operator's setting `allow-client` does not contain the client's address.
     ClientNotAllowed,
     /// The request has no valid credentials of a user (RFC 9110 §15.5.8).
     CredentialsNeeded,
@@ -46,7 +47,7 @@ pub enum ErrorReason {
     CredentialsBusy,
     /// A rule of the operator refuses the request.
     DeniedByRule,
-    /// The operator's rules allow some requests, but not this request.
+    /// The operator's rules allow only certain requests, and this request is not one of them.
     NotAllowedByRule,
     /// The client sends more requests than a rule of the operator permits.
     RateLimited,
@@ -54,11 +55,11 @@ pub enum ErrorReason {
     PurgeNotAllowed,
     /// A purge failed.
     NotPurged(NotPurged),
-    /// Too many client connections are open.
+    /// Too many client connections are open in total.
     TooManyConnections,
-    /// One client has too many connections.
+    /// Too many connections of this client are open.
     TooManyOfClient,
-    /// There is no memory for a large request head.
+    /// The memory budget for requests has no room for a large request head.
     NoRoomForHead,
     /// The origin is unreachable or did not answer.
     Upstream(UpstreamError),
@@ -125,7 +126,7 @@ impl ErrorReason {
         }
     }
 
-    /// Returns a one-line message that names a remedy.
+    /// Returns a message of one line that tells how to solve the problem.
     pub fn description(self) -> &'static str {
         match self {
             Self::Malformed(error) => error.description(),
@@ -193,7 +194,8 @@ impl ErrorReason {
 }
 
 impl ErrorReason {
-    /// Returns the reason for which the destination policy refused the origin, if it did.
+    /// Returns why the destination policy forbids a connection to the origin, if this is the
+    /// reason.
     pub const fn refused_destination(self) -> Option<DestinationRefusal> {
         match self {
             Self::Upstream(UpstreamError::Connect(ConnectError::Forbidden(refusal))) => {

@@ -1,4 +1,5 @@
-//! Accepts and counts a worker's client connections, and ends them when the proxy stops.
+//! Accepts the client connections of a worker, counts them, and ends them when the proxy stops. A
+//! worker is a thread that serves clients.
 
 use crate::core::counters::{Counter, Counters};
 use crate::core::places::{ClientBlock, NoPlace, Place};
@@ -21,13 +22,14 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Pause between attempts to accept a connection while the system has no file descriptors left.
+/// Pause between attempts to accept a connection while the process or the system has no file
+/// descriptors left.
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(50);
 
-/// Number of unsent bytes that the system may buffer for one client.
+/// Number of unsent bytes that the kernel may buffer for one client.
 const MAX_UNSENT_BYTES: u32 = 128 << 10;
 
-/// Pause between checks whether an idle connection may be closed for a new connection.
+/// Pause before the worker tries again to close an idle connection for a new connection.
 const PLACE_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) async fn run_worker(
@@ -52,8 +54,8 @@ pub(crate) async fn run_worker(
         let (worker, clients) = (Rc::clone(&worker), Rc::clone(&clients));
         tokio::task::spawn_local(accept(worker, listener, clients, course.clone()));
     }
-    // An error means that the `Proxy`, which owns the sender, no longer exists. The worker then
-    // stops too.
+    // `wait_for` also ends, with an error, if the `Proxy` that owns the sender no longer exists.
+    // The worker then stops too.
     let _ = course.wait_for(|course| *course == Course::Stop).await;
     clients.end_idle();
     let end = Instant::now() + worker.settings().stop_after;
@@ -63,8 +65,8 @@ pub(crate) async fn run_worker(
     }
 }
 
-/// Returns freed memory of this thread to the operating system, again and again. `give_back`
-/// returns the pause until the next call.
+/// Repeatedly returns freed memory of this worker's thread to the operating system. `give_back`
+/// does this, and returns the time until its next call.
 async fn give_memory_back(clients: Rc<Clients>, give_back: Option<fn() -> Duration>) {
     let Some(give_back) = give_back else { return };
     loop {
@@ -78,8 +80,8 @@ struct ClientTask {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// The connections of a worker. Ended tasks must be removed, because the handle of a task keeps
-/// about 10 KB of memory.
+/// The tasks that serve the connections of a worker. The handle of a task that has ended still uses
+/// about 10 KB of memory, so it must be removed.
 #[derive(Default)]
 struct Clients {
     table: RefCell<Vec<ClientTask>>,
@@ -137,15 +139,15 @@ async fn accept(
                 continue;
             }
         };
-        // If this call fails, answers only arrive later.
+        // If this call fails, clients receive answers a little later.
         let _ = stream.set_nodelay(true);
-        // If this call fails, the system only buffers more bytes for slow clients.
+        // If this call fails, the kernel buffers more bytes for slow clients.
         let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
         worker.counters.add(Counter::Connections, 1);
         let address = peer.ip().to_canonical();
         let is_balanced =
             worker.settings().proxy_protocol_from.iter().any(|block| block.contains(address));
-        // A balancer's address must not count as one client, because it forwards many clients.
+        // A load balancer forwards many clients, so its address must not count as one client.
         let client = (!is_balanced).then(|| ClientBlock::from(address));
         let Some(place) = place(&worker, client, &mut course).await else { return };
         let place = match place {
@@ -161,7 +163,7 @@ async fn accept(
         let (activity, idle) = (place.activity().clone(), Rc::new(Cell::new(true)));
         let state = ConnectionState { idle: Rc::clone(&idle), activity: activity.clone() };
         let worker = Rc::clone(&worker);
-        // The connection counts as idle only once its task waits for a request.
+        // The connection counts as idle only when its task waits for a request.
         activity.begin_work();
         let began = activity.clone();
         let task = match tls.clone() {
@@ -185,9 +187,9 @@ async fn accept(
     }
 }
 
-/// Takes a place for a client. Waits if a place will be free in a moment. Also waits if file
-/// descriptors are short; new clients then stay in the listen queue. Returns `None` when the proxy
-/// stops.
+/// Takes a place for a new connection. Each client connection needs a place. Waits if a place will
+/// be free in a moment. Also waits if file descriptors are short. Further new clients then stay in
+/// the listen queue. Returns `None` when the proxy stops.
 async fn place(
     worker: &Worker,
     client: Option<ClientBlock>,
@@ -210,8 +212,9 @@ async fn place(
     }
 }
 
-/// Tells a client that no place is free. Sends no answer to a client with TLS. Also sends no answer
-/// while the proxy refuses many other clients.
+/// Answers a new connection with an error, because no place is free for it. A client with TLS
+/// receives no answer. The client also receives no answer while the proxy refuses many other
+/// clients.
 fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool, full: NoPlace) {
     worker.counters.add(Counter::ConnectionsRefused, 1);
     let Some(refusal) = worker.shared.places.refuse().filter(|_| !is_tls) else { return };
@@ -222,8 +225,8 @@ fn refuse(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, is_tls: bool
     });
 }
 
-/// Prepares a connection for its first request. Reads the PROXY header if the peer is a load
-/// balancer, and does the TLS handshake.
+/// Prepares a connection for its first request. Reads the PROXY protocol header if the peer is a
+/// load balancer, and does the TLS handshake.
 async fn prepare(
     worker: &Rc<Worker>,
     tls: Option<ClientTls>,

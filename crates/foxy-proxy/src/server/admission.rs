@@ -1,13 +1,13 @@
-//! Decides whether a client may use the proxy. Every request passes this decision before the proxy
-//! looks at anything else.
+//! Decides from a client's address whether the client may use the proxy. This decision comes before
+//! all other decisions about a request.
 
 use crate::request::reason::ErrorReason;
 use crate::server::listener;
 use crate::settings::ProxySettings;
 use std::net::SocketAddr;
 
-/// Returns the reason to refuse all requests of `client`. Returns `None` if the client may use the
-/// proxy. The mode of a Unix socket already decides who may connect.
+/// Returns the reason to refuse all requests of `client`, or `None` if the client may use the
+/// proxy. For a Unix socket, the file mode already decides who may connect.
 pub(crate) fn refusal(settings: &ProxySettings, client: SocketAddr) -> Option<ErrorReason> {
     let allowed = settings.allow_client.get();
     if allowed.is_empty() || listener::is_unix(client) {

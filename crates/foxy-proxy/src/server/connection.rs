@@ -1,5 +1,5 @@
-//! Serves one client connection. Detects the protocol. For HTTP/1.1, answers requests until the
-//! client or the proxy closes the connection. `dispatch` creates the answers.
+//! Serves one client connection. Detects the protocol first. An HTTP/1.1 connection answers
+//! requests until the client or the proxy closes it. `dispatch` creates the answers.
 
 use crate::answer;
 use crate::client::io::{ClientConnection, Http1Receiver, LINGER, ReadEnd};
@@ -31,7 +31,7 @@ enum NextStep {
 }
 
 pub(crate) struct ConnectionState {
-    /// True until the first byte of the next request arrives.
+    /// True while the connection waits for the first byte of the next request.
     pub(crate) idle: Rc<Cell<bool>>,
     pub(crate) activity: Activity,
 }
@@ -64,8 +64,8 @@ pub(crate) async fn serve(
     }
 }
 
-/// Answers HTTP/1.1 requests until no more follow. If the last request was an intercepted CONNECT,
-/// returns its target, so that the connection can continue inside the tunnel.
+/// Answers the HTTP/1.1 requests of a connection until no more follow. If the last request was an
+/// intercepted CONNECT, returns its target. The connection then continues inside the tunnel.
 async fn serve_requests(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -76,8 +76,8 @@ async fn serve_requests(
         match serve_request(worker, connection, peer, state).await {
             NextStep::ReadRequest => {}
             NextStep::Close => {
-                // No request is in progress, so closing loses nothing. A TLS client receives a
-                // notification that the connection ends in order.
+                // No request is in progress, so nothing is lost if the connection closes. A TLS
+                // client receives the notification that the connection ends as intended.
                 if state.idle.get() {
                     connection.stream.say_goodbye();
                 }
@@ -98,8 +98,8 @@ enum ClientProtocol {
     Nothing,
 }
 
-/// Detects HTTP/2 by the protocol that TLS agreed on. Without TLS, detects it by the first bytes
-/// (RFC 9113 §3.3, §3.4).
+/// Detects the client's protocol. With TLS, the handshake (ALPN) tells it. Without TLS, the first
+/// bytes tell it (RFC 9113 §3.3, §3.4).
 async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> ClientProtocol {
     match connection.stream.agreed_protocol().as_deref() {
         Some(b"h2") => return ClientProtocol::Http2,
@@ -126,8 +126,8 @@ async fn detect_protocol(worker: &Worker, connection: &mut ClientConnection) -> 
     }
 }
 
-/// Sends an error to a client that the proxy does not serve. Either no place is free, or the client
-/// speaks plain HTTP on a TLS port.
+/// Sends an error to a client whose connection the proxy does not serve. Either no place is free,
+/// or the client speaks plain HTTP on a TLS port.
 pub(crate) async fn turn_away(
     worker: Rc<Worker>,
     stream: TcpStream,
@@ -145,8 +145,8 @@ pub(crate) async fn turn_away(
     connection.linger().await;
 }
 
-/// The options for an answer after which the connection closes, because the request cannot be
-/// parsed or is not served.
+/// The options for the last answer on a connection. The connection then closes, because the request
+/// cannot be parsed or the proxy does not serve the client.
 const CLOSING: AnswerOptions =
     AnswerOptions { head_only: false, version: Version::Http11, keep: false, trailers: false };
 
@@ -162,8 +162,8 @@ async fn serve_request(
     state.idle.set(!receiver.has_begun());
     let (mut head, body) = match read_head(worker, &mut receiver, state).await {
         Ok(found) => found,
-        // A client of another protocol cannot read an HTTP answer, so the connection only closes
-        // (RFC 9113 §3.4).
+        // The client speaks another protocol and cannot read an HTTP answer. So the connection
+        // closes without an answer (RFC 9113 §3.4).
         Err(ReadEnd::Closed | ReadEnd::Broken | ReadEnd::Malformed(DecodeError::OtherProtocol)) => {
             return NextStep::Close;
         }
@@ -219,8 +219,8 @@ const fn is_error(ended: &Ended) -> bool {
     matches!(answered.response.outcome, CacheStatus::Error(_))
 }
 
-/// Reads a head. The first byte must arrive within the time limit for idle connections. After that,
-/// the other bytes must arrive within the time limit for a head.
+/// Reads a request head. The first byte must arrive within the time limit for idle connections.
+/// From the first byte on, the time limit for a head applies.
 async fn read_head(
     worker: &Worker,
     receiver: &mut Http1Receiver<'_>,
@@ -235,7 +235,8 @@ async fn read_head(
         match receiver.ready()? {
             Some(RequestEvent::Head(head, body)) => {
                 idle.set(false);
-                // A connection that gave up its place will close in a moment.
+                // If the connection has given up its place to another connection, it will close in
+                // a moment.
                 return if activity.begin_work() { Ok((head, body)) } else { Err(ReadEnd::Closed) };
             }
             Some(_) => return Err(ReadEnd::Broken),

@@ -59,8 +59,8 @@ pub(crate) async fn request(
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, asks)).await,
         Plan::Refuse(reason) => {
-            // After a refused CONNECT, the client may still send bytes for the tunnel. These bytes
-            // are not requests, so the connection must close.
+            // The client of a refused CONNECT may still send bytes that it meant for the tunnel.
+            // They must not be parsed as requests, so the connection must close.
             let options =
                 AnswerOptions { keep: options.keep && head.method != Method::Connect, ..options };
             let text = text.as_deref().unwrap_or(reason.description());
@@ -105,8 +105,9 @@ pub(crate) async fn request(
     }
 }
 
-/// Returns the scheme of the request. A reverse proxy first replaces the forwarding fields of the
-/// client, which may name another scheme than the connection has.
+/// Returns the scheme (http or https) of the request. A reverse proxy first replaces the client's
+/// forwarding fields. In these fields, a trusted balancer may report another scheme than this
+/// connection has.
 fn requested_scheme(
     settings: &ProxySettings,
     head: &mut RequestHead,
@@ -121,8 +122,8 @@ fn requested_scheme(
     }
 }
 
-/// Applies the operator's rules, and decides how to handle the request. Returns the operator's text
-/// for a refusal, if a rule has a text.
+/// Applies the operator's rules, and decides how to handle the request. If a rule refuses the
+/// request and has a text for the client, also returns this text.
 fn planned(
     worker: &Worker,
     sender: &Sender<'_>,
@@ -166,7 +167,8 @@ fn options(worker: &Worker, head: &RequestHead) -> AnswerOptions {
     }
 }
 
-/// Answers OPTIONS with the methods that the proxy accepts.
+/// Answers an OPTIONS request that ends at this proxy. The answer lists the methods that the proxy
+/// accepts.
 async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answered, Aborted> {
     let mut answer = ResponseHead::new(200);
     answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
@@ -174,9 +176,9 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer::local(sender, options, answer, outcome, Bytes::new()).await
 }
 
-/// Reads and drops the unread bytes of a request. If too many bytes are unread, the connection
-/// closes instead. Does nothing for HTTP/2, because the unread bytes of a stream disturb no other
-/// request.
+/// Reads and drops the bytes of a request body that the answer did not need. If too many bytes
+/// remain, the connection closes instead. Does nothing for HTTP/2, where unread bytes of one stream
+/// do not disturb other requests.
 async fn drained(
     receiver: &mut Receiver<'_>,
     settings: &ProxySettings,

@@ -1,4 +1,4 @@
-//! Finds the user who sends a request to a forward proxy with users.
+//! Finds the user who sends a request. Only a forward proxy with a users file has users.
 
 use crate::core::authentication::NoUser;
 use crate::core::counters::Counter;
@@ -9,8 +9,8 @@ use crate::worker::Worker;
 use foxy_http::{Method, RequestHead};
 use std::sync::Arc;
 
-/// Returns the user who sends a request, and the reason to refuse the request. Asks for no user if
-/// there is a `refusal` already.
+/// Returns the user who sends a request, and the reason to refuse the request, if there is one. If
+/// `refusal` is already a reason, does not look for the user.
 pub(crate) async fn identified(
     worker: &Worker,
     head: &RequestHead,
@@ -27,8 +27,9 @@ pub(crate) async fn identified(
     }
 }
 
-/// Returns no user if the proxy has no users. The user of an intercepted CONNECT sends all requests
-/// inside. A PURGE has its own check.
+/// Returns the user who sends a request. If the proxy has no users, returns `None`. A request
+/// inside an intercepted CONNECT has the user of the CONNECT. A PURGE needs no user, because it has
+/// its own check.
 async fn user(
     worker: &Worker,
     head: &RequestHead,

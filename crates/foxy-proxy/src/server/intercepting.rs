@@ -1,5 +1,5 @@
-//! Starts the interception of a CONNECT: sends the answer, reads the client's ClientHello, and does
-//! the TLS handshake. Afterwards, `connection` reads the requests.
+//! Begins the interception of a CONNECT: sends the answer, reads the client's ClientHello, and does
+//! the TLS handshake. Afterwards, `connection` reads the requests inside the tunnel.
 
 use crate::answer;
 use crate::client::Sender;
@@ -27,7 +27,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
-/// The reason for which the TLS handshake inside a CONNECT failed.
+/// The reason why the TLS handshake with the client of an intercepted CONNECT failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InterceptFailure {
     /// The client did not send a TLS handshake.
@@ -36,7 +36,8 @@ enum InterceptFailure {
     WrongName,
     /// The client does not trust the certificate.
     Distrusted,
-    /// The client left, was too slow, or uses an unsupported kind of TLS.
+    /// The client disconnected, was too slow, or uses a kind of TLS that the proxy does not
+    /// support.
     Failed,
 }
 
@@ -51,7 +52,7 @@ impl InterceptFailure {
     }
 }
 
-/// Answers a CONNECT that is intercepted. For any other CONNECT, does nothing and returns `None`.
+/// Answers the CONNECT if its host is intercepted. Otherwise does nothing and returns `None`.
 pub(crate) async fn opened(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -63,8 +64,8 @@ pub(crate) async fn opened(
     if !plain || !interception.wants(&origin.host, clock::wall()) {
         return None;
     }
-    // If a name cannot be resolved, the proxy may still serve stored responses. But it must serve
-    // no response from a forbidden destination.
+    // Even if the host's name cannot be resolved now, the proxy can serve stored responses. But it
+    // must serve no response if the destination policy forbids the host.
     let refusal = match worker.upstream.may_connect(origin, asks).await {
         Err(error @ ConnectError::Forbidden(_)) => Some(error),
         Ok(()) | Err(_) => None,
@@ -79,7 +80,7 @@ pub(crate) async fn opened(
         let ended = Ended::from(result);
         return Some((ended, sender.sent()));
     }
-    // A CONNECT request ends with its head. The bytes after the head belong to the tunnel.
+    // A CONNECT request has no body. All bytes after the head belong to the tunnel.
     if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
         return Some((Ended::Aborted(Aborted::Client), 0));
     }
@@ -102,8 +103,8 @@ pub(crate) async fn opened(
     Some((ended, sender.sent()))
 }
 
-/// Does the TLS handshake with the client within the time limit. Returns the connection inside the
-/// tunnel.
+/// Does the TLS handshake with the client within the time limit. Returns the decrypted connection
+/// inside the tunnel.
 pub(crate) async fn enter(
     worker: &Worker,
     connection: ClientConnection,
@@ -163,7 +164,7 @@ enum Hello {
     Partial(Box<Acceptor>),
 }
 
-/// Parses the part of a ClientHello that has arrived so far.
+/// Parses the bytes of a ClientHello that have arrived so far.
 fn parse_hello(mut bytes: &[u8]) -> Result<Hello, InterceptFailure> {
     let mut acceptor = Acceptor::default();
     loop {

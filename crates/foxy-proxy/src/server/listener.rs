@@ -1,6 +1,6 @@
-//! Listening sockets. Each worker has its own TCP socket for each address of the settings, and a
-//! copy of each socket that the caller opened. Connections of Unix sockets become `TcpStream`
-//! values, because the system calls for both are the same.
+//! Listening sockets. Each worker opens a TCP socket of its own for each address in the settings.
+//! It also has a copy of each socket that the caller opened. A connection of a Unix socket becomes
+//! a `TcpStream` value, because the system calls for both are the same.
 
 use crate::core::tls::ClientTls;
 use crate::settings::ProxySettings;
@@ -11,10 +11,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use tokio::net::TcpStream;
 
-/// Number of connections per socket that may wait until the proxy accepts them.
+/// Number of connections that may wait at one socket until the proxy accepts them.
 const ACCEPT_BACKLOG: i32 = 4096;
 
-/// Address that stands for every client of a Unix socket. No TCP client has port 0.
+/// The address that the proxy assigns to every client of a Unix socket. No TCP client has port 0.
 const UNIX_CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 /// Returns true if the client came through a Unix socket.
@@ -31,15 +31,15 @@ pub enum ListenSocket {
     Unix(UnixListener),
 }
 
-/// Listening sockets of one address that the caller opened. Each worker accepts from at least one
-/// of them, and each socket has at least one worker.
+/// Listening sockets of one address that the caller opened before the proxy started. Each worker
+/// accepts from at least one socket, and each socket has at least one worker.
 #[derive(Debug)]
 pub struct SharedListener {
     /// The sockets.
     pub sockets: Vec<ListenSocket>,
     /// True if clients of this socket must use TLS.
     pub is_tls: bool,
-    /// True if the service manager opened the sockets. The proxy does not use this flag.
+    /// True if the service manager (systemd) opened the sockets. The proxy does not use this flag.
     pub is_given: bool,
 }
 
@@ -68,7 +68,7 @@ impl ListenSocket {
     }
 }
 
-/// Accepts connections of a socket in an async runtime.
+/// A listening socket that is registered with an async runtime.
 #[derive(Debug)]
 pub enum Acceptor {
     /// Accepts TCP connections.
@@ -95,8 +95,8 @@ impl Acceptor {
         }
     }
 
-    /// Waits for a connection. Returns it with the address of its client. Clients of Unix sockets
-    /// have the loopback address and port 0.
+    /// Waits for a connection. Returns the connection and the address of its client. A client of a
+    /// Unix socket has the loopback address and port 0.
     ///
     /// # Errors
     /// The connection has ended already, or the system has no file descriptors left.
@@ -113,25 +113,25 @@ impl Acceptor {
     }
 }
 
-/// A listening socket of a worker.
+/// A listening socket of one worker, with its TLS settings if its clients use TLS.
 pub(crate) struct WorkerListener {
     pub(crate) socket: ListenSocket,
     pub(crate) tls: Option<ClientTls>,
 }
 
-/// The listening sockets of each worker, and the TCP addresses of all sockets.
+/// The listening sockets of each worker, and the addresses on which the proxy listens.
 pub(crate) struct Bound {
     pub(crate) workers: Vec<Vec<WorkerListener>>,
-    /// The addresses of the settings, without TLS first.
+    /// The addresses in the settings. Addresses without TLS come first.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// The addresses of the sockets that the caller opened.
+    /// The TCP addresses of the sockets that the caller opened.
     pub(crate) shared: Vec<SocketAddr>,
-    /// Copies of the sockets of each address.
+    /// Copies of all sockets, grouped by address, for another process that takes over.
     pub(crate) sockets: Vec<SharedListener>,
 }
 
 impl Bound {
-    /// Opens the sockets of the settings for each worker.
+    /// Opens a socket per worker for each address in the settings.
     pub(crate) fn open(settings: &ProxySettings) -> Result<Self, (SocketAddr, io::Error)> {
         let workers = (0..settings.workers.max(1)).map(|_| Vec::new()).collect();
         let (addresses, shared, sockets) = (Vec::new(), Vec::new(), Vec::new());
@@ -148,8 +148,8 @@ impl Bound {
     }
 
     fn bind(&mut self, wanted: SocketAddr, tls: Option<&ClientTls>) -> io::Result<()> {
-        // The workers' sockets share the port with each other. This first socket does not share it,
-        // so binding fails if another program uses the port.
+        // The workers' sockets share one port, also with sockets of other programs. So this first
+        // socket binds without sharing, and fails if another program already uses the port.
         let free = TcpListener::bind(wanted)?;
         let mut address = free.local_addr()?;
         drop(free);
@@ -167,7 +167,7 @@ impl Bound {
         Ok(())
     }
 
-    /// Distributes copies of the sockets to the workers.
+    /// Gives each worker copies of sockets that the caller opened.
     pub(crate) fn share(
         &mut self,
         shared: SharedListener,
@@ -187,7 +187,8 @@ impl Bound {
     }
 }
 
-/// Opens a listening socket that shares its address with the sockets of the other workers.
+/// Opens a listening socket for one worker. Its address is shared with the sockets of the other
+/// workers (SO_REUSEPORT).
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

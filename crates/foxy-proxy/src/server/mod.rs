@@ -1,5 +1,5 @@
-//! Starts, runs and stops the proxy. Each thread has one worker, and each worker has its own
-//! listening socket on the shared address.
+//! Starts, runs and stops the proxy. A *worker* is a thread that serves clients. Each worker has
+//! its own listening socket on the shared address.
 
 pub(crate) mod accept;
 pub(crate) mod admission;
@@ -48,7 +48,7 @@ use tokio::sync::watch;
 pub enum StartError {
     /// The proxy cannot listen on the address.
     Listen(SocketAddr, io::Error),
-    /// A thread or its event loop could not be created.
+    /// The operating system refused to create a thread or its event loop.
     Worker(io::Error),
     /// DNS cannot be set up.
     Resolver(String),
@@ -73,11 +73,11 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// Function that creates the resolver of a worker. It is called on the worker's thread.
+/// Function that creates a worker's resolver of host names. It is called on the worker's thread.
 pub type MakeResolver = Arc<dyn Fn() -> Result<Rc<dyn Resolve>, String> + Send + Sync>;
 
-/// Returns a function that creates resolvers. The resolvers ask the DNS servers `servers`, or the
-/// system's DNS servers if the list is empty.
+/// Returns a function that creates resolvers of host names. The resolvers ask the DNS servers
+/// `servers`, or the system's DNS servers if the list is empty.
 pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     Arc::new(move || match NameResolver::new(&servers) {
         Ok(resolver) => Ok(Rc::new(resolver)),
@@ -85,7 +85,7 @@ pub fn name_resolver(servers: Vec<SocketAddr>) -> MakeResolver {
     })
 }
 
-/// The parts of a proxy that are not settings.
+/// Everything that a proxy needs besides its settings.
 pub struct Parts {
     /// The disk store, if the cache has one.
     pub store: Option<Arc<dyn ObjectStore>>,
@@ -95,7 +95,7 @@ pub struct Parts {
     pub purges: Purges,
     /// Creates the resolver of host names.
     pub resolver: MakeResolver,
-    /// Sockets that accept clients in addition to the addresses of the settings.
+    /// Open sockets that accept clients, in addition to the addresses in the settings.
     pub sockets: Vec<SharedListener>,
 }
 
@@ -103,29 +103,29 @@ pub struct Parts {
 pub struct Proxy {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    /// The first element counts calls from outside, such as purges. Each worker has its own element
-    /// after the first.
+    /// The first element counts events outside the workers, such as purges by the admin server.
+    /// Each further element belongs to a worker.
     counters: Vec<Arc<Counters>>,
     course: watch::Sender<Course>,
-    /// Copies of the listening sockets, for a process that takes over.
+    /// Copies of the listening sockets, for another process that takes over.
     sockets: Vec<SharedListener>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Number of bytes of stored bodies that may be read or sent in parts at the same time. This number
-/// is enough to keep disks busy.
+/// Memory in bytes for parts of stored bodies that are read or sent at the moment. The number is
+/// large enough to keep disks busy.
 const MAX_PART_BYTES: usize = 64 << 20;
 
-/// Returns the number of bytes that all responses in flight may use: half of the memory tier, but
-/// at least 8 MiB. The bodies that are collected for the cache may use the same number of bytes
-/// again.
+/// Returns the number of bytes that the responses of all flights may use: half of the memory tier,
+/// but at least 8 MiB. A flight is a fetch that several requests share. Bodies that are collected
+/// for the cache may use the same number of bytes again.
 fn flight_budget(memory: u64) -> usize {
     const LEAST: u64 = 8 << 20;
     usize::try_from((memory / 2).max(LEAST)).unwrap_or(usize::MAX)
 }
 
 impl Proxy {
-    /// Starts listening, and starts the workers.
+    /// Opens the listening sockets, and starts the workers.
     pub fn start(mut settings: ProxySettings, parts: Parts) -> Result<Self, StartError> {
         let mut bound = Bound::open(&settings)
             .map_err(|(address, error)| StartError::Listen(address, error))?;
@@ -198,8 +198,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// Returns the addresses of the settings without TLS, followed by the addresses with TLS. Both
-    /// are in the order of the settings.
+    /// Returns the addresses in the settings, in the order of the settings: first the addresses
+    /// without TLS, then the addresses with TLS.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
@@ -209,7 +209,7 @@ impl Proxy {
         counters::total(&self.counters, counter)
     }
 
-    /// Returns the gauges. Any thread can read them while the proxy runs.
+    /// Returns a handle that reads counters and sizes. Any thread can use it while the proxy runs.
     pub fn gauges(&self) -> Gauges {
         Gauges { shared: Arc::clone(&self.shared), counters: self.counters.clone() }
     }
@@ -219,15 +219,15 @@ impl Proxy {
         Purger { shared: Arc::clone(&self.shared), counters: Arc::clone(&self.counters[0]) }
     }
 
-    /// Returns the listening sockets, without TLS first. The caller may pass them to a process that
-    /// takes over.
+    /// Returns the listening sockets: first the sockets without TLS, then the sockets with TLS. The
+    /// caller may pass them to another process that takes over.
     pub fn sockets(&self) -> &[SharedListener] {
         &self.sockets
     }
 
     /// Accepts no more connections, because another process takes over. Returns the listening
-    /// sockets. Open connections end after their next request, which goes past the cache. The purge
-    /// keeper must tell the other process about purges.
+    /// sockets. Each open connection closes after its next request, which is answered without the
+    /// cache. The purge keeper must tell the other process about purges.
     pub fn leave(&mut self) -> Vec<SharedListener> {
         self.shared.leaving.store(true, Ordering::SeqCst);
         self.course.send_replace(Course::Leave);
@@ -246,7 +246,7 @@ impl Drop for Proxy {
         self.shared.leaving.store(true, Ordering::SeqCst);
         self.course.send_replace(Course::Stop);
         for thread in self.threads.drain(..) {
-            // A worker that panicked has already reported its panic.
+            // The error is ignored, because a worker that panicked has already reported its panic.
             let _ = thread.join();
         }
     }
@@ -270,15 +270,15 @@ impl Gauges {
         (self.shared.cache.memory.bytes(), self.shared.cache.memory.entries())
     }
 
-    /// Returns the parent proxies that accepted no connection, or refused the credentials, at a
-    /// recent attempt. The texts are their URLs without credentials.
+    /// Returns the parent proxies that recently refused a connection or the credentials. The texts
+    /// are their URLs without credentials.
     pub fn parents_down(&self) -> Vec<String> {
         let parents = self.shared.settings.upstream.parents.as_ref();
         let down = parents.into_iter().flat_map(|parents| parents.down(clock::monotonic()));
         down.map(ToString::to_string).collect()
     }
 
-    /// Describes the servers of a reverse proxy's origins.
+    /// Returns the state of each server of a reverse proxy's origins.
     pub fn servers(&self) -> Vec<ServerStatus> {
         let origins = self.shared.settings.mode.origins();
         origins.map(|origins| origins.get().status(clock::monotonic())).unwrap_or_default()

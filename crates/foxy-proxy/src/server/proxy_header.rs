@@ -1,6 +1,7 @@
-//! Reads the header of the PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`). In
-//! this header, a load balancer sends its client's address before any other byte. This module reads
-//! exactly the header and no byte after it. `accept` decides which peers may send such a header.
+//! Reads the header of the PROXY protocol, versions 1 and 2 (haproxy's `proxy-protocol.txt`). With
+//! this header, a load balancer tells the address of its client before it sends any other byte.
+//! This module reads exactly the header and no byte after it. `accept` decides which peers may send
+//! a header.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
@@ -12,19 +13,18 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Length in bytes of the longest line in version 1, including CRLF (§2.1).
 const MAX_LINE_BYTES: usize = 107;
 
-/// Number of bytes that addresses and extensions may have in version 2.
+/// Number of bytes that the addresses and extensions of a version 2 header may have.
 const MAX_ADDRESS_BYTES: usize = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProxiedClient {
     Known(SocketAddr),
-    /// The connection comes from the balancer itself, or the balancer did not send the client's
-    /// address.
+    /// The balancer opened the connection for itself, or did not send the client's address.
     Unknown,
 }
 
-/// Reads the header. Returns `None` if the header is missing or malformed. The caller must then
-/// close the connection.
+/// Reads the header from a new connection. Returns `None` if the header is missing or malformed.
+/// The caller must then close the connection.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClient> {
     let mut first = [0; SIGNATURE.len()];
     stream.read_exact(&mut first).await.ok()?;
@@ -84,7 +84,8 @@ async fn version_2(stream: &mut (impl AsyncRead + Unpin)) -> Option<ProxiedClien
     }
 }
 
-/// Returns the port of a client. No client has port 0, which marks clients of Unix sockets.
+/// Returns the port of a client. Rejects port 0, because this code gives port 0 to clients of Unix
+/// sockets.
 fn port_of(bytes: &[u8]) -> Option<u16> {
     let port = bytes.iter().fold(0, |port, &byte| port << 8 | u16::from(byte));
     NonZeroU16::new(port).map(NonZeroU16::get)

@@ -1,5 +1,5 @@
-//! Executes purges, and explains requests, for a running proxy. The admin server and clients with
-//! permission ask for purges and explanations. `cache::purge` defines purges; `explain` creates
+//! Executes purges for a running proxy, and explains how it would answer a request. The admin
+//! server and permitted clients ask for this. `cache::purge` defines purges. `explain` creates
 //! explanations.
 
 use crate::answer;
@@ -25,14 +25,16 @@ use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, mpsc};
 
-/// Purges the cache of a running proxy and explains requests. Any thread may use it.
+/// Handle to a running proxy: purges its cache, replaces settings and explains requests. Any thread
+/// may use it.
 #[derive(Clone)]
 pub struct Purger {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<Counters>,
 }
 
-/// Values for the settings that can change while the proxy runs. [`ProxySettings`] describes them.
+/// New values of the settings that can change while the proxy runs. [`ProxySettings`] describes
+/// them.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "`ProxySettings` has fields with the same names")]
 pub struct NewSettings {
@@ -49,13 +51,13 @@ impl Purger {
         &self.shared.settings.rules
     }
 
-    /// Returns the users in force.
+    /// Returns the users, as the last reload set them.
     pub fn users(&self) -> Arc<Option<UserBook>> {
         Arc::clone(&self.shared.settings.users.get())
     }
 
-    /// Replaces the settings that can change while the proxy runs. The new lifetimes also apply to
-    /// stored responses.
+    /// Replaces the settings that can change while the proxy runs. Stored responses also get the
+    /// lifetimes that the new settings give.
     pub fn reload(&self, new: NewSettings) {
         let ProxySettings {
             rules, users, allow_client, purge_from, negative_lifetime, mode, ..
@@ -72,8 +74,8 @@ impl Purger {
             .reassess(|stored| policies.of(role, &stored.key, &stored.head, Some(stored.length)));
     }
 
-    /// Replaces the origins of a reverse proxy, and returns the earlier origins. Equal origins keep
-    /// their connections. Does nothing for a forward proxy.
+    /// Replaces the origins of a reverse proxy, and returns the earlier origins. An origin whose
+    /// settings do not change keeps its connections. Does nothing for a forward proxy.
     pub fn replace_origins(&self, all: Vec<GroupSettings>) -> Vec<GroupSettings> {
         let settings = &self.shared.settings;
         let Some(origins) = settings.mode.origins() else { return Vec::new() };
@@ -91,12 +93,13 @@ impl Purger {
         purge(&self.shared, &self.counters, scopes, strength).await
     }
 
-    /// Purges the URLs with unconfirmed removals, so that no later process serves these URLs from
-    /// the store. Waits until the purge would survive a crash. Returns the number of purged scopes.
-    /// The caller must call this at the end of a process, after the stores have stopped.
+    /// Purges the URLs of removals that the store has not confirmed. Without this purge, a later
+    /// process could serve the removed responses. Waits until the purge would survive a crash.
+    /// Returns the number of purged scopes. The caller must call this at the end of the process,
+    /// after the stores have stopped.
     ///
     /// # Errors
-    /// [`NotPurged`]: a later process may serve replaced or invalidated responses.
+    /// [`NotPurged`]: a later process may serve responses that were replaced or invalidated.
     pub fn purge_what_is_in_doubt(&self) -> Result<usize, NotPurged> {
         let in_doubt = self.shared.cache.storage().map(Storage::in_doubt).unwrap_or_default();
         if in_doubt.is_empty() {
@@ -106,7 +109,7 @@ impl Purger {
             |scope: &Scope| Order { scope: *scope, strength: Strength::Hard, at: clock::steady() };
         let (sender, receiver) = mpsc::channel();
         let reply = move |answer| {
-            // The caller may no longer be waiting for the answer.
+            // The error is ignored, because the caller may have stopped waiting for the answer.
             let _ = sender.send(answer);
         };
         self.shared.purges.keeper.purge(in_doubt.iter().map(order).collect(), Box::new(reply));
@@ -159,7 +162,7 @@ pub(crate) async fn answer(
     }
 }
 
-/// Answers a request that has the field `Foxy-Explain` with its explanation.
+/// Answers a request that has the field `Foxy-Explain`. The body of the answer is the explanation.
 pub(crate) async fn explain(
     worker: &Worker,
     sender: &mut Sender<'_>,

@@ -1,5 +1,5 @@
-//! Ends a request: classifies its result, updates the counters, and writes the line in the access
-//! log.
+//! Accounts for a finished request: classifies its result, updates the counters, and writes the
+//! line in the access log.
 
 use crate::core::counters::Counter;
 use crate::intercept::Inside;
@@ -31,14 +31,15 @@ impl From<Result<Answered, Aborted>> for Ended {
 pub(crate) enum ReadRequest {
     /// The head, and the scheme of the client's connection.
     Head(RequestHead, Scheme),
-    /// The first words of a request whose head the proxy refused.
+    /// The first words of a request line, if the proxy could not parse the head.
     Words { method: Vec<u8>, url: Vec<u8> },
 }
 
 impl ReadRequest {
     pub(crate) const NOTHING: Self = Self::Words { method: Vec::new(), url: Vec::new() };
 
-    /// Returns the first two words of a request line. Each word is cut to its limit.
+    /// Returns the first two words of a request line: the method and the URL. Cuts each word at its
+    /// limit in bytes.
     pub(crate) fn words(read: &[u8]) -> Self {
         const MAX_METHOD_BYTES: usize = 32;
         const MAX_URL_BYTES: usize = 2048;
@@ -81,13 +82,13 @@ impl<'a> LoggedRequest<'a> {
     }
 }
 
-/// A request in progress. The request is counted and logged when it ends, or when the proxy stops
-/// before its end.
+/// A request in progress. It is counted and logged when it ends. If the proxy stops earlier, it is
+/// counted and logged then.
 pub(crate) struct RequestLog<'a> {
     worker: &'a Worker,
     client: SocketAddr,
     started: Instant,
-    /// The request as the client sent it. While the proxy answers, it may change the head.
+    /// The request as the client sent it. The proxy may change its own copy of the head.
     pub(crate) read: ReadRequest,
     progress: Rc<Progress>,
     is_over: bool,
@@ -105,8 +106,8 @@ impl<'a> RequestLog<'a> {
         Self { worker, client, started, read, progress: Rc::clone(progress), is_over: false }
     }
 
-    /// Counts and logs the request, with the number of bytes sent to its client. `left` means that
-    /// the client had already closed the connection.
+    /// Counts and logs the request. `bytes` is the number of bytes sent to the client. `left` is
+    /// true if the client had already closed the connection.
     pub(crate) fn end(mut self, ended: &Ended, bytes: u64, left: bool) {
         self.is_over = true;
         self.worker.counters.add(Counter::BytesToClients, bytes);

@@ -10,26 +10,26 @@ use foxy_base::clock;
 use foxy_http::{Authority, Headers, Method, RequestHead, Target, TargetForm};
 use foxy_rules::operator::{Access, Effect, OperatorRules, RequestFacts, Rewrite, Tried};
 
-/// The effects of the rules on a request, apart from changes to its head.
+/// The effects of the operator's rules on a request, apart from changes to its head.
 #[derive(Debug, Default)]
 pub(crate) struct Steering {
     pub(crate) refusal: Option<ErrorReason>,
     /// The operator's text for the refusal.
     pub(crate) message: Option<String>,
-    /// Whether the request goes past the cache.
+    /// Whether the request is answered without the cache.
     pub(crate) bypasses: bool,
-    /// Positions of the rules that decided.
+    /// Positions, in the list of rules, of the rules that decided about the request.
     pub(crate) decided: Vec<usize>,
-    /// Names of the rules that decided.
+    /// Names of the rules that decided about the request, separated by commas.
     pub(crate) names: Option<String>,
-    /// Position of the rule that limits the client's requests.
+    /// Position of the rule that limits how many requests the client may send per second.
     pub(crate) rate: Option<usize>,
-    /// Position of the rule that limits the client's bytes.
+    /// Position of the rule that limits how many bytes per second the client receives.
     pub(crate) bandwidth: Option<usize>,
 }
 
-/// Applies the rules to a request, and changes its head. `over` is the scheme of the connection on
-/// which the request arrived.
+/// Applies the operator's rules to a request. Rules may change the request's head. `over` is the
+/// scheme of the connection on which the request arrived.
 pub(crate) fn steer(
     rules_in_force: &RulesInForce,
     head: &mut RequestHead,
@@ -42,7 +42,8 @@ pub(crate) fn steer(
     }
     let decision = {
         let path = head.origin_form().unwrap_or_default();
-        // A request without a readable target is refused later, with a precise reason.
+        // The proxy refuses a request with an unreadable target later, and then gives the precise
+        // reason.
         let Some(facts) = facts(head, over, &path) else { return Steering::default() };
         rules.decide(&asker.seen_in(facts))
     };
@@ -75,8 +76,8 @@ pub(crate) fn steer(
     Steering { refusal, message, bypasses: decision.bypasses(), decided, names, rate, bandwidth }
 }
 
-/// Returns the decision on access to the rewritten path, so that no rewriting leads to a path that
-/// a rule denies.
+/// Decides about access again after a rule has rewritten the path. So a rewrite cannot lead to a
+/// path that a rule denies.
 fn access_after_rewrite(
     rules: &OperatorRules,
     head: &RequestHead,
@@ -87,8 +88,9 @@ fn access_after_rewrite(
     rules.decide(&asker.seen_in(facts(head, over, &path)?)).access().cloned()
 }
 
-/// Drops options of `Connection` that name other fields. Otherwise a client could remove a field
-/// that a rule sets.
+/// Keeps only the options of `Connection` that concern the connection itself. An option can also
+/// name a header field, which a proxy must remove. A client could so remove a field that a rule
+/// sets.
 fn keep_own_connection_options(headers: &mut Headers) {
     const OWN: [&[u8]; 4] = [b"close", b"keep-alive", b"te", b"upgrade"];
     if !headers.contains("connection") {
@@ -105,7 +107,7 @@ fn keep_own_connection_options(headers: &mut Headers) {
     }
 }
 
-/// Tries each rule against a request, for an explanation.
+/// Evaluates each rule for a request without applying it, for an explanation.
 pub(crate) fn tried(
     rules_in_force: &RulesInForce,
     head: &RequestHead,
@@ -117,8 +119,8 @@ pub(crate) fn tried(
     rules_in_force.get().explain(&asker.seen_in(facts), None)
 }
 
-/// Collects the facts about a request for the rules. A CONNECT counts as an https request without a
-/// path. Returns `None` if the target is unreadable.
+/// Collects the facts about a request on which rules depend. A CONNECT counts as an https request
+/// without a path. Returns `None` if the target of the request is unreadable.
 fn facts<'a>(
     head: &'a RequestHead,
     over: Scheme,
@@ -142,8 +144,8 @@ fn facts<'a>(
     Some(RequestFacts::new(url, path, method, fields, clock::wall()))
 }
 
-/// Returns the target with the new path. Returns `None` if the rule does not match the path, or if
-/// the request has no path.
+/// Returns the target of a request with its path rewritten by `rewrite`. Returns `None` if the rule
+/// does not match the path, or if the request has no path.
 fn rewritten(head: &RequestHead, rewrite: &Rewrite) -> Option<Target> {
     if head.method == Method::Connect {
         return None;

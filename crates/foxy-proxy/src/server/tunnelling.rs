@@ -1,4 +1,4 @@
-//! Handles requests that become tunnels: CONNECT, and upgrades that the origin accepted.
+//! Turns requests into tunnels: CONNECT requests, and upgrades that the origin accepted.
 
 use crate::answer;
 use crate::client::Client;
@@ -51,7 +51,7 @@ pub(crate) async fn tunnel(
             return (ended, sender.sent());
         }
     };
-    // A CONNECT request ends with its head. The bytes after the head belong to the tunnel.
+    // A CONNECT request has no body. All bytes after the head belong to the tunnel.
     if let Client::Http1(connection) = client {
         let (mut receiver, _) = connection.split(worker.settings().client_write);
         if !matches!(receiver.ready(), Ok(Some(RequestEvent::End))) {
@@ -66,8 +66,8 @@ pub(crate) async fn tunnel(
     carry(worker, client, &head, stream, early, sent(outcome, 200)).await
 }
 
-/// Returns the Via field of a CONNECT to a parent proxy. With the earlier hops, each proxy of a
-/// loop finds its own name.
+/// Returns the Via field of a CONNECT that is sent to a parent proxy. It keeps the earlier hops. If
+/// parents form a loop, each of them then finds its own name and stops.
 fn via(worker: &Worker, head: &RequestHead) -> Headers {
     let mut headers = Headers::new();
     head.headers.get_all("via").for_each(|hops| headers.append("Via", hops));
@@ -108,7 +108,7 @@ fn sent(outcome: CacheStatus, status: u16) -> SentResponse {
     SentResponse { outcome, status, body_bytes: 0, media_type: MediaType::default() }
 }
 
-/// Sends `head` to the client, then passes bytes in both directions.
+/// Sends `head` to the client, which opens the tunnel. Then passes bytes in both directions.
 async fn carry(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,

@@ -1,6 +1,6 @@
-//! Fetches one slice of an object, passes it to the readers of its flight, and stores it in the
-//! object's set of slices. If the origin does not answer with a slice, the answer is handled like a
-//! fetch of the whole object.
+//! Fetches one slice of an object, passes it to the readers of its flight, and stores it with the
+//! object's other slices. A *slice* is 1 MiB of the object, aligned to 1 MiB. If the origin answers
+//! with something other than the slice, the answer is handled like a fetch of the whole object.
 
 use crate::cache::purge::site_of;
 use crate::cache::{
@@ -26,13 +26,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) struct SliceRequest {
-    /// The client's request. Its header fields may forbid storing the slice.
+    /// The client's request. Its header fields may forbid the cache to store the slice.
     pub(crate) request: RequestHead,
     pub(crate) origin: Origin,
     pub(crate) base: CacheKey,
     pub(crate) flight_name: CacheKey,
     pub(crate) span: Span,
-    /// The stored set of the object's other slices.
+    /// The record that describes the stored slices of the object: their common head, and the
+    /// object's length.
     pub(crate) set: Option<Arc<Stored>>,
     pub(crate) validate: bool,
     pub(crate) watch: Watch,
@@ -43,10 +44,11 @@ pub(crate) struct SliceRequest {
 enum SliceKind {
     /// The slice contains the whole object. It is stored like an ordinary response.
     Whole,
-    /// The slice is stored together with slices that have the same strong validator.
+    /// The slice is stored together with the object's other slices, because all have the same
+    /// strong validator.
     Slice,
-    /// The slice is stored alone, because no validator identifies other parts of the same
-    /// representation.
+    /// The slice is stored alone as a partial response. It has no validator that identifies further
+    /// slices of the same representation.
     Part,
 }
 
@@ -88,7 +90,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Handles an answer that is not a slice, in the same way as the answer to a request for the whole
+/// Handles an answer that is not the requested slice, like the answer to a request for the whole
 /// object.
 async fn receive_whole(
     worker: &Rc<Worker>,
@@ -171,7 +173,7 @@ async fn receive(
 }
 
 /// Returns the reason not to store a slice. A slice is stored if the cache could store the whole
-/// response, and if the response has no Vary.
+/// response, and if the response has no Vary field.
 fn why_not_kept(
     worker: &Worker,
     slice: &SliceRequest,
@@ -186,8 +188,8 @@ fn why_not_kept(
     reason.or(chosen).map(NotKept::Rule)
 }
 
-/// Returns the set to which a slice belongs. The flag is true if the set must be stored, because
-/// the set is new or has new fields.
+/// Returns the set of stored slices to which a slice belongs. The flag is true if the head of the
+/// set must be stored, because the set is new or has new fields.
 async fn set_of(
     worker: &Worker,
     slice: &SliceRequest,
@@ -220,8 +222,8 @@ async fn set_of(
     }
 }
 
-/// Returns true if a slice has the same freshness as its set. Otherwise the newest slice decides
-/// for the whole set (RFC 9111 §3.4).
+/// Returns true if the newest slice has the same freshness as its set. Otherwise the set takes the
+/// freshness of the newest slice (RFC 9111 §3.4).
 fn is_as_fresh(set: &Stored, newest: &Stored) -> bool {
     set.lifetime == newest.lifetime && set.control == newest.control
 }
@@ -243,8 +245,8 @@ fn add_alone(
     cache.add(&slice.base, &key.into(), &Arc::new(stored), source, &worker.counters);
 }
 
-/// Sends a whole slice to the store. Ignores the store's reply, because a missing slice is simply
-/// fetched again.
+/// Sends a whole slice to the store. Ignores the store's reply. If the store has no such slice
+/// later, the proxy fetches it again.
 fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: Bytes) {
     let (Some(storage), StoredBody::Parts { fill }) = (worker.shared.cache.storage(), &set.body)
     else {
@@ -262,8 +264,9 @@ fn put(worker: &Worker, slice: &SliceRequest, set: &Stored, part: Part, bytes: B
     drop(storage.put_part(key, bytes, hint));
 }
 
-/// Passes a body of `expected` bytes to the readers of the flight. With `held`, also collects and
-/// returns the body for the store. Such a slice is fetched to its end even without readers.
+/// Passes a body of `expected` bytes to the readers of the flight. If `held` is set, also collects
+/// the body for the store and returns it. Such a slice is fetched to its end, even if all readers
+/// leave.
 async fn carry(
     worker: &Worker,
     flight: &Flight,

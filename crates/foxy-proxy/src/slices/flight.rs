@@ -1,4 +1,5 @@
-//! Fetches one slice of an object, and shares the fetch with other requests for the same slice.
+//! Fetches one slice of an object, and shares the fetch with other requests for the same slice. A
+//! *slice* is 1 MiB of the object, aligned to 1 MiB.
 
 use crate::answer::transaction::Transaction;
 use crate::cache::{CacheKey, NotKept, Stored, VaryList, Watch};
@@ -13,28 +14,28 @@ use foxy_rules::partial::{are_of_one, strong_validator};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A slice to fetch.
+/// A request for one slice of an object.
 #[derive(Clone, Copy)]
 pub(crate) struct SliceFetch<'a> {
     pub(crate) span: Span,
-    /// The set to which the slice must belong. If `validate` is true, the origin must validate this
-    /// set.
+    /// The stored set of slices to which the slice must belong. If `validate` is true, the origin
+    /// must confirm this set.
     pub(crate) set: Option<&'a Arc<Stored>>,
     pub(crate) validate: bool,
-    /// True if the fetch must not be shared with other requests.
+    /// True if no other request may share the fetch.
     pub(crate) alone: bool,
-    /// The current Vary list of the URL.
+    /// The current Vary list of the URL: the request headers on which its response depends.
     pub(crate) list: Option<&'a VaryList>,
 }
 
-/// A slice that is being fetched.
+/// A slice whose fetch is in progress.
 pub(crate) struct FetchedSlice {
     pub(crate) reader: Reader,
     pub(crate) span: Span,
-    /// The set to which the slice belongs.
+    /// The set of slices to which the slice belongs.
     pub(crate) set: Arc<Stored>,
-    /// True if the slice is stored and its set has a strong validator. Only then can the slice be
-    /// read again, and only then can more slices of the same representation be fetched.
+    /// True if the slice is being stored, and its set has a strong validator. Only then can the
+    /// slice be read again, and only then can more slices of the same representation be fetched.
     pub(crate) lasting: bool,
     pub(crate) age: u64,
     not_stored: Option<NotKept>,
@@ -42,7 +43,7 @@ pub(crate) struct FetchedSlice {
 }
 
 impl FetchedSlice {
-    /// Returns the outcome for an answer that begins with this slice.
+    /// Returns the cache status of an answer that begins with this slice.
     pub(crate) fn outcome(&self, reason: ForwardReason) -> CacheStatus {
         CacheStatus::Forwarded {
             reason,
@@ -54,7 +55,7 @@ impl FetchedSlice {
     }
 }
 
-/// The origin's answer is not a slice, or the origin did not answer.
+/// The outcome of a fetch to which the origin did not answer with the slice.
 pub(crate) struct OtherAnswer {
     pub(crate) reader: Reader,
     pub(crate) outcome: FlightOutcome,
@@ -65,7 +66,7 @@ pub(crate) struct OtherAnswer {
 /// The result of fetching a slice.
 pub(crate) enum FetchResult {
     Slice(FetchedSlice),
-    /// The origin confirmed that the set is still valid.
+    /// The origin confirmed that the stored slices are still valid.
     Confirmed(Arc<Stored>),
     Other(OtherAnswer),
     Unusable,
@@ -80,7 +81,7 @@ pub(crate) async fn fetch(
     let Transaction { worker, wanted, .. } = *transaction;
     if !slice.alone {
         let flights = &worker.shared.flights;
-        // A later slice of an answer that has begun need not be fresh.
+        // If the answer has already begun, its next slices need not be fresh.
         let goes_on = slice.set.is_some() && !slice.validate;
         let fits = |flight: &Flight| {
             let may_join = worker.shared.cache.may_join(&wanted.key, None, flight.epoch);
@@ -111,8 +112,8 @@ pub(crate) async fn fetch(
     result(reader, slice, false).await
 }
 
-/// Returns the name under which requests find the flight of a slice. A flight that validates has
-/// another name, because its answer differs.
+/// Returns the name under which other requests find the flight of a slice. A flight that also
+/// validates the stored slices has another name, because its answer differs.
 fn flight_name(transaction: &Transaction<'_, '_>, slice: SliceFetch<'_>) -> CacheKey {
     let kind: &[u8] = if slice.validate { b"\nvalidated slice " } else { b"\nslice " };
     let first = slice.span.first.to_be_bytes();
@@ -152,7 +153,7 @@ fn start(
     tokio::task::spawn_local(fill::run(Rc::clone(worker), flight, request, exchange));
 }
 
-/// Returns true if the outcome of a flight may answer a request that joined the flight.
+/// Returns true if the outcome of a flight may answer a request that did not start the flight.
 fn may_follow(outcome: &FlightOutcome) -> bool {
     match outcome {
         FlightOutcome::Response(head) => head.not_stored.is_none() && head.list.is_none(),

@@ -1,6 +1,6 @@
 //! Sends bytes of an object in order, from stored slices and from slices that are fetched for this
-//! answer. All bytes of an answer must belong to the same representation; otherwise the proxy cuts
-//! the answer off.
+//! answer. A *slice* is 1 MiB of the object, aligned to 1 MiB. All bytes of an answer must belong
+//! to the same representation. Otherwise the proxy cuts the answer off.
 
 use crate::answer::stored_body::BodyInParts;
 use crate::answer::stream;
@@ -21,37 +21,39 @@ use foxy_rules::partial::{slice_of, strong_validator};
 use std::sync::Arc;
 use tokio::time::timeout;
 
-/// Number of fetches that may break off before the proxy cuts the answer off.
+/// If more than this number of slice fetches break off during one answer, the proxy cuts the answer
+/// off.
 const MAX_BROKEN_FETCHES: u32 = 3;
 
-/// The source of the first bytes of an answer.
+/// How an answer begins.
 pub(crate) enum Start {
     /// The answer begins with stored slices.
     Stored(Hit),
-    /// The answer begins with a fetch in progress.
+    /// The answer begins with a slice that the proxy is fetching.
     Fetched(FetchedSlice, ForwardReason),
-    /// The answer has already begun. The value describes the unsent bytes.
+    /// The client has already received the beginning. The value describes the unsent bytes.
     Begun(UnsentRest),
 }
 
-/// The result of sending the bytes of one fetch to the client.
+/// The result of sending the bytes of one fetched slice to the client.
 enum FetchProgress {
     Done,
     Broken,
-    /// This client was too slow for the other readers of the flight.
+    /// This client was too slow. The flight no longer waits for it, because other readers need new
+    /// bytes.
     LeftBehind,
 }
 
 /// The result of sending slices.
 pub(crate) enum SentSlices {
     Answered(Answered),
-    /// Nothing was sent, because the origin sent another response, or no response.
+    /// Nothing was sent, because the origin answered with another response, or did not answer.
     Other(OtherAnswer),
-    /// Nothing was sent, because the origin's first answer was unusable.
+    /// Nothing was sent, because the first fetched slice was unusable.
     Nothing,
 }
 
-/// Sends `span` of an object, or the whole object, from the store and from the origin.
+/// Sends the bytes `span` of an object, or the whole object, from the store and from the origin.
 pub(crate) async fn send(
     transaction: &mut Transaction<'_, '_>,
     miss: &Miss,
@@ -116,8 +118,8 @@ pub(crate) async fn send(
     Ok(SentSlices::Answered(rest.answered))
 }
 
-/// Cuts an answer off. If the head is still pending, sends it first. So the client can see that the
-/// body is incomplete.
+/// Cuts an answer off. If the head was not sent yet, sends it first, so that the client notices
+/// that the body is incomplete.
 async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborted> {
     transaction.worker.counters.add(Counter::CutResponses, 1);
     transaction.sender.flush().await?;
@@ -125,7 +127,8 @@ async fn cut(transaction: &mut Transaction<'_, '_>) -> Result<SentSlices, Aborte
     Err(Aborted::Source)
 }
 
-/// Sends the bytes from `at` to `last` while the fetch delivers them. Advances `at`.
+/// Sends the bytes from position `at` to position `last` of the object, while the fetch delivers
+/// them. Advances `at` to the next unsent byte.
 async fn read(
     sender: &mut Sender<'_>,
     fetched: &FetchedSlice,
@@ -137,7 +140,7 @@ async fn read(
         let data = match stream::next_or_flush(sender, fetched.reader.next()).await? {
             Piece::Data(data) => data,
             Piece::LeftBehind => return Ok(FetchProgress::LeftBehind),
-            // The last slice of an object is shorter than the other slices.
+            // The last slice of an object may be shorter than the other slices.
             Piece::End(_) if *at >= fetched.set.length => return Ok(FetchProgress::Done),
             Piece::End(_) | Piece::Broken => return Ok(FetchProgress::Broken),
         };
@@ -151,8 +154,8 @@ async fn read(
     Ok(FetchProgress::Done)
 }
 
-/// Returns the bytes of `data` from position `at` to position `last` of the object. The first byte
-/// of `data` is at position `passed`.
+/// Returns the bytes of `data` that lie between the positions `at` and `last` of the object. The
+/// first byte of `data` has the position `passed`.
 fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     let place = |byte: u64| {
         usize::try_from(byte.saturating_sub(passed)).map_or(data.len(), |at| at.min(data.len()))
@@ -161,9 +164,10 @@ fn wanted_of(data: &Bytes, passed: u64, at: u64, last: u64) -> Bytes {
     data.slice(from..to.max(from))
 }
 
-/// Stores a response in parts under another `key`. This converts a set of slices to a whole
-/// response, once every slice was sent to the store. It also converts a whole response to a set of
-/// slices. The parts keep the random number of their fetch, so they need not be written again.
+/// Stores the head of a response in parts also under `key`. With the URL's own key, a set of slices
+/// becomes a whole response, once every slice was sent to the store. With the key for partial
+/// content, a whole response becomes a set of slices. The keys of the parts do not change, so the
+/// parts need not be written again.
 pub(crate) fn keep_under(
     worker: &Worker,
     base: &CacheKey,
@@ -177,10 +181,10 @@ pub(crate) fn keep_under(
     renamed
 }
 
-/// Converts a response that has lost a part to a set of slices, so that only missing slices are
-/// fetched. Returns `None` without a strong validator, or if the origin does not support ranges.
-/// Also returns `None` if nothing was sent yet and the last part is missing. Parts disappear in the
-/// order in which they arrived, so all parts are then gone.
+/// Converts a stored response that has lost a part to a set of slices, so that the proxy fetches
+/// only missing slices. Returns `None` if the response has no strong validator, or if the origin
+/// does not support ranges. Also returns `None` if nothing was sent yet and the last part is
+/// missing. The store drops parts in the order of their arrival, so all parts are then gone.
 pub(crate) async fn left_of(
     worker: &Worker,
     base: &CacheKey,
@@ -202,7 +206,8 @@ pub(crate) async fn left_of(
     Some(keep_under(worker, base, &base.part(), stored, watch))
 }
 
-/// Sends the unsent bytes of a response. Its remaining parts are stored as the set of slices `set`.
+/// Sends the unsent bytes of a response that has lost a part. The set of slices `set` contains its
+/// remaining parts.
 pub(crate) async fn send_rest(
     transaction: &mut Transaction<'_, '_>,
     watch: Watch,

@@ -1,6 +1,6 @@
-//! HTTP/2 with clients (RFC 9113): a connection and its streams. Each stream is a task that answers
-//! one request, in the same way as for HTTP/1.1. The HTTP/2 library handles frames, HPACK and flow
-//! control. This module enforces limits that the library does not have.
+//! Serves HTTP/2 clients (RFC 9113): a connection and its streams. Each stream has a task that
+//! answers one request, in the same way as for HTTP/1.1. The HTTP/2 library handles frames, HPACK
+//! and flow control. This module enforces limits that the library does not have.
 
 pub(crate) mod stream;
 
@@ -27,57 +27,58 @@ use tokio::time::{Instant, timeout};
 /// Number of streams that a client may have open on one connection.
 const MAX_STREAMS: u32 = 100;
 
-/// Number of requests that may be in progress on one connection. A request may still be in progress
-/// after the client has reset its stream.
+/// Number of requests that may be in progress on one connection. A request may continue for some
+/// time after the client has reset its stream.
 const MAX_REQUESTS: u32 = 2 * MAX_STREAMS;
 
-/// Number of bytes that the heads of all requests in progress on one connection may have. A head of
-/// a few compressed bytes may be as large as an HTTP/1.1 head. A connection's only request is
-/// accepted even if its head is larger.
+/// Number of bytes that the heads of all requests in progress on one connection may have together,
+/// uncompressed. A few compressed bytes may become a large head. If a connection has only one
+/// request, its head may be larger.
 const MAX_HEAD_BYTES: usize = 256 << 10;
 
-/// Bytes that a stream takes from the memory budget for requests, in addition to its head. If a
-/// connection has no other stream in progress, the stream takes nothing.
+/// Bytes that each stream in progress reserves in the memory budget for requests, in addition to
+/// its head. The first stream in progress of a connection reserves nothing.
 const STREAM_BYTES: usize = 16 << 10;
 
-/// Number of bytes of a stream's request body that may be on the way, or received but unread.
+/// Flow-control window in bytes of one stream: how many bytes of a request body may be on the way,
+/// or received but unread.
 const STREAM_WINDOW: u32 = 128 << 10;
 
-/// Flow-control window in bytes for a connection whose client sends bodies, if the budget for
+/// Flow-control window in bytes of a connection whose client sends bodies, if the memory budget for
 /// requests has space. Other connections have the default window of RFC 9113 §6.9.2.
 const CONNECTION_WINDOW: u32 = 256 << 10;
 const USUAL_WINDOW: u32 = (64 << 10) - 1;
 
-/// Number of resets that may wait until the proxy processes them. One more reset closes the
-/// connection (CVE-2023-44487).
+/// Number of streams that the client has reset before the proxy accepted their requests. One more
+/// such stream closes the connection (CVE-2023-44487).
 const MAX_WAITING_RESETS: usize = 20;
 
-/// Number of streams on a connection that may be reset because the client violated the protocol.
-/// One more such stream closes the connection.
+/// Number of streams on a connection that the proxy may reset because the client violated the
+/// protocol. One more such stream closes the connection.
 const MAX_BROKEN_STREAMS: usize = 100;
 
-/// Time for which a connection stays open after the proxy has announced the end of the connection
-/// (GOAWAY).
+/// Time for which a connection stays open after the proxy has announced its end with GOAWAY.
+/// Requests that are on the way are still answered.
 const FAREWELL_TIME: Duration = Duration::from_secs(2);
 
 enum ConnectionEnd {
-    /// The connection has ended, and both sides know that.
+    /// The connection has ended, and both sides know it.
     Closed,
     /// The client violated the protocol, and the proxy has sent the error to the client.
     Broken,
-    /// The client read nothing for longer than the time limit.
+    /// The client accepted no bytes for longer than the time limit.
     Stalled,
 }
 
-/// The streams of a connection. Their tasks share this state.
+/// State that the tasks of a connection's streams share.
 struct Streams {
     activity: Activity,
     open: Cell<u32>,
-    /// Number of bytes in the heads of all requests in progress.
+    /// Number of bytes in the heads of all requests in progress, uncompressed.
     heads: Cell<usize>,
-    /// Time when a stream last ended, or when the connection began.
+    /// Time when the last stream ended, or when the connection began.
     since: Cell<Instant>,
-    /// Number of bytes that this connection uses from the budget `requests`.
+    /// Number of bytes that this connection has reserved in the memory budget `requests`.
     held: Cell<usize>,
     requests: ByteBudget,
     resets: RefCell<Resets>,
@@ -98,7 +99,7 @@ impl Streams {
         }
     }
 
-    /// Starts a request with a head of `head` bytes. Returns `None` if a limit forbids the request.
+    /// Starts a request whose head has `head` bytes. Returns `None` if a limit forbids the request.
     fn take(self: &Rc<Self>, stream: u32, head: usize) -> Option<OpenStream> {
         let (open, heads) = (self.open.get(), self.heads.get());
         if open >= MAX_REQUESTS || (open > 0 && heads + head > MAX_HEAD_BYTES) {
@@ -130,7 +131,7 @@ impl OpenStream {
         &self.streams.wire
     }
 
-    /// Notes that the client reset the stream. If the client resets too often, the connection
+    /// Notes that the client reset this stream. If the client resets too often, its connection
     /// closes.
     pub(crate) fn given_up(&self) {
         if !self.streams.resets.borrow_mut().may_reset(Instant::now()) {
@@ -154,7 +155,7 @@ impl Drop for OpenStream {
     }
 }
 
-/// Serves a client that speaks HTTP/2. The first bytes from the client must be the preface.
+/// Serves a client that speaks HTTP/2. The client's first bytes must be the HTTP/2 preface.
 pub(crate) async fn serve(
     worker: &Rc<Worker>,
     connection: &mut ClientConnection,
@@ -190,7 +191,7 @@ pub(crate) async fn serve(
         ConnectionEnd::Closed => {}
         ConnectionEnd::Broken => connection.linger().await,
         ConnectionEnd::Stalled => {
-            // Without the reset, the system would continue to send bytes that the client does not
+            // Without the TCP reset, the kernel would try to deliver bytes that the client does not
             // read.
             let _ = connection.stream.with_socket(tokio::net::TcpStream::set_zero_linger);
         }
@@ -240,8 +241,8 @@ async fn drive(
             }
             _ => {}
         }
-        // A timeout that starts later cannot end before `shortest`, because it is at least as long
-        // as the shortest of these times.
+        // A timeout that starts after `now` is at least as long as the shortest of these times. So
+        // it cannot end before `shortest`, and the loop need not wake earlier.
         let shortest = now + idle.min(write).min(FAREWELL_TIME);
         let deadlines =
             [stalled_until, quiet_until].into_iter().flatten().filter(|until| *until > now);
@@ -262,9 +263,9 @@ async fn drive(
                     }
                 }
                 Some(Err(_)) => return ConnectionEnd::Broken,
-                // If bytes of the client were left unread, the system would reset the connection.
-                // The reset would destroy the last frames, so the connection does not close at
-                // once.
+                // If received bytes were unread at the close, the kernel would reset the
+                // connection. The client could then lose the last frames. So `serve` first reads
+                // the rest.
                 None if calmed => return ConnectionEnd::Broken,
                 None => return ConnectionEnd::Closed,
             },
@@ -282,8 +283,8 @@ async fn drive(
     }
 }
 
-/// Returns the size in bytes of a head with its target. Each field counts as in HPACK (RFC 7541
-/// §4.1).
+/// Returns the size in bytes of a request head with its target. Each field counts 32 bytes more
+/// than its text, as in HPACK (RFC 7541 §4.1).
 fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     let authority = request.uri().authority().map_or(0, |authority| authority.as_str().len());
     let path = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
@@ -291,19 +292,19 @@ fn size_of_head(request: &http::Request<RecvStream>) -> usize {
     authority + path + sizes.sum::<usize>()
 }
 
-/// Number of resets that are allowed at the same moment. A browser that leaves a page resets all
-/// its streams.
+/// Number of streams that a client may reset at the same moment. A browser that leaves a page
+/// resets all its streams.
 const RESETS_AT_ONCE: u32 = 200;
 
-/// After this time without a reset, one more reset is allowed.
+/// After this time without a reset, the client may reset one more stream.
 const TIME_OF_RESET: Duration = Duration::from_millis(50);
 
-/// Counts how many streams a client may still reset. Each reset stream may have caused a look-up in
-/// the store or a request to an origin, and no longer counts as open (CVE-2023-44487).
+/// Counts how many more streams a client may reset. A reset stream no longer counts as open. But it
+/// may have caused a look-up in the store or a request to an origin (CVE-2023-44487).
 #[derive(Debug)]
 struct Resets {
     left: u32,
-    /// The time until which allowed resets were added to `left`.
+    /// `left` contains the resets that the client has regained until this time.
     at: Instant,
 }
 

@@ -1,6 +1,6 @@
-//! Answers the request of one HTTP/2 stream. If the client resets a safe request, the work for it
-//! ends early. An unsafe request continues until its answer is known, because the answer may
-//! invalidate stored responses.
+//! Answers the request of one HTTP/2 stream. If the client resets the stream of a safe request,
+//! such as GET, the proxy stops to answer it. An unsafe request continues until the origin's answer
+//! is known, because the answer may invalidate stored responses.
 
 use crate::answer;
 use crate::client::http2::sender::{Http2Sender, Out};
@@ -96,8 +96,8 @@ pub(crate) async fn serve(
         worker.counters.add(Counter::Http2Resets, 1);
         open.given_up();
     }
-    // If the answer is complete, this call does nothing. Only the unread bytes of the request are
-    // then refused, because they are not needed (RFC 9113 §8.1).
+    // If the answer is complete, this call does nothing. The HTTP/2 library then only refuses the
+    // unread bytes of the request, which are not needed (RFC 9113 §8.1).
     out.reset(match ended {
         Ended::Aborted(Aborted::Client) => Reason::CANCEL,
         Ended::Tunnelled(_) => Reason::CONNECT_ERROR,
@@ -108,8 +108,8 @@ pub(crate) async fn serve(
     log.end(&ended, bytes, false);
 }
 
-/// Waits for the end of a body that was announced with length 0. Fails if bytes follow, so that no
-/// origin receives the request (RFC 9113 §8.1.1).
+/// Waits for the end of a body that was announced with length 0. Fails if the client sends bytes
+/// nevertheless. Then no origin receives the request (RFC 9113 §8.1.1).
 async fn emptied(body: &mut Http2Body, limit: Duration) -> Result<(), DecodeError> {
     match body.next(limit).await {
         Ok(RequestEvent::End | RequestEvent::Trailers(_)) => Ok(()),
