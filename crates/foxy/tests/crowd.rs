@@ -1,6 +1,6 @@
-//! Tests a crowd of clients that request the same uncached object. Half of the clients come at the
-//! start, and half when much of the object has arrived. foxy must fetch the object once, use
-//! bounded memory, and send the right bytes to every client.
+//! Tests a crowd: many clients that request the same object, which is not cached. Half of the
+//! clients come at the start, and half when much of the object has arrived. foxy must fetch the
+//! object once, use bounded memory, and send the right bytes to every client.
 //!
 //! `FOXY_CROWD=1000x1G` uses 1000 clients and an object of 1 GB, and prints the results. Use
 //! `--release` and `--nocapture`. The limit on open files must allow two sockets for each client.
@@ -19,19 +19,20 @@ use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use support::Foxy;
 
-/// The body repeats after this many bytes. The number is prime, so equal offsets in two buffers
-/// never hold equal bytes.
+/// The body consists of repetitions of a pattern with this number of bytes. The number is prime, so
+/// bytes at the wrong offset of a buffer are noticed.
 const PERIOD: usize = 65_521;
 
 /// Largest number of bytes that a read or a write transfers.
 const PIECE: usize = 64 << 10;
 
-/// Limit in bytes for foxy's peak memory. `--memory` is 8 MiB. Parts and fetches in flight use
-/// about as much each. Buffers of the store and a few kilobytes per client are added.
+/// Limit in bytes for foxy's peak memory. `--memory` is 8 MiB. Parts of bodies and fetches in
+/// progress need about as much each. Buffers of the store, and a few kilobytes for each client, are
+/// added.
 const PEAK: u64 = 64 << 20;
 
-/// Returns the repeating body. It is longer than a period, so that a piece can start at any offset
-/// of the first period.
+/// Returns the pattern, followed by its own beginning. So a piece of up to [`PIECE`] bytes can
+/// start at any offset of the pattern.
 fn pattern() -> Arc<Vec<u8>> {
     let byte = |at: usize| ((at % PERIOD).wrapping_mul(0x9e37_79b9) >> 13) as u8;
     Arc::new((0..PERIOD + PIECE).map(byte).collect())
@@ -43,12 +44,13 @@ fn piece(pattern: &[u8], at: u64, most: u64) -> &[u8] {
     &pattern[start..start + length]
 }
 
-/// The second half of the crowd comes after this many bytes of the body, or after a third of a
-/// smaller body.
+/// Number of bytes of the body after which the second half of the crowd comes. For a smaller body,
+/// they come after a third.
 const LATE: u64 = 64 << 20;
 
-/// Starts an origin with one object. The origin responds when it receives from `go`. It pauses
-/// after `pause` bytes, until it receives again. Returns its address and its number of requests.
+/// Starts an origin with one object. It starts its response, and continues after `pause` bytes,
+/// only when it receives a message from `go`. Returns its address and the number of requests it has
+/// received.
 fn origin(
     (length, pause): (u64, u64),
     pattern: Arc<Vec<u8>>,
@@ -120,7 +122,7 @@ fn client(proxy: SocketAddr, url: String, length: u64, pattern: Arc<Vec<u8>>) ->
     Builder::new().stack_size(128 << 10).spawn(run).expect("a thread")
 }
 
-/// Waits until `clients` clients share one fetch.
+/// Waits until `clients` clients share a single fetch.
 fn await_crowd(foxy: &Foxy, clients: u64) {
     while foxy.metric::<u64>("foxy_proxy_collapsed_total") + 1 < clients {
         assert!(

@@ -1,5 +1,5 @@
-//! Tests a foxy that may open few files. New clients wait, and foxy closes idle connections for
-//! them.
+//! Tests a foxy that may open few files. foxy closes idle connections, and lets further clients
+//! wait.
 
 mod support;
 
@@ -15,8 +15,8 @@ use support::Foxy;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// Starts an origin that sends its responses only after it receives from `go`. It reports each
-/// request through the returned channel.
+/// Starts an origin that sends each response only when it receives a message from `go`. The
+/// returned channel yields a message for each request.
 fn holding(go: Receiver<()>) -> (SocketAddr, Receiver<()>) {
     let (asked, all) = channel();
     let (give, given) = channel::<TcpStream>();

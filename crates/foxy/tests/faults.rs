@@ -1,13 +1,13 @@
-//! Tests a running foxy during a fault in the middle of a load. No byte may be wrong. Requests may
-//! fail only if the origin fails.
+//! Tests a running foxy with a load that is interrupted by a fault. No byte may be wrong. Requests
+//! may fail only if the fault is in the origin.
 
 mod support;
 
 use serde_json::Value;
 use support::commands::{command, ended, foxy, records};
 
-/// Runs a load on foxy, with `fault` in its middle third. Returns a function that looks up a
-/// measure by name.
+/// Runs a load on foxy. The fault lasts for the middle third of the run. Returns a function that
+/// finds the value of a measure by name.
 fn load(fault: &str, more: &[&str]) -> impl Fn(&str) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let foxy = support::Foxy::start(folder.path(), &[]);
@@ -54,15 +54,16 @@ fn an_origin_that_is_slow_fails_nothing() {
 fn a_disk_that_is_full_for_a_while_fails_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("out");
-    // Filling the disk may take most of a second, and the fault lasts until two thirds of the run.
+    // Filling the disk may take most of a second. So the run is long enough for the fault to last
+    // longer than that.
     let mut compare =
         command(&["compare", "foxy", "--workload", "disk-full", "--quick", "--seconds", "4"]);
     let (code, text, err) =
         ended(compare.arg("--folder").arg(folder.path()).arg("--out").arg(&out));
     let records = records(&out.join("records.jsonl"));
     if code == Some(3) {
-        // Without the right to mount, the test cannot fill a disk. The command must then report
-        // this reason.
+        // If this user may not mount a file system, the test cannot fill a disk. The command must
+        // then say so.
         assert!(err.contains("no disk to be full"), "{text}{err}");
         return;
     }

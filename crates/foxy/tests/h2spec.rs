@@ -1,6 +1,6 @@
-//! Runs `h2spec`, a conformance test for HTTP/2, against a running foxy in front of a small origin.
-//! One run uses TCP without TLS (prior knowledge), and one uses TLS. The failures must be exactly
-//! those in docs/conformance.md.
+//! Runs `h2spec`, a conformance test for HTTP/2, against a running foxy with a small origin. A run
+//! uses TCP without TLS (prior knowledge), another uses TLS. The failures must be exactly the
+//! failures that docs/conformance.md lists.
 //!
 //! `cargo xtask tools` installs h2spec in the target directory. To use another h2spec, name it:
 //! `FOXY_H2SPEC=/path/to/h2spec cargo test -p foxy --test h2spec`.
@@ -15,7 +15,7 @@ use support::{Foxy, Origin};
 
 const DOCUMENT: &str = include_str!("../../../docs/conformance.md");
 
-/// A failed check runs again, up to this many times. Some checks wait for a second to pass, and a
+/// Number of times that a failed check is repeated. Some checks wait for a second to pass, and a
 /// busy machine delays them.
 const CHANCES: u32 = 2;
 
@@ -105,8 +105,8 @@ fn attribute<'a>(line: &'a str, name: &str) -> &'a str {
     after.split('"').next().unwrap_or_default()
 }
 
-/// Returns the checks for which docs/conformance.md explains a failure with this transport. The
-/// table rows consist of check, transports and reason.
+/// Returns the checks whose failure docs/conformance.md explains for this transport. The table rows
+/// have the columns check, transports and reason.
 fn documented(over: &str) -> BTreeSet<String> {
     let is_check = |line: &&str| {
         ["| `generic/", "| `http2/", "| `hpack/"].iter().any(|suite| line.starts_with(suite))
@@ -128,8 +128,8 @@ fn program() -> Option<PathBuf> {
     installed.exists().then_some(installed)
 }
 
-/// Prints that nothing was checked, even while the test harness captures output. Panics instead if
-/// the environment requires all checks.
+/// Prints that nothing was checked, even while the test harness captures output. If the environment
+/// requires all checks, panics instead.
 fn not_run() {
     let reason = "h2spec is not installed; `cargo xtask tools` does that where Go is";
     assert!(std::env::var_os("CI").is_none(), "h2spec was not run: {reason}");

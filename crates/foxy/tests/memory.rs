@@ -1,5 +1,5 @@
-//! Tests how much memory foxy uses: `--memory` plus a documented amount. After a peak, foxy must
-//! use no more than before.
+//! Tests how much memory foxy uses: at most the bound in docs/operation.md, which depends on
+//! `--memory`. After a peak, foxy must return to the memory that it used before.
 
 mod support;
 
@@ -13,8 +13,8 @@ use support::{Foxy, Origin};
 /// Value of `--memory` in bytes.
 const MEMORY: u64 = 32 << 20;
 
-/// The bound in docs/operation.md: 1.75 times `--memory` and 40 MiB for the program. The factor
-/// exists because the allocator rounds up and leaves holes.
+/// The bound in docs/operation.md: 1.75 times `--memory`, plus 40 MiB for the program. The factor
+/// covers the allocator, which rounds sizes up and leaves holes.
 const BOUND: u64 = MEMORY / 4 * 7 + (40 << 20);
 
 const CLIENTS: usize = 8;
@@ -37,8 +37,8 @@ fn get(foxy: &Foxy, urls: &[String]) {
 fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount() {
     let (folder, origin) = (tempfile::tempdir().expect("a folder"), Origin::start());
     let foxy = start(folder.path());
-    // Sizes in bytes just above one and two pages. For these sizes, foxy reads the most bytes in
-    // relation to the length of the record.
+    // Sizes in bytes just above one and two pages. foxy reads whole pages, so for these sizes it
+    // reads the most bytes in relation to the record.
     let sizes = [4_200, 4_600, 5_000, 8_300, 8_800];
     let url =
         |number: usize| origin.url(&format!("{number}?bytes={}", sizes[number % sizes.len()]));
@@ -50,8 +50,8 @@ fn disk_hits_leave_no_more_in_memory_than_it_is_told_to_use_and_a_stated_amount(
     assert!(foxy.admin("/metrics").body.contains("foxy_store_hits_total"));
 }
 
-/// Number of clients at the peak. Each client sends an incomplete request head. The heads are so
-/// short that they do not count against foxy's memory budget for large heads.
+/// Number of clients at the peak. Each sends an incomplete request head, which is too short to
+/// count against foxy's memory budget for large heads.
 const CLIENTS_AT_PEAK: usize = 4_000;
 
 /// Connects a client that sends most of a request head.
@@ -62,8 +62,8 @@ fn half_a_head(foxy: &Foxy) -> TcpStream {
     stream
 }
 
-/// Waits until `is_wanted` accepts foxy's memory in bytes, for at most `within`. Returns the last
-/// value.
+/// Waits until `is_wanted` accepts the number of bytes that foxy uses, for at most `within`.
+/// Returns the last number.
 fn held(foxy: &Foxy, within: Duration, is_wanted: impl Fn(u64) -> bool) -> u64 {
     let begun = clock::monotonic();
     loop {

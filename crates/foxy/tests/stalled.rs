@@ -1,5 +1,5 @@
-//! Tests foxy's memory while clients send requests but do not read the responses. The memory that
-//! the system reports must stay within the bound in docs/operation.md.
+//! Tests foxy's memory while clients send requests but do not read the responses. The resident
+//! memory must stay within the bound in docs/operation.md.
 
 mod support;
 
@@ -23,8 +23,8 @@ const STREAMS: u32 = 100;
 /// Value of `--memory` in the test support, in bytes.
 const MEMORY: u64 = 8 << 20;
 
-/// Returns the bound in docs/operation.md on the memory that foxy may add after its start, in
-/// bytes.
+/// Returns the number of bytes by which foxy's memory may grow after its start, according to
+/// docs/operation.md.
 fn bound() -> u64 {
     let budget = (MEMORY / 2).max(8 << 20);
     let requests = budget / (16 << 10) + CONNECTIONS as u64;
@@ -43,8 +43,8 @@ fn ask(stream: u32, origin: SocketAddr, object: usize) -> Vec<u8> {
     frame(kind::HEADERS, END_STREAM | END_HEADERS, stream, &block)
 }
 
-/// Opens a connection and sends many requests. Their bodies cannot arrive, because the window is 0
-/// bytes.
+/// Opens an HTTP/2 connection and sends many requests. No body can arrive, because the flow-control
+/// window is 0 bytes.
 fn stall(foxy: &Foxy, origin: SocketAddr, first: usize) -> TcpStream {
     let mut client = TcpStream::connect(foxy.proxy).expect("connected");
     client.set_read_timeout(Some(PATIENCE)).expect("set");
@@ -61,7 +61,8 @@ fn stall(foxy: &Foxy, origin: SocketAddr, first: usize) -> TcpStream {
         let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
         std::io::copy(&mut (&client).take(length.into()), &mut std::io::sink())
             .expect("its payload");
-        // HEADERS starts a response. RST_STREAM means that foxy has no room for the request.
+        // A HEADERS frame starts a response. RST_STREAM means that foxy has no memory for the
+        // request.
         answered += u32::from(header[3] == kind::HEADERS || header[3] == kind::RST_STREAM);
     }
     client

@@ -1,5 +1,5 @@
-//! Checks of the cache suite and their results. Counts results as the suite does, and compares them
-//! with docs/conformance.md.
+//! The checks of the cache suite (`http-cache-tests`) with their results. Counts results as the
+//! suite does, and compares them with docs/conformance.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ pub struct Check {
     pub problem: String,
 }
 
-/// Checks by their ids.
+/// Checks with their results, by the checks' ids.
 pub type Checks = BTreeMap<String, Check>;
 
-/// Returns the ids of failed checks that are required or optimal. As in the suite, a check also
-/// fails if it depends on a failed check.
+/// Returns the ids of failed checks of the kinds `required` and `optimal`. As in the suite, a check
+/// also fails if it depends on a failed check.
 pub fn failures(checks: &Checks) -> BTreeSet<String> {
     fn passes(checks: &Checks, id: &str) -> bool {
         checks.get(id).is_some_and(|check| {
@@ -28,7 +28,7 @@ pub fn failures(checks: &Checks) -> BTreeSet<String> {
     counted.map(|(id, _)| id).filter(|id| !passes(checks, id)).cloned().collect()
 }
 
-/// Panics unless exactly the `documented` checks failed.
+/// Panics unless exactly the checks in `documented` failed.
 pub fn assert_documented(checks: &Checks, documented: &BTreeSet<String>) {
     let failed = failures(checks);
     let described = |id: &String| format!("\n  {id}: {}", checks[id].problem);
@@ -44,7 +44,7 @@ pub fn assert_documented(checks: &Checks, documented: &BTreeSet<String>) {
     );
 }
 
-/// Returns how many checks of `kind` passed, in the words of docs/conformance.md.
+/// Returns how many checks of `kind` passed, in the form that docs/conformance.md uses.
 pub fn share(checks: &Checks, kind: &str) -> String {
     let failed = failures(checks);
     let all: Vec<_> = checks.iter().filter(|(_, check)| check.kind == kind).collect();
@@ -52,8 +52,8 @@ pub fn share(checks: &Checks, kind: &str) -> String {
     format!("{passed} of {}", all.len())
 }
 
-/// Returns the checks for which docs/conformance.md explains a failure, from table rows `| ids |
-/// kind | versions | reason |`. A cut is a version of the suite.
+/// Returns the checks whose failure docs/conformance.md explains for the version `cut` of the
+/// suite. The table rows have the form `| ids | kind | versions | reason |`.
 pub fn documented(cut: &str) -> BTreeSet<String> {
     rows(4)
         .filter(|columns| is_about(columns[2], cut))
@@ -61,8 +61,8 @@ pub fn documented(cut: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the checks that cannot run in virtual time, each with its reason. Reads the table rows
-/// `| ids | versions | reason |` of docs/conformance.md.
+/// Returns the checks that cannot run in virtual time, each with its reason, for the version `cut`
+/// of the suite. The table rows of docs/conformance.md have the form `| ids | versions | reason |`.
 pub fn documented_unplayable(cut: &str) -> BTreeMap<String, String> {
     let of_cut = rows(3).filter(|columns| is_about(columns[1], cut));
     let reason = |columns: &[&str]| columns[2].trim_end_matches(" |").to_owned();

@@ -1,6 +1,6 @@
-//! Runs the public test suite for HTTP caches, `http-cache-tests`. One run uses sockets and a
-//! running foxy. The other run uses virtual time and only foxy's caching rules. The failures must
-//! be exactly those in docs/conformance.md.
+//! Runs the public test suite for HTTP caches, `http-cache-tests`, in two ways: over sockets with a
+//! running foxy, and in virtual time with foxy's caching rules alone. The failures must be exactly
+//! the failures that docs/conformance.md lists.
 
 mod checks;
 #[path = "../../../foxy-rules/tests/miniature/mod.rs"]

@@ -1,6 +1,5 @@
-//! Runs one check of the suite in virtual time against foxy's caching rules. This file plays the
-//! suite's origin and client, and judges results as the suite does (client/test.mjs,
-//! server/handle-test.mjs).
+//! Runs a check of the suite in virtual time against foxy's caching rules. Plays the suite's origin
+//! and client, and judges results as the suite does in client/test.mjs and server/handle-test.mjs.
 
 use crate::miniature::{Answer, Came, Lines, Miniature, Request, Response};
 use crate::vectors::{AnswerFrom, Body, Expectation, OriginAnswer, Step, Value, Vector};
@@ -9,7 +8,7 @@ use foxy_rules::{Fields, Role, date};
 
 /// A request that the simulated origin received.
 struct Seen {
-    /// The client's number of the request, counted from 1.
+    /// Number that the client gave the request, counted from 1.
     number: usize,
     method: String,
     fields: Lines,
@@ -68,7 +67,8 @@ fn has_no_body(status: u16) -> bool {
     matches!(status, 204 | 304)
 }
 
-/// Returns a field's value, with the values of all its lines joined as in JavaScript.
+/// Returns the value of a field. If the field has several lines, joins their values as JavaScript
+/// does.
 fn joined(fields: &Lines, name: &str) -> Option<String> {
     let lines: Vec<_> = fields.values(name).map(String::from_utf8_lossy).collect();
     (!lines.is_empty()).then(|| lines.join(", "))

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Stdio};
 
-/// A failed check runs alone again, up to this many times. Some checks wait for a second to pass,
+/// Number of times that a failed check is repeated alone. Some checks wait for a second to pass,
 /// and a busy machine delays them.
 const CHANCES: u32 = 2;
 
@@ -52,7 +52,7 @@ fn the_public_suite_finds_what_the_documentation_says() {
     assert!(DOCUMENT.contains(&row), "docs/conformance.md has no row {row}");
 }
 
-/// Returns the checks that passed in only one of the two runs.
+/// Returns the checks that passed only over sockets or only in virtual time.
 fn differing(checks: &Checks, played: &Checks) -> Vec<String> {
     let differs =
         |id: &String| checks.get(id).is_none_or(|check| check.passed != played[id].passed);

@@ -1,6 +1,6 @@
 //! Finds the cache suite, and runs it with node. The test installs the npm package in the target
-//! directory. To run another version, name its folder: `FOXY_CACHE_TESTS=/path/to/cache-tests cargo
-//! test -p foxy --test conformance`.
+//! directory. `FOXY_CACHE_TESTS=/path/to/cache-tests cargo test -p foxy --test conformance` runs
+//! another version, in this folder.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ pub struct Cut {
     pub name: &'static str,
 }
 
-/// Returns the version to run. If there is none, prints that nothing was checked. Panics instead if
-/// the environment requires all checks.
+/// Returns the version to run. If none can be found, prints that nothing was checked. If the
+/// environment requires all checks, panics instead.
 pub fn cut() -> Option<Cut> {
     static INSTALLED: LazyLock<Result<PathBuf, String>> = LazyLock::new(installed);
     if let Some(folder) = std::env::var_os("FOXY_CACHE_TESTS") {
@@ -81,7 +81,7 @@ fn works(program: &str) -> Result<(), String> {
 }
 
 impl Cut {
-    /// Prepares the node script with an action: serve, run or print the suite.
+    /// Prepares node with the suite's script. `action` is to serve, to run or to print the suite.
     pub fn node(&self, action: &str) -> Command {
         let mut command = Command::new("node");
         command.args(["--no-warnings", SCRIPT, action]).arg(&self.folder);

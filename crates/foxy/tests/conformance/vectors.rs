@@ -1,5 +1,5 @@
-//! The suite's checks as data, in the format that vectors.mjs prints. Also decides which checks the
-//! caching rules alone cannot run.
+//! The suite's checks as data, in the format that vectors.mjs prints. Also says which checks need
+//! sockets, because the caching rules alone cannot run them.
 
 use crate::suite::Cut;
 use serde::Deserialize;
@@ -13,19 +13,19 @@ pub struct Vector {
     pub steps: Vec<Step>,
 }
 
-/// A request, the origin's response to it, and the expected results.
+/// A step of a check: a request, the origin's response to it, and the expected results.
 #[derive(Debug, Deserialize)]
 pub struct Step {
     /// Time of the request, in seconds since 1970.
     pub at: u64,
-    /// Seconds until the origin responds.
+    /// Number of seconds from the request to the origin's response.
     pub seconds: u64,
     pub method: String,
     pub path: String,
     pub fields: Vec<(String, String)>,
     pub answer: OriginAnswer,
     pub expects: Expectations,
-    /// Whether the step contains interim (1xx) responses.
+    /// Whether the origin also sends interim (1xx) responses.
     pub interim: bool,
 }
 
@@ -37,8 +37,8 @@ pub struct OriginAnswer {
     pub body: String,
     /// Whether the origin closes the connection without a response.
     pub disconnects: bool,
-    /// Request fields with values. If the request contains one of them, the origin responds with
-    /// 304.
+    /// Names and values of request fields. If the request has one of these values, the origin
+    /// responds with 304.
     pub confirms: Vec<(String, String)>,
     /// Fields that the client must receive unchanged.
     pub shown: Vec<(String, String)>,
@@ -85,7 +85,7 @@ pub struct Expectation {
 pub enum Value {
     There,
     Text(String),
-    /// A date this many seconds after the origin's response.
+    /// A date that is this number of seconds after the origin's response.
     Dated(i64),
     /// A number greater than this number.
     Above(i64),
@@ -108,10 +108,10 @@ pub enum Unplayable {
     Interim,
     /// The check concerns hop-by-hop fields, which end at the next server.
     HopByHop,
-    /// The check concerns a body whose end is not marked by a length or a chunk.
+    /// The check concerns a body that ends with the connection, without a length or chunks.
     Framing,
-    /// The check contains characters outside ASCII. Node.js sends them as UTF-8 if there is a body,
-    /// and otherwise as Latin-1.
+    /// The check contains characters outside ASCII. Node.js sends them as UTF-8 if the message has
+    /// a body, and otherwise as Latin-1.
     BeyondAscii,
 }
 
@@ -164,7 +164,7 @@ impl Vector {
 }
 
 impl Step {
-    /// Whether the origin's body is shorter than its `Content-Length`.
+    /// Whether the origin sends fewer body bytes than its `Content-Length` says.
     fn ends_early(&self) -> bool {
         let bodiless = !self.answer.confirms.is_empty();
         let lengths = self

@@ -1,5 +1,5 @@
-//! Runs the suite in virtual time against foxy's caching rules. The results must equal those of the
-//! run over sockets.
+//! Runs the suite in virtual time against foxy's caching rules alone. The results must equal the
+//! results over sockets.
 
 use crate::checks::{Check, Checks, assert_documented, documented, documented_unplayable};
 use crate::player;
@@ -29,7 +29,7 @@ fn the_rules_alone_find_what_the_documentation_says() {
         cut.name
     ));
     let documented = documented(cut.name);
-    // For a check that cannot run here, uses the result of the run over sockets.
+    // A check that needs sockets gets the result of the run over sockets.
     for vector in vectors.iter().filter(|vector| vector.unplayable().is_some()) {
         let found =
             if documented.contains(&vector.id) { Err("documented".to_owned()) } else { Ok(()) };

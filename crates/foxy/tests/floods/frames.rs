@@ -1,5 +1,5 @@
-//! Builds HTTP/2 frames byte by byte (RFC 9113 §6). HTTP/2 libraries refuse to behave like these
-//! hostile clients.
+//! Builds HTTP/2 frames byte by byte (RFC 9113 §6), for hostile clients. Libraries for HTTP/2
+//! refuse to behave like these clients.
 
 use foxy_testkit::http2::{END_HEADERS, END_STREAM, PREFACE, frame, kind};
 use std::net::SocketAddr;
@@ -10,10 +10,10 @@ pub const UNKNOWN: u8 = 0xbb;
 
 pub const ACK: u8 = 1;
 
-/// Identifier of the setting for the initial window of a stream in bytes.
+/// Identifier of the HTTP/2 setting for the initial flow-control window of a stream, in bytes.
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// Error code in a GOAWAY frame to a client that sends too many costly frames.
+/// Error code in foxy's GOAWAY frame to a client that sends too many costly frames.
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 
 /// Builds a SETTINGS frame that sets the initial window of streams to `bytes`.
@@ -36,8 +36,8 @@ pub fn get(stream: u32, origin: SocketAddr, path: &str) -> Vec<u8> {
     frame(kind::HEADERS, END_STREAM | END_HEADERS, stream, &block(origin, path))
 }
 
-/// Builds the header block of a GET request (RFC 7541). It has two indexed fields, and two literal
-/// fields that the receiver must not index.
+/// Builds the header block of a GET request (RFC 7541): two indexed fields, and two literal fields
+/// that the receiver must not index.
 fn block(origin: SocketAddr, path: &str) -> Vec<u8> {
     let mut block = vec![0x82, 0x86];
     for (name, value) in [(4, path), (1, &origin.to_string())] {
@@ -47,14 +47,14 @@ fn block(origin: SocketAddr, path: &str) -> Vec<u8> {
     block
 }
 
-/// Builds a GET request whose header never ends. The HEADERS and CONTINUATION frames have `bytes`
+/// Builds a GET request whose head never ends. Its HEADERS and CONTINUATION frames have `bytes`
 /// bytes in total.
 pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
     const VALUE: usize = 4_000;
     let mut frames = frame(kind::HEADERS, END_STREAM, 1, &block(origin, "/1/head"));
     while frames.len() < bytes {
-        // A literal field with a new name. Its length needs two bytes in addition to the prefix
-        // (RFC 7541 §5.1).
+        // A literal field with a new name. Its length takes a full prefix and two more bytes (RFC
+        // 7541 §5.1).
         let mut field = vec![0, 5];
         field.extend(b"x-pad");
         let rest = VALUE - 127;
@@ -69,7 +69,7 @@ pub fn endless_head(origin: SocketAddr, bytes: usize) -> Vec<u8> {
     frames
 }
 
-/// Splits received bytes into frames.
+/// Splits received bytes into HTTP/2 frames.
 #[derive(Default)]
 pub struct Reader {
     buffer: Vec<u8>,

@@ -1,13 +1,13 @@
-//! A control group that limits the memory of one foxy process, and reports how much memory the
-//! process uses.
+//! A control group (cgroup) that limits the memory of a foxy process, and reports how much memory
+//! the process uses.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Possible folders of control groups. Each has the file for the limit, and the lines of
-/// `memory.stat` that count memory without the page cache.
+/// Possible folders for control groups, in version 2 and version 1. Each has the file for the
+/// limit, and the line of `memory.stat` that counts memory without the page cache.
 const PLACES: [(&str, &str, &str); 2] = [
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss "),
     ("/sys/fs/cgroup", "memory.max", "anon "),
@@ -15,7 +15,7 @@ const PLACES: [(&str, &str, &str); 2] = [
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// The control group. Drop removes it; its processes must have ended before.
+/// The control group. Drop removes it, for which its processes must have ended.
 pub struct Group {
     folder: PathBuf,
     line: &'static str,
@@ -38,7 +38,7 @@ impl Group {
                 continue;
             }
             let group = Self { folder, line };
-            // If the file is missing, the folder belongs to the other version of control groups.
+            // Without this file, the folder belongs to the other version of control groups.
             if !group.folder.join(limit).exists() {
                 continue;
             }

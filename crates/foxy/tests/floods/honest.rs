@@ -1,5 +1,5 @@
-//! Well-behaved clients during a flood. Eight connections request objects one after another: a
-//! mixture of memory hits, disk hits and misses. The test measures the time of each request.
+//! Well-behaved clients during a flood. On eight connections, they request objects one after
+//! another: a mixture of memory hits, disk hits and misses. Measures the time of each request.
 
 use crate::origin::{GOOD, Origin};
 use foxy_base::clock;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 const CLIENTS: u64 = 8;
 
-/// A client opens a new connection after this many requests.
+/// Number of requests after which a client opens a new connection.
 const KEPT: u64 = 25;
 
 /// Time limit of a request.
@@ -31,8 +31,8 @@ const FROM: &str = "127.0.0.2:0";
 /// Number of objects for memory hits, and their length in bytes.
 const MEMORY: (u64, u64) = (200, 10_000);
 
-/// Length in bytes of objects for disk hits. The next constant is for objects that are not stored
-/// yet.
+/// Length in bytes of objects for disk hits. The next constant is the length of objects that are
+/// not stored yet (misses).
 const DISK: u64 = 32_768;
 const MISS: u64 = 10_000;
 
@@ -43,7 +43,7 @@ static UNIQUE: AtomicU64 = AtomicU64::new(0);
 pub struct Mixture {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// Number of objects for disk hits. They need more space than the memory cache has.
+    /// Number of objects for disk hits. Together they are larger than the memory cache.
     pub disk: u64,
     /// Whether some requests use host names that foxy has not resolved before.
     pub names: bool,
@@ -57,8 +57,8 @@ pub struct Measured {
     pub disk: Latencies,
     pub miss: Latencies,
     pub names: Latencies,
-    /// Number of requests without a complete response of status 200. The next field contains the
-    /// first few reasons.
+    /// Number of requests without a complete response of status 200. The next field has the first
+    /// few reasons.
     pub failures: u64,
     pub reasons: Vec<String>,
 }
@@ -95,7 +95,7 @@ impl Measured {
     }
 }
 
-/// A phase that runs on its own thread until it is stopped.
+/// A phase of the test, in which clients run on their own thread until the phase is stopped.
 pub struct Phase {
     over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Measured>,
@@ -146,11 +146,12 @@ pub fn fetch_all(proxy: SocketAddr, objects: Vec<(String, u64)>) -> Vec<String> 
 }
 
 impl Mixture {
-    /// Returns all objects that later requests expect to be hits.
+    /// Returns all objects that must be stored before, with their lengths, so that later requests
+    /// are hits.
     pub fn stored(&self) -> Vec<(String, u64)> {
         let memory = (0..MEMORY.0).map(|number| (self.memory(number), MEMORY.1));
-        // `fetch_all` begins with the end of this list. So the objects for memory hits are
-        // requested last, and remain in memory.
+        // `fetch_all` starts at the end of this list. So the objects for memory hits, at the start,
+        // are fetched last and remain in memory.
         memory.chain((0..self.disk).map(|number| (self.on_disk(number), DISK))).collect()
     }
 
@@ -195,7 +196,7 @@ impl Client {
                 continue;
             }
             self.stream = None;
-            // Limits the rate of attempts if foxy has ended.
+            // If foxy has ended, this pause limits the rate of attempts.
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -218,8 +219,8 @@ impl Client {
     }
 }
 
-/// Sends a request. If foxy closed the old connection before it sent any byte of a response,
-/// repeats the request on a new connection.
+/// Sends a request. Repeats it on a new connection if foxy closed the old connection without
+/// sending a byte of the response.
 async fn ask(
     stream: &mut Option<TcpStream>,
     proxy: SocketAddr,
@@ -233,7 +234,7 @@ async fn ask(
     }
 }
 
-/// Sends the request once. The error contains the number of received bytes and the reason.
+/// Sends the request once. The error has the number of received bytes and the reason.
 async fn once(
     place: &mut Option<TcpStream>,
     proxy: SocketAddr,

@@ -1,5 +1,5 @@
-//! The kinds of floods: the behaviour of the hostile clients, the size of each flood, and the
-//! objects that foxy must store before it.
+//! The kinds of floods: what the hostile clients do, the number of their connections, and the
+//! objects that foxy must store before.
 
 use crate::frames::{self, ENHANCE_YOUR_CALM, Reader};
 use crate::origin::{Origin, SILENT};
@@ -15,19 +15,19 @@ use tokio::time::{sleep, timeout};
 
 /// Number of streams on each HTTP/2 connection.
 const STREAMS: u64 = 100;
-/// Length in bytes and number of stored objects that floods request. The next constant is for large
-/// objects.
+/// Length in bytes, and number, of the small stored objects that floods request. The next constant
+/// is for the large object.
 const SMALL: (u64, u64) = (1_000_000, 40);
 const LARGE: (u64, u64) = (4_000_000, 60);
 /// Length in bytes of objects that no client has requested before.
 const NEW: u64 = 1_000_000;
 /// Length in bytes of a request head just below foxy's limit of 64 KiB.
 const HEAD: usize = 63 << 10;
-/// Number of costly frames per second on each connection. The next constant is the number of these
-/// connections.
+/// Number of costly frames per second on each connection. The next constant is the number of
+/// connections that send them.
 const FRAMES: u64 = 10_000;
 const FRAMING: u64 = 2;
-/// Receive buffer in bytes of a client that does not read. The system allows no smaller buffer.
+/// Receive buffer, in bytes, of a client that does not read. The system allows no smaller buffer.
 const NO_ROOM: u32 = 2_048;
 
 /// A kind of flood: many hostile clients with the same behaviour.
@@ -89,7 +89,7 @@ impl Flood {
         (0..count).map(|number| (origin.url(length, &format!("flood/{number}")), length)).collect()
     }
 
-    /// Returns the number of connections at full size.
+    /// Returns the number of the flood's connections at full size.
     const fn connections(self) -> u64 {
         match self {
             Self::Http2HitsUnread | Self::Http2DiskHitsUnread | Self::Http2MissesUnread => 15,
@@ -103,7 +103,8 @@ impl Flood {
         }
     }
 
-    /// Returns the local address of the connection with this number.
+    /// Returns the local address of the connection with this number. A flood of idle connections
+    /// uses many addresses.
     fn from(self, number: u64) -> SocketAddr {
         let last = u8::try_from(number % 40).expect("small");
         let address = match self {
@@ -114,7 +115,7 @@ impl Flood {
     }
 }
 
-/// Counters that are updated during a flood.
+/// Counters of the flood's connections.
 #[derive(Default)]
 pub struct Seen {
     pub opened: Cell<u64>,
@@ -133,7 +134,7 @@ fn count(cell: &Cell<u64>) {
 pub struct Target {
     pub proxy: SocketAddr,
     pub origin: Origin,
-    /// Factor by which the flood has fewer connections than at full size.
+    /// Divisor of the number of connections. At full size it is 1.
     pub smaller: u64,
 }
 
@@ -146,21 +147,21 @@ pub fn begin(flood: Flood, target: Target, tasks: &LocalSet, seen: &Rc<Seen>) {
     for number in 0..connections {
         let seen = Rc::clone(seen);
         tasks.spawn_local(async move {
-            // The connections start at different times. Otherwise a queue of the operating system
-            // would overflow, which this test does not examine.
+            // The connections start at different times. Otherwise the system's queue of new
+            // connections would overflow, which is not the subject of this test.
             sleep(Duration::from_micros(number * 300)).await;
             loop {
                 let _ = one(flood, target, number, &seen).await;
                 count(&seen.ended);
-                // A rejected client reconnects after a delay, because the flood and foxy share the
-                // processor.
+                // A rejected client waits before it reconnects, because the flood shares the
+                // processor with foxy.
                 sleep(Duration::from_secs(1)).await;
             }
         });
     }
 }
 
-/// Runs one connection until foxy closes it.
+/// Runs the connection with this number until foxy closes it.
 async fn one(flood: Flood, target: Target, number: u64, seen: &Rc<Seen>) -> std::io::Result<()> {
     let narrow = matches!(flood, Flood::Http1HitsUnread | Flood::Http1MissesUnread);
     let mut stream = connect(target.proxy, flood.from(number), narrow).await?;
@@ -234,7 +235,7 @@ async fn connect(proxy: SocketAddr, from: SocketAddr, narrow: bool) -> std::io::
     Ok(stream)
 }
 
-/// Reads until the connection closes. The responses are short or missing.
+/// Reads and ignores responses until the connection closes.
 async fn drain(mut stream: TcpStream) -> std::io::Result<()> {
     let mut buffer = [0; 4_096];
     while stream.read(&mut buffer).await? > 0 {}
@@ -251,8 +252,8 @@ async fn unread(stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-/// Sends requests on all streams of a connection. The window of each stream is 0 bytes, so no body
-/// can arrive.
+/// Sends requests on all streams of an HTTP/2 connection. The flow-control window of each stream is
+/// 0 bytes, so no body can arrive.
 async fn ask_all(
     mut stream: TcpStream,
     _number: u64,
@@ -279,8 +280,8 @@ async fn ask_all(
     }
 }
 
-/// Sends costly frames at a fixed rate. A hundred other streams of the connection wait for a
-/// window.
+/// Sends costly frames at a fixed rate. Meanwhile a hundred other streams of the connection wait
+/// for a flow-control window.
 async fn frames_of(
     costly: Costly,
     stream: TcpStream,
@@ -316,7 +317,7 @@ async fn frames_of(
 fn frame_of(costly: Costly, number: u64) -> Vec<u8> {
     let stream = u32::try_from(2 * (number % STREAMS) + 1).expect("small");
     match costly {
-        // A window of 0 or 1 byte is too small for a body, so no response can end.
+        // A window of 0 or 1 bytes is too small for a body, so every response stays open.
         Costly::Settings => frames::window(u32::try_from(number % 2).expect("small")),
         Costly::Ping => frame(kind::PING, 0, 0, &number.to_be_bytes()),
         Costly::Priority => frame(kind::PRIORITY, 0, stream, &[0, 0, 0, 0, 16]),

@@ -1,6 +1,7 @@
-//! Tests foxy with hostile and well-behaved clients in a control group of 512 MB. Each flood tries
-//! to exhaust another resource of foxy. Well-behaved clients must be served almost as fast as
-//! without the flood. foxy's memory must stay bounded, and must shrink afterwards.
+//! Tests foxy in a control group of 512 MB with hostile and well-behaved clients at the same time.
+//! Each kind of flood tries to exhaust a different resource of foxy. Well-behaved clients must be
+//! served almost as fast as without the flood. foxy's memory must stay bounded, and must shrink
+//! afterwards.
 //!
 //! `docs/proofs.md` describes the test at full size.
 
@@ -30,30 +31,31 @@ use tokio::task::LocalSet;
 
 /// Limit in bytes for foxy's memory, without the page cache.
 const BOUND: u64 = 400 << 20;
-/// After the flood, memory must fall to the value before the flood plus this many bytes.
+/// After the flood, foxy's memory must fall to its value before the flood plus this number of
+/// bytes.
 const BACK: u64 = 32 << 20;
-/// Memory in bytes that foxy uses with default settings once its cache is full. The cache may not
-/// be full before the flood.
+/// Memory in bytes that foxy with default settings uses once its memory cache is full. Used in
+/// place of a smaller value before the flood, because the cache may not be full then.
 const FILLED: u64 = 96 << 20;
 /// Time limit for memory to fall after the flood.
 const BACK_WITHIN: Duration = Duration::from_secs(10);
-/// Limit on the slowdown of well-behaved clients. During a flood, the 99th percentile of their
-/// request times may be this many times longer than without the flood.
+/// Limit on the slowdown of well-behaved clients: the 99th percentile of their request times during
+/// a flood, divided by the 99th percentile without it.
 const SLOWER: f64 = 3.0;
-/// Longest time of a single honest request in microseconds. A separate limit is needed, because a
-/// waiting client sends no other request, so few requests show the delay.
+/// Longest time of a single request of a well-behaved client, in microseconds. The percentile alone
+/// could miss long delays, because a waiting client sends no other request.
 const LONGEST: u64 = 1_000_000;
-/// Differences below this number of microseconds are noise of the machine.
+/// Request times, in microseconds, below which differences are noise of the machine.
 const LEAST: u64 = 2_000;
 
-/// The size of a test run.
+/// The size of a test run: number of connections, duration of phases, and number of objects.
 #[derive(Clone, Copy)]
 struct Size {
     smaller: u64,
     before: Duration,
     during: Duration,
     disk_objects: u64,
-    /// Whether times are judged. On a machine with other work, times are not meaningful.
+    /// Whether the test judges times. They mean nothing on a machine that also does other work.
     timed: bool,
 }
 
@@ -72,7 +74,7 @@ const FULL: Size = Size {
     timed: true,
 };
 
-/// Floods in the small run. Each examines a different shared resource.
+/// Floods in the small run. Each tries to exhaust a different shared resource.
 const FEW: [&str; 4] =
     ["http2-hits-unread", "http1-heads", "idle-from-one-address", "http2-settings"];
 
@@ -135,7 +137,7 @@ fn flood_once(
         flood.stored(&origin).into_iter().chain(mixture.stored()).collect(),
     );
     assert!(failed.is_empty(), "{name}: {} objects were not stored: {}", failed.len(), failed[0]);
-    // Discards the first measurements after the cache was filled, because they are not typical.
+    // Ignores the first measurements after the cache was filled, because they are not typical.
     Phase::begin(mixture, 1).run_for(size.before / 3);
     subject.memory.most();
     let before = Phase::begin(mixture, 2).run_for(size.before);
@@ -174,8 +176,8 @@ fn flood_once(
     })
 }
 
-/// Returns the time until foxy's memory fell to `enough` bytes. Returns `None` if the time limit
-/// passed before.
+/// Returns the time until foxy's memory fell to `enough` bytes. Returns `None` if this takes longer
+/// than the time limit.
 fn given_back(subject: &Subject, enough: u64) -> Option<Duration> {
     let begun = clock::monotonic();
     loop {
@@ -198,7 +200,7 @@ impl Phase {
 }
 
 impl Outcome {
-    /// Returns a text for each bound that was missed.
+    /// Returns a text about each bound that the flood exceeded.
     fn missed(&self, flood: Flood, size: Size) -> Vec<String> {
         let mut missed = Vec::new();
         if !self.alive {
@@ -300,7 +302,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Raises this process's limit on open files as far as possible.
+/// Raises this process's limit on open files as far as the system permits.
 fn raise_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -308,8 +310,8 @@ fn raise_descriptors() {
     setrlimit(Resource::Nofile, limit).expect("up to the hard limit anybody may");
 }
 
-/// Lowers the priority of the flood, so that the flood takes no CPU time from well-behaved clients.
-/// Only foxy's reaction to the flood may slow these clients.
+/// Lowers the priority of the flood's thread, so that it takes no CPU time from the well-behaved
+/// clients. Then only foxy's reaction to the flood can slow them.
 fn give_way() {
     let thread = std::fs::read_link("/proc/thread-self").ok();
     let number = thread.and_then(|path| path.file_name()?.to_str()?.parse().ok());

@@ -1,5 +1,5 @@
 //! The origin of the flood tests. It responds at once, and sends as fast as foxy reads. Its name
-//! server resolves some names, and never answers for others.
+//! server resolves names below a zone, and never answers for names below another zone.
 
 use foxy_base::clock;
 use foxy_base::time::Instant;
@@ -15,8 +15,8 @@ use tokio::task::{LocalSet, spawn_local};
 /// Largest number of bytes in one write.
 const PIECE: usize = 64 << 10;
 
-/// Largest rate, in bytes per second, for objects that only a flood requests. The limit keeps the
-/// disk from being the bottleneck.
+/// Largest rate, in bytes per second, at which the origin sends objects that only a flood requests.
+/// The limit keeps the disk from being the bottleneck.
 const RATE: u64 = 100_000_000;
 
 /// The name server resolves names below this zone. All other names fail.
@@ -68,7 +68,7 @@ impl Origin {
 
 struct Server {
     bytes: Vec<u8>,
-    /// Earliest time at which the next piece for a flood may be sent.
+    /// Earliest time at which the origin may send the next piece to a flood.
     free: Cell<Instant>,
 }
 
@@ -121,7 +121,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until `bytes` bytes may be sent within the rate limit.
+    /// Waits until the rate limit permits another `bytes` bytes.
     async fn turn(&self, bytes: usize) {
         let now = clock::monotonic();
         let turn = self.free.get().max(now);

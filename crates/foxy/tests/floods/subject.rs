@@ -18,8 +18,8 @@ const MEMORY: u64 = 512 << 20;
 /// Interval between samples of the memory.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// Limit on open files for the test with few descriptors: the initial limit, and the limit to which
-/// foxy may raise it.
+/// Limits on open files for the flood that needs few descriptors: the initial limit, and the hard
+/// limit up to which foxy may raise it.
 const FEW: (u64, u64) = (256, 1_024);
 
 /// The foxy under test.
@@ -32,7 +32,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Starts foxy for a flood that has `smaller` times fewer connections than at full size.
+    /// Starts foxy for a flood whose number of connections at full size is divided by `smaller`.
     ///
     /// # Errors
     /// The reason why this machine has no control group for the test.
@@ -64,7 +64,7 @@ impl Subject {
 
 fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64) {
     let file = folder.join("foxy.toml");
-    // A smaller flood needs a smaller limit, so that it still reaches the limit.
+    // A smaller flood needs a lower limit on connections, so that it still reaches the limit.
     let limits = match smaller {
         1 => String::new(),
         smaller => format!("[limits]\nconnections = {}\n", 8_192 / smaller),
@@ -84,13 +84,13 @@ fn arguments(command: &mut Command, folder: &Path, origin: &Origin, smaller: u64
     command.arg("--store").arg(folder.join("store")).arg("--config").arg(file);
 }
 
-/// Values that the sampling thread updates.
+/// Values that the sampling thread measures.
 #[derive(Default)]
 struct Told {
     now: AtomicU64,
     most: AtomicU64,
-    /// Largest memory in bytes that the kernel used for TCP on the whole machine. Not every kernel
-    /// counts this memory in control groups.
+    /// Largest memory in bytes that the kernel used for TCP, on the whole machine. Some kernels do
+    /// not count this memory in control groups.
     sockets: AtomicU64,
     over: AtomicBool,
 }

@@ -1,7 +1,6 @@
 //! The clients of the soak test, which kills and restarts foxy many times. Most requests are plain
-//! GETs. The others are reloads, overlapping reloads of two variants, ranges, HEADs, unsafe
-//! requests and purges. Some clients close the connection early. Each response is judged when it
-//! arrives.
+//! GETs. Others are reloads, two overlapping reloads, ranges, HEADs, unsafe requests and purges.
+//! Some clients close the connection early. Each response is judged when it arrives.
 
 use crate::ledger::{Ack, Broken, Holds, Ledger, Seen, Way, count, locked};
 use crate::origin::Origin;
@@ -17,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The addresses of foxy and the number of its current run.
+/// The addresses of foxy, and the number of its current run (from one start to its end).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     pub run: u64,
@@ -44,7 +43,7 @@ impl Shared {
         *locked(&self.place)
     }
 
-    /// Whether foxy is still in this run and the test has not asked it to stop.
+    /// Whether run `run` of foxy still lasts, and the test has not asked foxy to stop.
     fn is_up(&self, run: u64) -> bool {
         let place = self.place();
         place.run == run && !place.ending && place.addresses.is_some()
@@ -57,12 +56,13 @@ pub struct Ask {
     pub page: usize,
     pub language: usize,
     pub method: Method,
-    /// Additional header lines, each with its line end. Other fields follow from the rest of the
-    /// request.
+    /// Additional header lines, each with its line end. The other fields of this struct determine
+    /// the rest of the request.
     pub fields: String,
     /// Whether the request asks foxy to fetch a new response (`Cache-Control: no-cache`).
     pub reload: bool,
-    /// Number of body bytes after which the client closes the connection.
+    /// Number of body bytes after which the client closes the connection. `None` if it reads the
+    /// whole body.
     pub leaves: Option<u64>,
 }
 
@@ -136,7 +136,8 @@ impl Client {
         self.ask(&ask);
     }
 
-    /// Chooses at random how the origin shall respond, in case foxy forwards the request.
+    /// Chooses at random how the origin shall respond, if foxy forwards the request. Returns header
+    /// lines for the origin.
     fn manner(&mut self) -> String {
         let mut fields = String::new();
         if self.random.chance(0.4) {
@@ -199,7 +200,7 @@ impl Client {
     }
 
     /// Purges a page through the proxy or the admin server. After the confirmation, foxy must not
-    /// serve any version that the origin sent earlier.
+    /// serve any version that the origin sent before the purge.
     fn purge(&mut self, page: usize, through_proxy: bool) {
         let place = self.shared.place();
         let Some((proxy, admin)) = place.addresses else { return };
@@ -374,8 +375,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Records that the response of a reload is being stored. Later runs of foxy must not serve an
-    /// older version.
+    /// Records that foxy said, in the head of a reload's response, that it stores the response.
+    /// Later runs of foxy must not serve an older version, even if this response breaks off.
     fn stored_head(&self, variant: usize, version: u64, way: Way) {
         let stored = self.head.field("cache-status").contains("; stored");
         if self.ask.reload && way == Way::Fetched && stored {

@@ -1,5 +1,6 @@
-//! Records, for each page, the versions that the origin sent and that clients received. Contains
-//! the rules that every response must obey.
+//! The ledger of the soak test: for each page, the versions that the origin sent and that clients
+//! received. Also has the rules that every response must obey. A version is acknowledged when a
+//! client has received it completely.
 
 use crate::pages::{LANGUAGES, Page};
 use foxy_base::clock;
@@ -9,15 +10,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A response may be reused for this long after its lifetime. HTTP times are whole seconds, and the
-/// test machine is busy.
+/// Tolerance: foxy may reuse a response for this time after its lifetime. HTTP times are whole
+/// seconds, and the test machine is busy.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// After a kill, the time that a store has saved on disk may be this much too early.
+/// After a kill, the time that foxy saved on disk may be too early by up to this time.
 const CLOCK_LAG: Duration = Duration::from_secs(2);
 
-/// A fetch may have begun in foxy this long before the origin received it. Used if only the origin
-/// saw the fetch.
+/// Longest time between the start of a fetch in foxy and its arrival at the origin. Used if the
+/// test knows only the arrival.
 const FETCH_LEAD: Duration = Duration::from_secs(5);
 
 /// Number of recent events that are kept for each page.
@@ -26,18 +27,18 @@ const REMEMBERED: usize = 60;
 /// When an acknowledged version begins to forbid older versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Older versions are forbidden from the end of the response.
+    /// Older versions are forbidden in every request that begins after the end of the response.
     Always,
-    /// Older versions are forbidden after the run of foxy with this number has ended.
+    /// Older versions are forbidden in later runs of foxy than this run.
     AfterRun(u64),
 }
 
-/// A version that a client received from the origin. Later requests must not receive an older
-/// version.
+/// An acknowledgement: a client received this version from the origin. Later requests must not
+/// receive an older version.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     pub version: u64,
-    /// Latest possible time at which the request for this version began.
+    /// Latest possible time at which the request that fetched this version began.
     pub begun: Instant,
     pub ended: Instant,
     pub holds: Holds,
@@ -50,12 +51,12 @@ struct Handed {
     last: Instant,
 }
 
-/// One variant of a page.
+/// A variant of a page: the versions that the origin sent, and the acknowledgements.
 #[derive(Debug, Default)]
 pub struct Shelf {
     /// The current version at the origin.
     pub version: u64,
-    /// Number of 304 responses of the origin.
+    /// Number of 304 responses that the origin sent.
     pub renewals: u64,
     handed: HashMap<u64, Handed>,
     acks: Vec<Ack>,
@@ -79,21 +80,22 @@ pub struct Seen {
     pub begun: Instant,
     pub version: u64,
     pub way: Way,
-    /// Number of the run of foxy that sent the response.
+    /// Number of the run of foxy that sent the response. A run lasts from a start of foxy to its
+    /// end.
     pub run: u64,
-    /// Whether the request asked foxy to fetch a new response.
+    /// Whether the client asked for a fresh response (`Cache-Control: no-cache`).
     pub reload: bool,
 }
 
 /// A rule that a response broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
-    /// The bytes, the length or the fields belong to no version of the origin.
+    /// The bytes, the length or the fields are of no version that the origin sent.
     Wrong,
     /// The version is older than a version that was acknowledged before the request began.
     Older,
-    /// The version is older than an acknowledged version, and the page was fetched slowly during a
-    /// storm.
+    /// Like `Older`, for a page whose slow fetch was in progress during a storm (a burst of
+    /// thousands of requests).
     OlderAfterStorm,
     /// foxy reused the response for longer than its lifetime.
     Outlived,
@@ -116,6 +118,7 @@ impl Shelf {
     }
 
     /// Acknowledges a version that a client received from the cache or from another client's fetch.
+    /// Its fetch began at most [`FETCH_LEAD`] before the origin first sent the version.
     pub fn acknowledge_reused(&mut self, version: u64, ended: Instant) {
         if let Some(handed) = self.handed.get(&version) {
             let begun = handed.first - FETCH_LEAD;
@@ -126,8 +129,8 @@ impl Shelf {
         }
     }
 
-    /// Returns the rule that a response breaks, if any. Its version may be reused for `lifetime`.
-    /// `purges` contains the start and end of each purge of the page.
+    /// Returns the rule that the response breaks, or `None`. `lifetime` is the time for which its
+    /// version may be reused. `purges` has the start and end of each purge of the page.
     pub fn judge(
         &self,
         seen: Seen,
@@ -165,7 +168,7 @@ impl Shelf {
     }
 }
 
-/// All records of a page.
+/// The records of a page: its variants, purges and recent events.
 #[derive(Default)]
 pub struct Book {
     pub shelves: [Shelf; LANGUAGES.len()],
@@ -191,8 +194,8 @@ impl Book {
     }
 }
 
-/// A restart at which the clock was behind the latest time that foxy had seen. foxy cannot know how
-/// long it was down.
+/// A time for which foxy was down. The clock was then behind its latest earlier time, so foxy
+/// cannot know how long it was down.
 #[derive(Clone, Copy, Debug)]
 pub struct Gap {
     pub died: Instant,
@@ -224,7 +227,7 @@ pub struct Ledger {
     books: Vec<Mutex<Book>>,
     gaps: Mutex<Vec<Gap>>,
     found: Mutex<Vec<(Broken, String)>>,
-    /// Number of the first page that is used in storms.
+    /// Number of the first page that storms use.
     storms_from: usize,
     pub counts: Counts,
 }
@@ -244,7 +247,7 @@ impl Ledger {
         locked(&self.gaps).push(gap);
     }
 
-    /// Judges a response. If it breaks a rule, records the finding with the recent events of the
+    /// Judges a response. If it breaks a rule, records a finding with the recent events of the
     /// page.
     pub fn judge(&self, page: usize, language: usize, seen: Seen) -> Option<Broken> {
         let about = &self.pages[page];
@@ -278,7 +281,7 @@ impl Ledger {
         self.found_elsewhere(broken, text);
     }
 
-    /// Records a finding that concerns no page.
+    /// Records a finding that does not concern a page.
     pub fn found_elsewhere(&self, broken: Broken, text: String) {
         locked(&self.found).push((broken, text));
     }
@@ -329,8 +332,9 @@ mod tests {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
-    /// Creates a shelf. The origin sent version 1 at the second `first` and version 2 at the second
-    /// `second`. A request from second 19 to 22 acknowledged version 2.
+    /// Creates the records of a variant. The origin sent version 1 at the second `first`, and
+    /// version 2 at the second `second`. A request from second 19 to second 22 acknowledged version
+    /// 2.
     fn shelf(first: u64, second: u64, holds: Holds) -> Shelf {
         let mut shelf = Shelf::default();
         for (version, time) in [(1, first), (2, second)] {
@@ -351,8 +355,8 @@ mod tests {
             (10, Holds::Always, 30, Some(Broken::Older)),
             // The request began before the newer version had arrived completely.
             (10, Holds::Always, 21, None),
-            // The older version was sent while the newer version was being sent, so their order is
-            // unknown.
+            // The origin sent the older version after the request for the newer version had begun.
+            // So their order in foxy is unknown.
             (20, Holds::Always, 30, None),
             (10, Holds::AfterRun(1), 30, None),
             (10, Holds::AfterRun(0), 30, Some(Broken::Older)),

@@ -1,11 +1,11 @@
-//! Moves the civil clock that foxy sees, while foxy runs. The library of Debian's package
-//! `faketime` does this. Without the library, the clock is not moved.
+//! Changes the system's date and time as foxy sees them (the civil clock) while foxy runs. Uses the
+//! library of Debian's package `faketime`. Without the library, the clock stays right.
 
 use crate::support::black_box::variable;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folder that contains the library, below a folder for each machine type.
+/// Folder in which the library is searched, in a subfolder for each machine type.
 const LIBRARIES: &str = "/usr/lib";
 
 /// A clock that successive foxy processes see.
@@ -19,8 +19,8 @@ pub struct MovedClock {
 }
 
 impl MovedClock {
-    /// Creates a clock that shows the true time. A file in `folder` sets the clock. Returns `None`
-    /// if the library is missing.
+    /// Creates a clock that at first shows the true time. A file in `folder` controls the clock.
+    /// Returns `None` without the library.
     pub fn new(folder: &Path) -> Option<Self> {
         let library = variable("FOXY_FAKETIME").map(PathBuf::from).or_else(library)?;
         let clock = Self { library, file: folder.join("clock"), offset: 0, most: 0 };
@@ -28,7 +28,7 @@ impl MovedClock {
         Some(clock)
     }
 
-    /// Makes a command see this clock. The monotonic clock of the command is not changed.
+    /// Makes a command see this clock. The command's monotonic clock stays unchanged.
     pub fn show_to(&self, command: &mut Command) {
         command.env("LD_PRELOAD", &self.library).env("FAKETIME_TIMESTAMP_FILE", &self.file);
         for name in [
@@ -46,7 +46,7 @@ impl MovedClock {
         self.write();
     }
 
-    /// Whether the clock is less far ahead than it was at an earlier time.
+    /// Whether the clock was set back: it is less far ahead than at an earlier time.
     pub const fn is_behind(&self) -> bool {
         self.offset < self.most
     }

@@ -1,6 +1,6 @@
 //! Soak test: kills and restarts foxy many times while clients of all kinds send requests. Every
-//! response must be right. No response may be older than a version that was acknowledged before.
-//! The judge considers variants, reloads, renewals, purges and clocks.
+//! response must be right, and no response may be older than a version that a client received
+//! before. The rules (`ledger`) consider variants, reloads, renewals, purges and clocks.
 //!
 //! `docs/proofs.md` describes the test at full length.
 
@@ -29,7 +29,7 @@ const SHORT: u64 = 5;
 /// Number of URLs that clients request in each storm of a long run.
 const STORM: u64 = 16_000;
 
-/// Counters that must be zero, with their names in the record.
+/// The rules that no response may break, each with the name of its counter in the record.
 const RULES: [(&str, Broken); 7] = [
     ("wrong_responses", Broken::Wrong),
     ("older_responses", Broken::Older),

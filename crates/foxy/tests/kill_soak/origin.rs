@@ -1,6 +1,6 @@
 //! The origin of the soak test, which kills and restarts foxy many times. Each connection has a
-//! thread. Header fields of a request control the response. A response can be late, slow, a new
-//! version, truncated, or held until the test releases it.
+//! thread. Header fields of a request tell the origin how to respond: late, slowly, with a new
+//! version, truncated, or only when the test releases the response.
 
 use crate::ledger::{Book, Ledger};
 use crate::pages::{LANGUAGES, Page, Pattern, Validator, tag};
@@ -20,7 +20,7 @@ const STORM: &[u8] = b"a page among thousands\n";
 /// Longest time for which the origin holds a response.
 const HELD: Duration = Duration::from_secs(60);
 
-/// Time at which version 0 of each page was changed, in seconds since 1970.
+/// `Last-Modified` of version 0 of each page, in seconds since 1970.
 const CHANGED: u64 = 1_577_836_800;
 
 /// A running origin.
@@ -97,8 +97,8 @@ impl Request {
         Duration::from_millis(self.number(name).unwrap_or(0))
     }
 
-    /// Returns the start and the end of the requested range in a body of `length` bytes. The end is
-    /// exclusive. Returns `None` without a valid range.
+    /// Returns the requested range of a body of `length` bytes, as its start and exclusive end.
+    /// Returns `None` without a valid range.
     fn range(&self, length: u64) -> Option<(u64, u64)> {
         let (from, last) = self.field("range")?.strip_prefix("bytes=")?.split_once('-')?;
         let from: u64 = from.parse().ok()?;
@@ -112,12 +112,12 @@ impl Request {
     }
 }
 
-/// A response for a page. The origin chooses it while it holds the lock of the page, and sends it
-/// afterwards.
+/// A response for a page. The origin chooses it while it holds the lock of the page's records, and
+/// sends it afterwards.
 struct Answer {
     head: String,
     tag: u64,
-    /// Start and end of the bytes to send. Empty for HEAD and for a 304.
+    /// Start and exclusive end of the bytes to send. Empty for HEAD and for a 304.
     part: (u64, u64),
     chunked: bool,
 }
@@ -133,7 +133,8 @@ impl Server {
         let _only_slower = stream.set_nodelay(true);
         let mut reader = BufReader::new(stream);
         while let Some(request) = Request::read(&mut reader) {
-            // An error ends the connection. Truncated responses also return an error on purpose.
+            // An error ends the connection. A response that is truncated on purpose also returns an
+            // error.
             if self.answer(&request, stream).is_err() {
                 return;
             }
@@ -168,8 +169,8 @@ impl Server {
         self.body(request, &answer, stream)
     }
 
-    /// Creates a new version of all variants of a page. Returns the versions for the client that
-    /// sent the unsafe request.
+    /// Creates a new version of all variants of a page, as an unsafe request does. Returns the
+    /// versions as text for the client.
     fn change(&self, page: &Page) -> String {
         let mut book = self.ledger.book(page.number);
         book.shelves.iter_mut().for_each(|shelf| shelf.version += 1);

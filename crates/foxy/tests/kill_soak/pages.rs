@@ -1,19 +1,19 @@
-//! The pages of the soak test, which kills and restarts foxy many times. The properties of a page
-//! depend on the seed. Every byte of a body depends on page, language and version.
+//! The pages of the soak test, which kills and restarts foxy many times. The seed determines the
+//! properties of a page. Page, language and version determine every byte of a body.
 
 use foxy_base::random::{Random, split_mix};
 
 /// Languages that clients can request. The first entry means that `Accept-Language` is missing.
 pub const LANGUAGES: [&str; 3] = ["", "de", "fr"];
 
-/// A body repeats after this many bytes. The number is prime, so equal offsets in two parts never
-/// hold equal bytes.
+/// A body consists of repetitions of this number of bytes. The number is prime, so bytes at the
+/// wrong offset of a buffer are noticed.
 const PERIOD: usize = 65_521;
 
-/// Largest number of bytes that are compared or sent at once.
+/// Largest number of bytes to compare or send at once.
 pub const PIECE: usize = 32 << 10;
 
-/// The kind of validator that a page has.
+/// The kind of validator in a page's responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validator {
     Nothing,
@@ -25,7 +25,7 @@ pub enum Validator {
 #[derive(Clone, Debug)]
 pub struct Page {
     pub number: usize,
-    /// Whether the page has a separate version for each language.
+    /// Whether the page has a variant for each language.
     pub varies: bool,
     /// Number of seconds for which a response is fresh.
     pub max_age: u64,
@@ -33,9 +33,9 @@ pub struct Page {
     /// Whether responses contain `Date`.
     pub dated: bool,
     pub chunked: bool,
-    /// Whether the origin answers a range request with that range.
+    /// Whether the origin answers a range request with this range, instead of the whole body.
     pub ranges: bool,
-    /// Whether clients send only plain requests for this page.
+    /// Whether clients only send plain GET and HEAD requests for this page.
     pub quiet: bool,
     base: u64,
 }
@@ -64,8 +64,8 @@ impl Page {
         }
     }
 
-    /// Creates a small page that stays fresh for long and has no variants and no validator. Only a
-    /// fetch of this page can renew it.
+    /// Creates a small page for storms. It stays fresh for long, and has no variants and no
+    /// validator, so only a complete fetch can replace its stored response.
     pub const fn plain(number: usize) -> Self {
         Self {
             number,
@@ -80,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Returns the number of the variant that a client receives for a language.
+    /// Returns the number of the variant that a client with this language receives.
     pub const fn variant(&self, language: usize) -> usize {
         if self.varies { language } else { 0 }
     }
@@ -95,13 +95,13 @@ pub fn below(random: &mut Random, bound: usize) -> usize {
     usize::try_from(random.below(bound as u64)).expect("below a number that fits")
 }
 
-/// Returns a number that identifies the body of a version.
+/// Returns a number (the tag) that identifies the body of a version.
 pub fn tag(number: usize, variant: usize, version: u64) -> u64 {
     let mut state = (number as u64) << 40 ^ (variant as u64) << 32 ^ version;
     split_mix(&mut state)
 }
 
-/// Random bytes of which all bodies consist.
+/// Random bytes. Each body repeats them, starting at a different place.
 pub struct Pattern(Vec<u8>);
 
 impl Pattern {
@@ -113,14 +113,14 @@ impl Pattern {
         Self(bytes)
     }
 
-    /// Returns bytes of the body `tag`, from offset `at`. Returns up to `most` bytes, and up to
+    /// Returns bytes of the body `tag`, from offset `at`: at most `most` bytes, and at most
     /// [`PIECE`] bytes.
     pub fn piece(&self, tag: u64, at: u64, most: u64) -> &[u8] {
         let start = usize::try_from((tag % PERIOD as u64 + at) % PERIOD as u64).expect("small");
         &self.0[start..start + usize::try_from(most.min(PIECE as u64)).expect("small")]
     }
 
-    /// Whether `bytes` equals the body `tag` from offset `at`.
+    /// Whether `bytes` equals the body `tag` from offset `at` on.
     pub fn is(&self, tag: u64, mut at: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let right = self.piece(tag, at, bytes.len() as u64);

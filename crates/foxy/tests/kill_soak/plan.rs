@@ -1,5 +1,5 @@
-//! Runs the soak test. Chooses the stores, starts and ends foxy, changes the clock, and starts
-//! storms (bursts of thousands of requests).
+//! Runs the soak test: chooses the stores, starts and ends foxy, moves the clock, and starts storms
+//! (bursts of thousands of requests).
 
 use crate::clients::{Client, Place, Shared};
 use crate::ledger::{Broken, Gap, Ledger, locked};
@@ -29,9 +29,9 @@ pub struct Plan {
 const CLIENTS: u64 = 8;
 /// Number of pages that clients request.
 const PAGES: usize = 48;
-/// Number of pages that are fetched slowly during each storm. Each page can reveal an error.
+/// Number of pages with slow fetches during each storm. Each is another chance to find an error.
 const SLOW: usize = 16;
-/// After this many kills, the test continues with a new store of another kind.
+/// Number of kills after which the test continues with a new store, perhaps of another scheme.
 const ROUND: u64 = 25;
 /// Number of kills from one storm to the next. A storm is a burst of thousands of requests.
 const STORMS: u64 = 40;
@@ -56,8 +56,8 @@ struct Round {
 impl Round {
     fn new(random: &mut Random) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // With a short timeout, a slow store would cause a fetch, which would hide an older
-        // response in the store.
+        // With a short timeout, foxy would not wait for a slow store but fetch the page. So an
+        // outdated response in the store would not be noticed.
         std::fs::write(folder.path().join("foxy.toml"), "[timeouts]\nstore = \"20s\"\n")
             .expect("written");
         let scheme = ["webcosm", "webcosm", "webcosm", "stream-packetizer", "webcosm", "ufs"]
@@ -105,7 +105,7 @@ enum End {
     KillWhileStopping,
 }
 
-/// Counters of the events so far.
+/// Counters of what happened so far.
 #[derive(Default)]
 struct Course {
     run: u64,
@@ -128,7 +128,7 @@ impl Soak {
         Self { shared: Arc::new(Shared { ledger, pattern, origin, place, over, pages: PAGES }) }
     }
 
-    /// Runs the soak test. Returns the number of each kind of event.
+    /// Runs the soak test. Returns the names and counters of what happened.
     pub fn run(&self, plan: &Plan) -> Vec<(&'static str, u64)> {
         let mut random = Random::new(plan.seed);
         let clients: Vec<_> = (0..CLIENTS)
@@ -177,7 +177,7 @@ impl Soak {
         let died = clock::monotonic();
         let ledger = &self.shared.ledger;
         if random.chance(0.15) {
-            // Kills foxy while it starts. The test then starts foxy again at once.
+            // Kills foxy while it starts. Then the test starts foxy again at once.
             let mut early = BlackBox::spawn(&mut round.command()).expect("the binary runs");
             sleep(Duration::from_millis(random.below(60)));
             early.kill();
@@ -200,7 +200,8 @@ impl Soak {
             self.clock_back(round, course, 86_400);
         }
         if stormy && plan.storm_urls == 0 {
-            // Waits longer than the shortest lifetime plus the tolerance.
+            // Waits longer than the shortest lifetime and the tolerance together, so that some
+            // responses become stale.
             sleep(Duration::from_secs(4));
         } else if stormy {
             let first = PAGES + SLOW * usize::try_from(course.storms).expect("few");

@@ -1,5 +1,5 @@
-//! A storm: clients reload some pages whose fetches are slow, and then thousands of other URLs. The
-//! slow fetches end last. Afterwards foxy must not serve the old versions of the pages.
+//! A storm: clients reload some pages, whose fetches are slow, and then request thousands of other
+//! URLs. The slow fetches end last. Afterwards foxy must not serve the old versions of the pages.
 
 use crate::clients::{Ask, Client, Shared};
 use crate::ledger::{Broken, locked};
@@ -16,10 +16,10 @@ use std::time::Duration;
 /// Number of connections that send the requests of a storm.
 const CONNECTIONS: usize = 48;
 
-/// Number of requests that are sent before the first response is read.
+/// Number of requests that a connection sends before it reads the first response.
 const BATCH: usize = 8;
 
-/// Runs a storm of `urls` URLs while slow fetches of `pages` are in flight.
+/// Runs a storm of `urls` URLs while slow fetches of `pages` are in progress.
 pub fn storm(shared: &Arc<Shared>, pages: Range<usize>, urls: usize) {
     shared.origin.holding.store(true, Ordering::SeqCst);
     let ask = |page, fields: &str| Ask { page, fields: fields.to_owned(), ..Ask::default() };
@@ -91,7 +91,7 @@ fn some(shared: &Shared, numbers: Range<usize>, fields: &str) -> io::Result<()> 
     Ok(())
 }
 
-/// Reads a response. The response must have a length.
+/// Reads a response, which must have a `Content-Length`.
 fn answer(stream: &mut impl BufRead) -> io::Result<()> {
     let (mut line, mut length) = (String::new(), 0);
     loop {

@@ -37,15 +37,15 @@ impl Head {
 /// The way in which a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// The body was complete and had this length in bytes.
+    /// The body was complete. The number is its length in bytes.
     Whole(u64),
-    /// The body was truncated, or the client closed the connection.
+    /// The body was truncated by foxy, or the client closed the connection on purpose.
     Cut,
     /// A byte near this offset is wrong.
     Wrong(u64),
 }
 
-/// A connection to one run of foxy.
+/// A connection to foxy during one of its runs.
 pub struct Connection {
     stream: BufReader<TcpStream>,
     pub run: u64,
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Reads a body that must equal the body `tag` from offset `from`. The client closes the
+    /// Reads a body, which must equal the body `tag` from offset `from` on. The client closes the
     /// connection after `most` bytes.
     pub fn body(&mut self, head: &Head, pattern: &Pattern, tag: u64, from: u64, most: u64) -> Body {
         let mut at = from;
@@ -138,8 +138,8 @@ impl Connection {
         }
     }
 
-    /// Reads a part of the body. Returns false if the body is truncated or the client has enough
-    /// bytes.
+    /// Reads a part of the body. Returns false if foxy truncated the body or the client has read
+    /// enough.
     fn piece(
         &mut self,
         pattern: &Pattern,

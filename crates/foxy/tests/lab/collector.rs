@@ -1,5 +1,6 @@
-//! Tests the program `foxy collector`: its output and its files, and the arguments that it refuses.
-//! A full disk must stop only the log.
+//! Tests the program `foxy collector`, the Collector of LEAP: a parent of several proxies, which
+//! fetches each object once. Tests its output, its files and the arguments that it refuses. A full
+//! disk must stop only the log.
 
 use crate::support::commands::{command, foxy, records, signal};
 use foxy_lab::{Origin, OriginOptions};
@@ -18,7 +19,7 @@ struct Collector {
 }
 
 impl Collector {
-    /// Starts `foxy collector` with one port for each name in `proxies`.
+    /// Starts `foxy collector`. Each proxy in `proxies` has a port of its own.
     fn start(proxies: &[&str], more: &[&str]) -> Self {
         let mut command = command(&["collector"]);
         command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -39,7 +40,8 @@ impl Collector {
         Self { child, lines, places }
     }
 
-    /// Sends a request to the port of a proxy. Returns the first line and the body of the response.
+    /// Sends a request to the port of the proxy at `place`. Returns the first line and the body of
+    /// the response.
     fn get(&self, place: usize, url: &str) -> (String, String) {
         let stream = TcpStream::connect(&self.places[place]).expect("connected");
         let text = format!("GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");

@@ -33,7 +33,7 @@ fn a_comparison_leaves_records_and_reports_that_can_be_made_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let whom = ["foxy", "trafficserver", "--workload", "memory-hit", "--seconds", "1"];
     let more = [&whom[..], &["--fail-if", "foxy/wrong_bytes>0"]].concat();
-    // The search path contains no programs, as if the proxy were not installed.
+    // The search path contains no programs, so nginx counts as not installed.
     let (code, out, err) = ended(command(folder.path(), &more).env("PATH", folder.path()));
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(
@@ -198,7 +198,7 @@ fn begun(folder: &Path) -> (Child, u32) {
             .flatten()
             .find_map(|entry| std::fs::read_to_string(entry.path().join("foxy/output")).ok());
         match proxy.split_whitespace().next().and_then(|id| id.parse().ok()) {
-            // The first line of output means that the proxy serves.
+            // The first line of the proxy's output says that the proxy serves.
             Some(proxy) if output.is_some_and(|text| text.contains('\n')) => return (child, proxy),
             _ => std::thread::sleep(Duration::from_millis(5)),
         }

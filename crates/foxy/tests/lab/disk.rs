@@ -1,5 +1,5 @@
-//! Tests `foxy disk serve`, which simulates a disk. The disk's file must return the written bytes,
-//! and each request must take the time that the model computes.
+//! Tests `foxy disk serve`, which simulates a slow disk as a file. The file must return the written
+//! bytes, and each request must take the time that the model of the disk computes.
 
 use crate::support::commands::{command, records, signal, value};
 use foxy_base::clock;
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Stdio};
 
-/// Distance in bytes between offsets of requests. The value is large, so that each request needs a
+/// Distance in bytes between the offsets of two requests. It is so large that each request needs a
 /// seek and, on average, half a rotation of the disk.
 const STRIDE: u64 = 150_000_000;
 
@@ -53,7 +53,7 @@ fn a_modelled_disk_keeps_its_bytes_and_takes_its_time() {
         assert_eq!(data, [request as u8; 4096]);
     }
     let took = clock::monotonic().since(began);
-    // Each write takes at least a seek. A slow machine only adds time.
+    // Each write takes at least a seek, 3 ms. A slow test machine only adds time.
     assert!(took.as_secs_f64() > 0.003 * REQUESTS as f64, "{took:?}");
     assert!(disk.write_all_at(&[0; 512], 4_295_101_440).is_err(), "beyond the end");
     drop(disk);

@@ -1,5 +1,5 @@
-//! Tests the program `foxy figure` with figures that are measured on real file systems, as far as
-//! this machine and user allow.
+//! Tests the program `foxy figure` with figures that need measurements on real file systems.
+//! Measures only what this machine and user allow.
 
 use std::io::Read;
 use std::path::Path;

@@ -73,7 +73,7 @@ fn a_bar_on_what_a_command_does_not_measure_is_refused_before_anything_is_starte
     let folder = tempfile::tempdir().expect("a folder");
     let place = folder.path().join("never");
     let out = place.to_str().expect("UTF-8");
-    // No program listens at this address. A command that started its run would report that.
+    // No program listens at this address. If the command started its run, it would report that.
     let nobody = "127.0.0.1:1";
     let check = |arguments: &[&str], expected: &str| {
         let (code, text, err) = foxy(arguments);
@@ -183,8 +183,8 @@ fn polymix_goes_through_its_phases() {
                  time-scale = 20000\ndelay-scale = 1000\n";
     let records = run_workload("load", lines, &[]);
     assert_eq!((value(&records, "errors"), value(&records, "wrong_bytes")), (0.0, 0.0));
-    // In so short a run, most of the 750 servers have no documents of a type when the working set
-    // is frozen. So the top phases offer less than 52 %.
+    // In so short a run, most of the 750 simulated servers have no documents of some type when the
+    // workload freezes its working set. So the top phases offer fewer hits than the usual 52 %.
     let offered = ["fill", "top1", "top2"]
         .map(|phase| value(&records, &format!("{phase}_offered_hit_ratio")));
     assert!(offered[0] < 0.03 && offered[1..].iter().all(|&top| top > 0.05), "{offered:?}");

@@ -1,5 +1,5 @@
-//! Tests the program `foxy leap`: tables, records, page, log, and refused arguments. Also tests a
-//! proxy that sends wrong responses.
+//! Tests the program `foxy leap`: its tables, records, page and log, and the arguments that it
+//! refuses. Also tests it on a proxy that sends wrong responses.
 
 use crate::support::commands::{Serving, foxy, records};
 use foxy_lab::leap::Line;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-/// Starts a caching proxy. The `prefork` architecture is used, because a two-phase proxy could
+/// Starts a caching proxy with the reference architecture `prefork`. A two-phase architecture could
 /// serve a file that another process is still copying.
 fn proxy(store: &Path) -> Serving {
     Serving::reference(store, &["prefork"])
@@ -23,7 +23,7 @@ fn leap(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 /// Starts a proxy that answers every request with the same body. Returns its address, and a channel
-/// with the requests that it received.
+/// that yields the requests it received.
 fn same_for_all() -> (String, Receiver<String>) {
     let (asked, requests) = channel();
     let address = listen_in_order(move |mut client| {
@@ -115,7 +115,8 @@ fn kept_connections_are_said_to_cost_nothing() {
         assert_eq!(found, [20.0, 20.0, 0.0], "{path}: {out}");
         assert_eq!(value(path, "kept_connections_with_surplus_bytes"), 0.0, "{path}: {out}");
     }
-    // The proxy closes each connection without `Connection: close`, which is not an error.
+    // The proxy closes each connection without announcing this in `Connection`, which is not an
+    // error.
     let found = ["kept_connections", "verdict_ok", "errors"].map(|name| value("p", name));
     assert_eq!(found, [0.0, 20.0, 0.0], "{out}");
     assert!(value("p", "connect_p50_us") > 0.0, "{out}");
@@ -215,7 +216,8 @@ fn a_collector_behind_all_asks_the_origin_once_and_says_the_collapse_factor() {
     let json = folder.path().join("json");
     let first = three_ports();
     let place = |name: &str, after: u16| format!("{name}=127.0.0.1:{}", first + after);
-    // The proxies have no cache, so each proxy address is simply a port of the Collector.
+    // The "proxies" are ports of the Collector, the common parent of the proxies in LEAP. So they
+    // have no cache.
     let (a, b, collector) = (place("a", 1), place("b", 2), format!("127.0.0.1:{first}"));
     let (code, out, err) = leap(&[
         "--collector",
@@ -287,7 +289,8 @@ fn trace_requests_by_other_methods_go_to_all_and_the_collector_forwards_each_onc
 
     let first = three_ports();
     let (collector, parent) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
-    // The proxies' first requests for the probe also cause one fetch. The two POST requests differ.
+    // LEAP's first request to each proxy (the probe) also causes a fetch. Each of the two POST
+    // requests is fetched.
     let bars = ["--fail-if", "verdict_ok<6", "--fail-if", "collector/origin_fetches>7"];
     let more = ["--proxy", &parent, "--collector", &collector, "--trace", trace];
     let (code, out, err) = leap(&[&more, &bars[..]].concat());

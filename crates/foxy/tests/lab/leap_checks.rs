@@ -1,5 +1,5 @@
 //! Tests the programs `foxy leap --check` and `foxy leap --passthrough`: what they start, print and
-//! record. The values are not judged, because that needs a quiet machine.
+//! record. Ignores the measured values, because they need a quiet machine.
 
 use crate::support::commands::{foxy, records};
 use foxy_testkit::client::exchange;
@@ -9,8 +9,8 @@ use serde_json::Value;
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 
-/// Runs `foxy leap` with these arguments. Returns its output, and a function that looks up a
-/// measure of a subject.
+/// Runs `foxy leap` with these arguments. Returns its output, and a function that finds the value
+/// of a measure by subject and name.
 fn leap(arguments: &[&str]) -> (String, impl Fn(&str, &str) -> Option<f64> + use<>) {
     let folder = tempfile::tempdir().expect("a folder");
     let json = folder.path().join("json");
@@ -73,8 +73,8 @@ fn three_free_ports() -> u16 {
     std::iter::repeat_with(free).filter(|&port| port < u16::MAX - 3).find(all_free).expect("three")
 }
 
-/// Starts a proxy that stores nothing, and sends one additional request to its parent after each
-/// request.
+/// Starts a proxy that stores nothing. After each request it sends another request to its parent,
+/// as if it prefetched.
 fn prefetching(parent: u16) -> String {
     let address = listen_in_order(move |mut client| {
         let text = read_head(&mut client).expect("a request");
@@ -86,8 +86,7 @@ fn prefetching(parent: u16) -> String {
         let ask = |text: &str| {
             exchange(TcpStream::connect(("127.0.0.1", parent)).expect("a parent"), text)
         };
-        // The client receives its response first. Otherwise it would wait for the additional
-        // request.
+        // The client receives its response first, so that it does not wait for the prefetch.
         client
             .write_all(&ask(&text))
             .and_then(|()| client.shutdown(Shutdown::Write))
@@ -113,7 +112,8 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
         "--requests",
         "10",
     ]);
-    // Two more prefetches belong to the probes. The last prefetch may be missing when the run ends.
+    // The probe before the run also causes prefetches. The last prefetch may be missing when the
+    // run ends.
     let prefetches = value("eager", "prefetches").expect("counted");
     assert!((11.0..=12.0).contains(&prefetches), "{prefetches}: {out}");
     assert_eq!(value("honest", "prefetches"), Some(0.0), "{out}");
@@ -125,7 +125,8 @@ fn a_proxy_that_prefetches_is_named_and_one_beside_it_is_not() {
 #[test]
 fn what_each_proxy_fetches_is_said_beside_one_that_stores_nothing() {
     let first = three_free_ports();
-    // The proxy has no cache, so its address is simply a port of the Collector.
+    // The "proxy" is a port of the Collector, the common parent of the proxies in LEAP. So it has
+    // no cache.
     let (collector, proxy) = (format!("127.0.0.1:{first}"), format!("a=127.0.0.1:{}", first + 1));
     let (out, value) =
         leap(&["--collector", &collector, "--proxy", &proxy, "--passthrough", "--requests", "20"]);

@@ -1,5 +1,5 @@
-//! Tests the program `foxy leap --listen`: real clients send requests through it to proxies and an
-//! origin.
+//! Tests the program `foxy leap --listen`: real clients connect to LEAP, which sends their requests
+//! to several proxies and to the origin.
 
 use crate::support::commands::{Serving, command, foxy, records, signal};
 use foxy_testkit::client::exchange;
@@ -8,7 +8,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A running Multiplier, the part of LEAP that copies requests of clients. Drop kills it.
+/// A running Multiplier: the part of LEAP that copies each client's request to all proxies. Drop
+/// kills it.
 struct Leap {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -83,8 +84,8 @@ fn clients_requests_go_to_all_and_what_was_found_is_said_when_it_is_stopped() {
     assert!(said.contains("12 requests") && said.contains("clients: 13 connections"), "{said}");
     assert!(said.contains("refused no_authority: 1: "), "{said}");
     let records = records(Path::new(&json));
-    // A client that has its response may send the next request before a slower proxy has stored its
-    // own response.
+    // A client may repeat a request as soon as it has its response. A slower proxy may not have
+    // stored its own response by then, and so misses.
     let hits =
         records.iter().find(|record| record["subject"] == "a" && record["name"] == "hit_ratio");
     let hits =

@@ -1,5 +1,5 @@
-//! Tests the program `foxy leap --start`: it starts proxies, reports results for them, and removes
-//! all their files and processes.
+//! Tests the program `foxy leap --start`, which starts proxies itself: it must report results for
+//! them, and remove all their files and processes.
 
 use crate::support::commands::{self, ended, foxy, records, signal};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Creates a folder in which proxies can run.
+/// Creates the folder in which LEAP runs the proxies.
 fn work(folder: &Path) -> PathBuf {
     let work = folder.join("work");
     std::fs::create_dir_all(&work).expect("made");

@@ -1,6 +1,6 @@
-//! Tests LEAP with TLS on every connection. Clients connect through the Multiplier to a foxy that
-//! intercepts TLS. Behind foxy are the Collector and an origin with TLS. All use one authority of
-//! `foxy ca init`.
+//! Tests LEAP with TLS on every connection. Clients connect through the Multiplier, which copies
+//! their requests, to a foxy that intercepts TLS. Behind foxy are the Collector, a parent that
+//! fetches each object once, and an origin. All use an authority of `foxy ca init`.
 
 use crate::support::Foxy;
 use crate::support::commands::{Serving, command, ended, foxy, records, signal};
@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 
-/// A running foxy command that prints its addresses, and its results when it is stopped. Drop kills
-/// it.
+/// A running foxy command. It prints its addresses at the start, and its results when it is
+/// stopped. Drop kills it.
 struct Running {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -48,7 +48,8 @@ impl Drop for Running {
     }
 }
 
-/// Creates an authority for this machine. Returns the paths of its folder and of its certificate.
+/// Creates a certificate authority for this machine's names. Returns the paths of its folder and of
+/// its certificate.
 fn authority(folder: &Path) -> (String, String) {
     let place = folder.join("lab-ca").to_str().expect("UTF-8").to_owned();
     let made =
@@ -57,8 +58,8 @@ fn authority(folder: &Path) -> (String, String) {
     (place.clone(), format!("{place}/ca.pem"))
 }
 
-/// Starts a foxy that intercepts TLS to this machine at the port `port`. It trusts the authority in
-/// `trusted` for origins.
+/// Starts a foxy that intercepts TLS to this machine's port `port`. For origins, foxy trusts the
+/// authority in `trusted`.
 fn intercepting(folder: &Path, own: &str, port: &str, trusted: &str) -> Foxy {
     let hosts = ["--intercept-ca", own, "--intercept-host", "127.0.0.1"];
     Foxy::start(
@@ -77,7 +78,7 @@ fn value(records: &[serde_json::Value], subject: &str, name: &str) -> Option<f64
     records.iter().find(of_it).and_then(|record| record["value"].as_f64())
 }
 
-/// Runs clients that check every byte of the responses.
+/// Runs `foxy load`, which checks every byte of the responses.
 fn clients(multiplier: &str, origin: &str, trusted: &str, protocol: &str) {
     let mut load =
         command(&["load", "--proxy", multiplier, "--tls", "--origin", origin, "--ca", trusted]);
@@ -140,7 +141,7 @@ fn https_goes_through_multiplier_interception_and_collector_to_a_tls_origin() {
     }
 }
 
-/// Tests with this HTTP version, both between clients and Multiplier and between Multiplier and
+/// Tests all connections with this HTTP version, from clients to Multiplier and from Multiplier to
 /// proxy.
 fn end_to_end(protocol: &str) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,12 +1,12 @@
-//! Tests the program `foxy load` with proxies that give incomplete information or stop answering:
-//! its exit codes and records.
+//! Tests the exit codes and records of `foxy load` with proxies that it cannot trust: they leave
+//! out information, or stop answering.
 
 use crate::support::commands::{Serving, command, ended, records, value};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 /// Starts a proxy that forwards `exchanges` requests, each on its own connection. `changed`
-/// modifies each request. The proxy accepts further connections, but sends nothing on them.
+/// modifies each request. The proxy then still accepts connections, but answers nothing.
 fn proxy(origin: &str, exchanges: usize, changed: fn(String) -> String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let (address, origin) = (listener.local_addr().expect("bound").to_string(), origin.to_owned());
@@ -36,7 +36,7 @@ fn carry(
     std::io::copy(&mut server, &mut client)
 }
 
-/// Returns the arguments of a load on `proxy`, with one exchange per connection.
+/// Returns the arguments for a load on `proxy`, with a new connection for each request.
 fn load<'a>(proxy: &'a str, origin: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let load =
         ["load", "--proxy", proxy, "--origin", origin, "--no-warm-up", "--protocol", "1.1-close"];

@@ -1,5 +1,5 @@
 //! Tests the program `foxy load --tls` with a running foxy: through CONNECT tunnels, through TLS
-//! interception, and with mistakes that prevent responses.
+//! interception, and with mistakes in its arguments that prevent responses.
 
 use crate::support::Foxy;
 use crate::support::commands::{Serving, command, ended, foxy, records};
@@ -136,7 +136,7 @@ fn what_keeps_tls_from_being_spoken_is_said_in_one_line() {
     assert!(err.contains("--tls"), "{err}");
 }
 
-/// Runs `foxy load` with `--ca` but without `--tls`.
+/// Runs `foxy load` with `--ca` but without `--tls`, which is refused.
 fn without_tls(authority: &str) -> (Option<i32>, String, String) {
     foxy(&["load", "--proxy", "127.0.0.1:1", "--ca", authority])
 }

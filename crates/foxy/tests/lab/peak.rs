@@ -1,5 +1,5 @@
-//! Tests the program `foxy peak`: the proxy that it starts, the end of its search, its records and
-//! its page.
+//! Tests the program `foxy peak`, which searches the highest request rate of a proxy: the proxy
+//! that it starts, the end of its search, its records and its page.
 
 use crate::support::commands::{command, ended, records, run_workload, value};
 use foxy_base::clock;
@@ -21,7 +21,7 @@ fn a_peak_is_searched_of_a_proxy_that_is_started_for_it() {
         .arg(folder.path())
         .arg("--json")
         .arg(&file);
-    // Two seconds are too short to fill the cache. The command must keep its measurements and
+    // Two seconds are too short to fill the cache. The command must keep its measurements, and
     // report that they are incomplete.
     let (code, _, err) = ended(&mut command);
     assert_eq!(code, Some(3), "{err}");
@@ -40,7 +40,8 @@ fn the_page_says_when_the_search_began_and_every_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     let [workload, file, page] =
         ["mine.toml", "run.jsonl", "page.html"].map(|name| folder.path().join(name));
-    // With equal rates, all robots (simulated clients) are active from the first sample.
+    // With equal rates for fill and peak, all robots (simulated clients) are active from the first
+    // sample.
     std::fs::write(&workload, PEAK.replace("fill-rate = 300", "fill-rate = 500")).expect("written");
     let mut command = command(&["peak", "--start", "foxy", "--sample", "0.3", "--limit", "3"]);
     command

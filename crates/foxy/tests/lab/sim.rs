@@ -7,7 +7,7 @@ fn sim(arguments: &[&str]) -> (Option<i32>, String, String) {
     foxy(&[&["sim"], arguments].concat())
 }
 
-/// Runs `foxy sim` and records. Returns its standard output and the measures.
+/// Runs `foxy sim`, and reads its records. Returns its standard output and the measures.
 fn measured(folder: &Path, arguments: &[&str]) -> (String, Vec<serde_json::Value>) {
     let file = folder.join("run.jsonl");
     let (code, out, err) = sim(&[arguments, &["--json", file.to_str().expect("UTF-8")]].concat());

@@ -1,5 +1,5 @@
-//! Tests `foxy sim` in a real folder when a signal ends it. It must remove its files. The next run
-//! must remove files that a killed run left.
+//! Tests `foxy sim` in a real folder. If a signal ends the run, it must remove its files. After a
+//! kill, the next run must remove the files that remained.
 
 use crate::support::commands;
 use std::io::Read;
@@ -18,7 +18,7 @@ fn command(folder: &Path, scale: &str, schemes: &str) -> Command {
 }
 
 /// Starts a run that would take many seconds, and waits until it has created its folder. Returns
-/// the command and the folder.
+/// the running command and this folder.
 fn begun(folder: &Path) -> (Child, PathBuf) {
     let schemes = "ufs,single-directory,multiple-dirs,aufs,diskd";
     let mut child = command(folder, "0.02", schemes).spawn().expect("the binary runs");

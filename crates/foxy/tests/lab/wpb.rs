@@ -1,5 +1,5 @@
-//! Tests the programs `foxy wpb` and `foxy reference`: tables, records, page, and refused
-//! arguments. Also runs each reference architecture with a small load.
+//! Tests the programs `foxy wpb` (the Wisconsin Proxy Benchmark) and `foxy reference`: tables,
+//! records, page, and refused arguments. Also runs each reference architecture with a small load.
 
 use crate::support::commands::{Serving, command, foxy, records, signal};
 use serde_json::Value;
@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Runs a small benchmark: ten requests in each phase, and 20 ms of latency at the servers.
+/// Runs a small benchmark: ten requests in each phase, and origin servers that wait 20 ms before
+/// they answer.
 fn wpb(proxy: &str, clients: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let small =
         ["wpb", "--proxy", proxy, "--clients", clients, "--requests", "10", "--latency", "20ms"];
@@ -61,8 +62,8 @@ fn holds(folder: &Path, bytes: usize) -> bool {
     count(folder) >= bytes
 }
 
-/// Runs a benchmark on a proxy with two cache folders, until both contain data that it fetched.
-/// Does nothing if the proxy is not installed.
+/// Runs a benchmark on a proxy with two cache folders, until both contain data that the proxy
+/// fetched. Does nothing if the proxy is not installed.
 fn on_two_disks(name: &str) {
     let disks = ["one", "two"].map(|_| tempfile::tempdir().expect("a folder"));
     for disk in &disks {
@@ -129,7 +130,7 @@ fn two_folders_are_refused_to_whom_they_are_no_use_and_where_they_are_one() {
     }
 }
 
-/// Returns the records of a benchmark on a new reference proxy.
+/// Runs a benchmark on a new reference proxy, and returns its records.
 fn records_of(arguments: &[&str], clients: &str) -> Vec<Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let proxy = Serving::reference(&folder.path().join("store"), arguments);
@@ -276,8 +277,8 @@ fn mortal(connections: usize) -> String {
 fn a_proxy_that_dies_ends_the_run_and_what_was_measured_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    // One request checks that the proxy answers. Thirty requests belong to the measurement with one
-    // client.
+    // A request checks that the proxy answers, and the measurement with a single client sends
+    // thirty. So the proxy ends in the measurement with two clients.
     let more = ["--step", "1", "--json", file.to_str().expect("UTF-8")];
     let (code, out, err) = wpb(&mortal(31), "1..3", &more);
     assert_eq!(code, Some(3), "{out}{err}");

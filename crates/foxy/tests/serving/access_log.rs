@@ -26,7 +26,7 @@ fn line_with(log: &Path, parts: &[&str]) {
     });
 }
 
-/// Starts an origin that sends `beginning` to every client and then nothing more. Returns its
+/// Starts an origin that sends `beginning` to every client, and nothing after it. Returns its
 /// authority (host and port).
 fn silent_after(beginning: &'static [u8]) -> String {
     let mut held = Vec::new();

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Prepares a foxy that gets `socket` as systemd would pass it.
+/// Prepares a foxy that receives `socket` with the name `name`, as systemd would pass it.
 fn activated(folder: &Path, name: &str, socket: OwnedFd) -> Command {
     let mut command = Command::new("sh");
     command.env_clear().env("LISTEN_FDS", "1").env("LISTEN_FDNAMES", name);

@@ -1,5 +1,5 @@
-//! Tests a clock that is set back. Stored responses must not become younger, neither in the store
-//! nor after a restart.
+//! Tests that stored responses do not become younger if the system's clock is set back while foxy
+//! is stopped.
 
 use crate::support::{Foxy, Origin};
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::path::Path;
 const KEPT: &str = "foxy.clock";
 const DAY: u64 = 86_400_000;
 
-/// Reads the saved times of the monotonic clock and the civil clock, and whether foxy had stopped
-/// normally.
+/// Reads the clock file in the store's folder: the saved times of the steady clock and the civil
+/// clock, and whether foxy had stopped normally.
 fn kept(folder: &Path) -> (u64, u64, String) {
     let text = std::fs::read_to_string(folder.join(KEPT)).expect("it is kept");
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -16,7 +16,8 @@ fn kept(folder: &Path) -> (u64, u64, String) {
     (time(1), time(2), words[3].to_owned())
 }
 
-/// Stores a page, stops foxy, and moves the saved times ahead by `by` milliseconds.
+/// Stores a page, stops foxy, and adds `by` milliseconds to the saved times. The next start then
+/// sees a clock that was set back.
 fn stored_with_a_clock_ahead(folder: &Path, origin: &Origin, by: u64) {
     let foxy = Foxy::start(folder, &[]);
     assert!(foxy.get(&origin.url("page")).cache_status().contains("stored"));
@@ -37,7 +38,7 @@ fn records_are_revalidated_when_the_clock_went_back_while_foxy_was_stopped() {
     let answer = foxy.get(&origin.url("page"));
     assert!(answer.cache_status().contains("fwd=stale"), "{answer:?}");
     assert_eq!(origin.asked(), 2);
-    // The page is fresh again, even after another start.
+    // foxy has fetched the page again. It is fresh now, also after another start.
     assert!(foxy.get(&origin.url("page")).cache_status().contains("; hit"));
     foxy.signal("TERM");
     assert_eq!(foxy.wait().0.code(), Some(0));

@@ -1,5 +1,5 @@
-//! Tests the name server of `foxy origin` as a DNS client sees it. Also tests a name server that
-//! refuses all questions.
+//! Tests the name server of `foxy origin` as a DNS client sees it. Also tests how foxy behaves with
+//! a name server that refuses all questions.
 
 use crate::support::Foxy;
 use crate::support::commands::{command, ended, signal};
@@ -8,7 +8,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
-/// Builds a DNS question for the address of the name `h1.` followed by these labels (RFC 1035 §4).
+/// Builds a DNS question for the IPv4 address of the name `h1.` followed by these labels (RFC 1035
+/// §4).
 fn question(labels: [&str; 2]) -> Vec<u8> {
     let mut packet = vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in ["h1"].into_iter().chain(labels) {
@@ -19,7 +20,7 @@ fn question(labels: [&str; 2]) -> Vec<u8> {
     packet
 }
 
-/// A running `foxy origin` with a name server, and its output. Drop ends it.
+/// A running `foxy origin` with a name server, and its output. Drop ends the command.
 pub struct Named {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -120,7 +121,7 @@ fn a_proxy_asks_its_configured_name_servers_and_one_that_refuses_stops_no_other(
     let elsewhere = foxy.get(&format!("http://example.test:{port}/o/1/100/1"));
     assert_eq!(elsewhere.status, 502, "{elsewhere:?}");
     let said = named.end();
-    // foxy has two workers, and each worker sends its own question.
+    // foxy has two workers here, and each worker sends its own question.
     let asked = |count| said.contains(&format!("DNS questions: {count} for addresses,"));
     assert!((asked(1) || asked(2)) && !said.contains(", 0 refused,"), "{said}");
 }

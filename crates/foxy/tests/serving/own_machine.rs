@@ -1,6 +1,6 @@
-//! Tests that a forward proxy gives no access to other services of its machine, even through the
-//! machine's public address. The test runs in a network namespace with its own public addresses.
-//! Without a namespace, the test only prints that it did not run.
+//! Tests that clients of a forward proxy cannot reach other services of the proxy's machine, even
+//! through the machine's public address. The test runs in a network namespace with public addresses
+//! of its own. Without a namespace, the test only prints that it did not run.
 
 use crate::support::{Foxy, request};
 use foxy_testkit::http::read_head;
@@ -56,8 +56,8 @@ fn service() -> u16 {
     port
 }
 
-/// The test above starts this test, with `--ignored`, in a network namespace. If this test fails,
-/// the test above fails. Elsewhere this test would use the machine's own addresses.
+/// The test above runs this test, with `--ignored`, in a network namespace, and fails if this test
+/// fails. Elsewhere this test would use the machine's own addresses.
 #[test]
 #[ignore = "runs inside the namespace that another test makes"]
 fn inside_a_namespace() {

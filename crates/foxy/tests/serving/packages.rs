@@ -1,4 +1,4 @@
-//! Tests the files of `packaging/`: Debian's and systemd's own checkers find no fault.
+//! Tests the files of `packaging/`: the checkers of Debian and systemd must find no fault.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn packaging() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging")
 }
 
-/// Returns true if the program exists. Otherwise the test cannot run.
+/// Returns true if the program is installed. Without it the test cannot run.
 fn is_here(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output();
     let is_here = found.is_ok_and(|output| output.status.success());
@@ -20,7 +20,7 @@ fn is_here(program: &str) -> bool {
     is_here
 }
 
-/// Runs a program that must succeed. Returns all of its output.
+/// Runs a program, which must succeed. Returns its standard output and standard error.
 fn output(command: &mut Command) -> String {
     let output = command.output().expect("the program starts");
     let text =
@@ -78,7 +78,8 @@ fn the_kubernetes_manifests_are_complete_and_their_settings_are_valid() {
     };
     let text = String::from_utf8(built.stdout).expect("UTF-8");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    // kustomize replaces the names in both documents only if they fit together.
+    // kustomize changes the name of the configuration in both documents. Only if the names fit does
+    // it replace both.
     let config = text.split("  name: foxy-").nth(1).and_then(|rest| rest.lines().next());
     let config = config.expect("a name with the hash of the settings");
     assert!(text.matches(&format!("name: foxy-{config}")).count() >= 2, "{text}");

@@ -26,8 +26,8 @@ fn hit(foxy: &Foxy, url: &str) -> bool {
     page.cache_status().contains("foxy; hit")
 }
 
-/// Stores pages. Restarts foxy normally and checks that the pages come from the cache, so they are
-/// on disk.
+/// Stores pages. Then restarts foxy normally, and checks that all pages are hits. So they are on
+/// disk.
 fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
     let foxy = Foxy::start(folder, flags);
     for url in urls {
@@ -44,8 +44,8 @@ fn stored(folder: &Path, flags: &[&str], urls: &[String]) -> Foxy {
 
 #[test]
 fn what_was_purged_stays_purged_after_a_kill_at_once_in_every_kind_of_store() {
-    // Some schemes move records that are read, and a kill may lose a moved record. So not every
-    // page needs to survive.
+    // Some schemes move records when they are read. A kill may then lose a moved record, so not
+    // every page must survive.
     for (scheme, keeps) in [
         ("webcosm", true),
         ("stream-packetizer", true),
@@ -125,7 +125,7 @@ fn a_purge_says_what_is_wrong_with_it_and_who_may() {
     );
 }
 
-/// Returns the status of an explanation when the `Host` field of the request is `name`.
+/// Sends `/explain` to the admin server with the `Host` field `name`. Returns the status.
 fn asked(foxy: &Foxy, name: &str) -> u16 {
     let host = format!("{name}:{}", foxy.admin.port());
     request(

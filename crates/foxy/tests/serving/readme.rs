@@ -1,6 +1,6 @@
-//! Tests the first steps in the README. Each step runs in order, while earlier steps still run. The
-//! test replaces ports, the temporary folder and the page of example.com, and pastes everything
-//! else unchanged.
+//! Tests the first steps in the README. Runs the steps in order, while processes of earlier steps
+//! still run. Replaces ports, the temporary folder and the page of example.com, and pastes
+//! everything else unchanged.
 
 use crate::support::commands::{Serving, signal};
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ fn port(text: &str) -> Option<u16> {
     text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Replacements for names in the README: a free port for each port, a folder for `/tmp`, and a
-/// page.
+/// Replacements for things that the README names: a free port for each port, a folder for `/tmp`,
+/// and a local page for example.com.
 struct Stage {
     folder: tempfile::TempDir,
     ports: BTreeMap<u16, u16>,
@@ -65,8 +65,7 @@ impl Stage {
         }
         let binary = stage.path("checkout/target/release/foxy");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_foxy"), binary).expect("linked");
-        // The page is on this machine, and foxy fetches from this machine only if a setting allows
-        // it.
+        // The local page is on this machine, so foxy needs a setting that allows this destination.
         let settings = stage.played(
             "listen = \"127.0.0.1:3128\"\nadmin = \"127.0.0.1:3129\"\nallow-destination = [\"127.0.0.0/8\"]\n\
              size = \"64M\"\nmemory = \"16M\"\n",
@@ -135,7 +134,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Returns the command of `make run`, with the tested binary instead of a build.
+/// Returns the command that `make run` starts, with the tested binary instead of a new build.
 fn make_run() -> String {
     let makefile = read("Makefile");
     let (_, recipe) = makefile.split_once("\nrun:\n\t").expect("a target `run`");
@@ -161,7 +160,7 @@ fn each_step_of_the_readme_works_when_it_is_pasted_in_order() {
             "foxy did not start: {welcome}"
         );
     }
-    // The README names the port of the proxy. The start-up message of foxy names the next command.
+    // The README names the port of the proxy. The start-up message names the command to try next.
     let proxy = format!("  proxy       {}", stage.played("http://127.0.0.1:3128"));
     assert!(welcome.contains(&proxy), "{welcome}");
     let next = welcome.lines().last().expect("what to type next");

@@ -1,5 +1,5 @@
-//! Tests that a running foxy takes a changed configuration as a whole or not at all, without
-//! failing a request.
+//! Tests that a running foxy applies a changed configuration as a whole or not at all, and that no
+//! request fails meanwhile.
 
 use crate::support::commands::foxy as run;
 use crate::support::{Foxy, Origin};

@@ -1,4 +1,5 @@
-//! Tests `foxy run`: the environment of the command, its exit code, and the files that remain.
+//! Tests `foxy run`: the environment that the command gets, the exit code, and the files that
+//! remain.
 
 use crate::support::commands::signal;
 use crate::support::{Origin, request};
@@ -16,7 +17,8 @@ pub fn foxy_run(folder: &Path, more: &[&str], script: &str) -> Command {
     command
 }
 
-/// A running command that has printed its first line and waits for a line on standard input.
+/// A running `foxy run` whose command has printed its first line and waits for a line on standard
+/// input.
 pub struct Waiting {
     child: Child,
     pub said: String,
@@ -32,7 +34,8 @@ impl Waiting {
         Self { child, said: said.trim().to_owned(), rest }
     }
 
-    /// Closes standard input and waits for the end. Returns the exit code and standard error.
+    /// Closes standard input, so that the command ends, and waits for `foxy run`. Returns its exit
+    /// code and standard error.
     pub fn end(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
         self.rest.read_to_string(&mut String::new()).expect("readable");
@@ -41,7 +44,7 @@ impl Waiting {
     }
 }
 
-/// Requests an object of the origin through the proxy with the URL `proxy`.
+/// Requests an object of the origin through the proxy that has the URL `proxy`.
 fn fetch(origin: &Origin, proxy: &str) {
     let proxy = proxy.trim_start_matches("http://").parse().expect("an address");
     let (url, host) = (origin.url("x"), origin.address);

@@ -1,12 +1,12 @@
-//! Tests the program foxy: pages from the cache before and after a kill, logs, metrics, and a
-//! normal stop.
+//! Tests the program foxy: hits before and after a kill, logs, metrics, and a normal stop.
 
 use crate::support::{Foxy, Origin, commands};
 use foxy_testkit::wait::until;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Whether the store's file contains `text`. Written bytes survive a kill of the process.
+/// Whether the store's file contains `text`. Text that was written to the file survives a kill of
+/// foxy.
 fn is_in_store(folder: &Path, text: &str) -> bool {
     let store = std::fs::read(folder.join("webcosm.foxy")).expect("the default store's file");
     memchr::memmem::find(&store, text.as_bytes()).is_some()
@@ -177,8 +177,8 @@ fn each_request_is_a_line_and_the_log_is_opened_anew_on_sighup() {
 fn a_disk_that_fills_up_is_told_by_health_metrics_and_log_while_clients_are_served() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
-    // The file system has space for two folders and three files of one page each. Then it has no
-    // free file entries.
+    // The file system has inodes for only two folders and three files, each of one page. Then it
+    // counts as full.
     let flags = ["--scheme", "ufs", "--size", "32M"];
     let Some(mut foxy) = Foxy::start_on("size=40m,nr_inodes=8", folder.path(), &flags) else {
         return;

@@ -1,5 +1,5 @@
-//! Tests the reasons why foxy does not start. Each ends with exit code 2 and one message that names
-//! the remedy.
+//! Tests the reasons why foxy refuses to start. For each, foxy ends with exit code 2 and one
+//! message that names the remedy.
 
 use crate::support::{Foxy, Origin, refused, refused_on, refused_plain, refused_with};
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! Tests commands that start a proxy whose port another program takes first.
+//! Tests commands that start a proxy, if another program takes the proxy's port before the proxy
+//! listens.
 
 use crate::support::commands::{command, ended, records};
 use std::fs::Permissions;
@@ -8,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A folder with a script in place of nginx. The script runs foxy. At its first start, it writes
-/// its address to a file, waits until another program has taken the address, and then runs the
-/// commands in `loser`.
+/// A folder with a script in place of nginx. The script normally runs foxy. At its first start, it
+/// writes its address to a file, and waits until another program has taken the address. Then it
+/// runs the commands in `loser`.
 struct StandIn {
     folder: tempfile::TempDir,
 }
@@ -22,7 +23,8 @@ impl StandIn {
             std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("set");
         };
         let path = |name: &str| folder.path().join(name);
-        // If root runs the test, the script runs as the user nobody.
+        // If root runs the test, the script runs as the user nobody, who must be able to write
+        // here.
         open(folder.path(), 0o777);
         std::fs::create_dir(path("work")).expect("made");
         std::fs::create_dir(path("programs")).expect("made");
@@ -52,7 +54,8 @@ impl StandIn {
         self.folder.path().join(name)
     }
 
-    /// Returns the address at which the script shall listen, once the script has written it.
+    /// Waits until the script has written the address at which it would listen. Returns this
+    /// address.
     fn wanted(&self) -> String {
         for _ in 0..3000 {
             if let Ok(text) = std::fs::read_to_string(self.path("wanted")) {
@@ -63,7 +66,7 @@ impl StandIn {
         panic!("the stand-in was never started");
     }
 
-    /// Runs the command. Calls `take` with the address at which the script shall listen.
+    /// Runs the command. Calls `take` with the address at which the script would listen.
     fn run<T>(
         &self,
         mut command: Command,
@@ -84,13 +87,13 @@ impl StandIn {
         })
     }
 
-    /// Returns the message about the taken port.
+    /// Returns the message that the command must print about the taken port.
     fn said(&self) -> String {
         format!("nginx: another program took {}; starting it at another port", self.wanted())
     }
 }
 
-/// A program that Drop ends.
+/// Another program, which Drop ends.
 struct Other(Child);
 
 impl Drop for Other {

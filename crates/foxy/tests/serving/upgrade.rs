@@ -1,5 +1,5 @@
-//! Tests that a new process takes over from a running foxy without failing a request, and that one
-//! of the two processes serves whatever happens.
+//! Tests that a new process takes over from a running foxy without a failed request. Whatever
+//! happens, one of the two processes must serve.
 
 use crate::support::commands::{foxy as run, signal};
 use crate::support::{Foxy, Origin, request};
@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ends a process of an upgrade, which is no child of the test.
+/// The new process of an upgrade. Drop ends it, because it is no child of the test.
 struct Upgraded(u32);
 
 impl Drop for Upgraded {
@@ -28,7 +28,7 @@ fn start(folder: &Path, more: &[&str]) -> Foxy {
     Foxy::start(&folder.join("store"), more)
 }
 
-/// Upgrades to the same binary. Returns the new process.
+/// Upgrades a running foxy to the same binary. Returns the new process.
 fn upgrade(admin: SocketAddr) -> Upgraded {
     let text = format!("POST /upgrade HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 0\r\n\r\n");
     let answer = request(admin, &text);
@@ -49,7 +49,8 @@ fn is_gone(process: u32) -> bool {
     status.is_empty() || status.contains(") Z ")
 }
 
-/// Requests pages on kept connections until `ends`. Returns the number of answers and of hits.
+/// Requests pages on persistent connections until `ends` is set. Returns the number of answers and
+/// of hits.
 fn client(proxy: SocketAddr, origin: &Origin, ends: &AtomicBool) -> (usize, usize) {
     let (mut answers, mut hits) = (0, 0);
     let mut connection = None;
@@ -191,7 +192,7 @@ fn the_process_that_is_not_killed_serves() {
     let mut foxy = start(folder.path(), &["--connect-port", &ports]);
     foxy.get(&origin.url("x"));
     let is_hit = |foxy: &Foxy| foxy.get(&origin.url("x")).cache_status().contains("hit");
-    // The tunnel keeps the old process.
+    // The open tunnel keeps the old process running.
     let mut tunnel = tunnel(foxy.proxy, server);
     let first = upgrade(foxy.admin);
     assert!(is_hit(&foxy), "the new process has the store");

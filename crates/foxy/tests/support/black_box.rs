@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Number of lines of standard error that are kept.
+/// Number of the newest lines of standard error that are kept.
 const KEPT: usize = 200;
 
 /// Returns an environment variable, if it is set.
@@ -58,7 +58,7 @@ impl BlackBox {
     /// server.
     ///
     /// # Errors
-    /// The output of foxy, if it ended or did not start in time.
+    /// The output of foxy, if foxy ended or did not start in time.
     pub fn ready(&mut self, within: Duration) -> Result<(SocketAddr, SocketAddr), String> {
         match self.ready.recv_timeout(within) {
             Ok(welcome) => Ok((address_after(&welcome, "proxy"), address_after(&welcome, "admin"))),
@@ -116,7 +116,7 @@ impl Drop for BlackBox {
     }
 }
 
-/// Keeps all lines of standard error. Passes the start-up message to `tell`.
+/// Keeps the newest lines of standard error, and passes the start-up message to `tell`.
 fn listen(errors: ChildStderr, said: &Lines, tell: impl Fn(String) -> bool) {
     let (mut reader, mut welcome, mut told) = (BufReader::new(errors), String::new(), false);
     let mut line = String::new();

@@ -26,8 +26,9 @@ pub fn ended(command: &mut Command) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Returns a command that runs in a new namespace, where `folder` is a file system in memory with
-/// these mount options. Returns `None` if this user may not mount, even in a namespace.
+/// Returns a command that does the same in a new mount namespace. There, `folder` is a file system
+/// in memory with these mount options. Returns `None` if this user may not mount, even in a
+/// namespace.
 pub fn on_file_system(options: &str, folder: &Path, command: &Command) -> Option<Command> {
     let namespace = || {
         let mut namespace = Command::new("unshare");
@@ -59,7 +60,8 @@ pub fn signal(process: u32, name: &str) {
     assert!(status.expect("kill runs").success());
 }
 
-/// A running `foxy` command that prints its address in its first line. Drop kills it.
+/// A running `foxy` command that prints its address in its first line, such as `foxy origin`. Drop
+/// kills it.
 pub struct Serving {
     child: Child,
     /// Address at which the command serves.
@@ -67,7 +69,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Starts `foxy origin`, whose answers let clients verify every byte.
+    /// Starts `foxy origin`. Clients such as `foxy load` can check every byte of its responses.
     pub fn origin() -> Self {
         Self::start(&mut command(&["origin"]))
     }
@@ -78,7 +80,7 @@ impl Serving {
         Self::start(&mut command(&["origin", "--write-ca", authority]))
     }
 
-    /// Starts a reference proxy with its store in the folder `store`.
+    /// Starts `foxy reference`, a simple caching proxy, with its store in the folder `store`.
     pub fn reference(store: &Path, arguments: &[&str]) -> Self {
         Self::start(command(&["reference"]).args(arguments).arg("--store").arg(store))
     }
@@ -113,8 +115,8 @@ impl Drop for Serving {
     }
 }
 
-/// Runs the command `name` with the origin in place of a forward proxy. The workload file contains
-/// `lines`. Returns the records.
+/// Runs the lab command `name` with an origin in place of a forward proxy. Writes `lines` to the
+/// workload file. Returns the records.
 pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::Value> {
     let folder = tempfile::tempdir().expect("a folder");
     let (workload, file) = (folder.path().join("mine.toml"), folder.path().join("run.jsonl"));
@@ -127,7 +129,7 @@ pub fn run_workload(name: &str, lines: &str, more: &[&str]) -> Vec<serde_json::V
     records(&file)
 }
 
-/// Returns the value of the first measure with this name.
+/// Returns the value of the first record of a measure with this name.
 pub fn value(records: &[serde_json::Value], name: &str) -> f64 {
     let record = records.iter().find(|record| record["name"] == name);
     record.unwrap_or_else(|| panic!("no {name}"))["value"].as_f64().expect("a number")

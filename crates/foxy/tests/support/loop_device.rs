@@ -7,8 +7,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// Held while a test asks the system for a free device. The system could otherwise return a device
-/// that another test has just detached.
+/// Held while a test asks the system for a free device. Without this lock, the system could give
+/// the test a device that another test has just detached.
 static ATTACHING: Mutex<()> = Mutex::new(());
 
 /// The loop device. Only root can create one.
@@ -49,7 +49,7 @@ impl LoopDevice {
         &self.path
     }
 
-    /// Makes the device read-only or writable, also for processes that have it open.
+    /// Makes the device read-only or writable again, also for processes that already have it open.
     pub fn make_read_only(&self, read_only: bool) {
         let set = self.set_read_only(read_only);
         assert!(set.expect("blockdev runs").success());
@@ -61,8 +61,8 @@ impl LoopDevice {
         set.env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status()
     }
 
-    /// Detaches the device, which then has no bytes. No test attaches a device until the returned
-    /// guard is dropped.
+    /// Detaches the device, so that it has no bytes. No other test can attach a device until the
+    /// returned guard is dropped.
     pub fn detach(&mut self) -> MutexGuard<'static, ()> {
         let nobody_attaches = ATTACHING.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(detached(&self.path).expect("losetup runs").success());
@@ -70,7 +70,7 @@ impl LoopDevice {
         nobody_attaches
     }
 
-    /// Creates a folder for a store. A link called `name` in the folder leads to the device.
+    /// Creates a store folder that has a link `name` to the device.
     pub fn linked_as(&self, name: &str) -> TempDir {
         let folder = tempfile::tempdir().expect("a folder");
         std::os::unix::fs::symlink(&self.path, folder.path().join(name)).expect("made");
@@ -103,9 +103,10 @@ impl Drop for LoopDevice {
         if !self.attached {
             return;
         }
-        // A device keeps this state after it is detached, and another test may get the device.
+        // The read-only state outlives the detaching, and another test may get the same device.
         let writable = self.set_read_only(false);
-        // The kernel detaches a device that is in use when its last user closes it.
+        // If a process still has the device open, the kernel detaches the device when that process
+        // closes it.
         let detached = detached(&self.path);
         let text = format!(
             "\n{} is still attached to {} or read-only\n",

@@ -42,7 +42,8 @@ impl Foxy {
         Self::start_plain(folder, &[&["--size", "64M"], more].concat())
     }
 
-    /// Starts a foxy with its store in `folder`, and waits until it is ready.
+    /// Starts a foxy with its store in `folder`, with the store's default size, and waits until it
+    /// is ready.
     pub fn start_plain(folder: &Path, more: &[&str]) -> Self {
         Self::ready(command(folder, more))
     }
@@ -144,7 +145,7 @@ impl Foxy {
         self.child.wait().expect("a child");
     }
 
-    /// Requests a URL through the proxy.
+    /// Requests a URL through the proxy with GET.
     pub fn get(&self, url: &str) -> Response {
         let host = url.trim_start_matches("http://").split('/').next().expect("a host").to_owned();
         request(
@@ -153,7 +154,7 @@ impl Foxy {
         )
     }
 
-    /// Returns the first sample of a metric, with any labels.
+    /// Returns the first value of a metric, ignoring labels.
     pub fn metric<T: FromStr>(&self, name: &str) -> T {
         let text = self.admin("/metrics").body;
         let line = text.lines().find(|line| line.split([' ', '{']).next() == Some(name));
@@ -223,12 +224,12 @@ pub fn refused_with(options: &str, folder: &Path, more: &[&str]) -> Option<(Opti
     Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
-/// Prepares `foxy serve` in a namespace where `folder` is a separate file system.
+/// Prepares `foxy serve` in a mount namespace where `folder` is a separate file system.
 fn inside(options: &str, folder: &Path, more: &[&str]) -> Option<Command> {
     commands::on_file_system(options, folder, &command(folder, more))
 }
 
-/// Returns the address in the line `name` of the start-up message.
+/// Returns the address that the start-up message has in its line `name`.
 pub fn address_after(message: &str, name: &str) -> SocketAddr {
     let line = message.lines().find(|line| line.trim_start().starts_with(name)).expect(name);
     let address = line.split("http://").nth(1).expect("an address");
@@ -282,7 +283,7 @@ impl Origin {
     }
 
     /// Returns the URL of a page. A page whose name ends in `bytes=N` has `N` bytes. Pages have no
-    /// strong validator.
+    /// `ETag`.
     pub fn url(&self, page: &str) -> String {
         self.origin.url(&format!("/{page}"))
     }

@@ -1,4 +1,4 @@
-//! The run record of a long test. It has the same format as the records of lab commands.
+//! The run record of a long test, in the format of the records that lab commands write.
 
 use foxy_report::{Machine, Measure, Record, Setup, write_records};
 
@@ -46,7 +46,8 @@ impl RunRecord {
         self.0.push(record);
     }
 
-    /// Writes all records to `file`. The end record says whether all bounds were met.
+    /// Writes all records to `file`. `held` says whether all bounds were met; the last record
+    /// contains it.
     pub fn write(mut self, file: Option<&str>, held: bool) {
         self.0.push(Record::End { held });
         if let Some(file) = file {

@@ -1,6 +1,6 @@
 //! The table of settings. From each row, macros generate the field in [`Settings`] and in
-//! [`Written`], the flag, the key in the file, the bounds, the default, the documentation and the
-//! JSON Schema.
+//! [`Written`], the flag, and the key in the file. They also generate the bounds, the default, the
+//! documentation and the JSON Schema.
 
 /// Defines the settings of a chapter: a struct of final values, a struct of values that the user
 /// wrote, and the table `ROWS`.

@@ -6,8 +6,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Checks the file `content`, which foxy reads from standard input. Returns the exit code, standard
-/// output and standard error.
+/// Runs `foxy check` with `content` as the configuration on standard input. Returns the exit code,
+/// standard output and standard error.
 fn check(folder: &Path, flags: &[&str], content: &str) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_foxy"));
     command.env_clear().env("HOME", folder).args(["check", "-"]).args(flags);

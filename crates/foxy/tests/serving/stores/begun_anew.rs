@@ -1,5 +1,5 @@
-//! Tests stores that cannot use their old content. foxy must report the reason once, and start with
-//! an empty store.
+//! Tests stores whose old content cannot be used. foxy must start with an empty store, and report
+//! the reason once.
 
 use crate::support::{Foxy, Origin};
 use std::os::unix::fs::FileExt;

@@ -37,7 +37,7 @@ fn written(foxy: &Foxy) -> f64 {
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a number")
 }
 
-/// Waits until the store has rebuilt its index. On a busy machine foxy serves before that.
+/// Waits until the store has rebuilt its index. On a busy machine, foxy may serve before that.
 fn wait_for_index(foxy: &Foxy, origin: &Origin) {
     let early = || foxy.metric::<u64>("foxy_store_misses_recovering_total");
     let mut probes = 0..;
@@ -154,7 +154,8 @@ fn a_device_with_a_file_system_is_refused_and_left_as_it_is() {
 fn what_lies_at_the_end_of_a_device_is_left_until_it_is_erased_as_the_refusal_says() {
     let Some(device) = LoopDevice::new(BYTES) else { return };
     let folder = device.linked_as(NAME);
-    // The backup of a partition table, and the description of a disk array (metadata version 1.0).
+    // Places at the end of a device with data of others: the backup of a partition table, and the
+    // description of a disk array (metadata version 1.0).
     for at in [BYTES - 512, BYTES - 8192] {
         let disk = File::options().write(true).open(device.path()).expect("a device");
         disk.write_all_at(b"EFI PART", at).expect("written");
@@ -262,7 +263,7 @@ fn run(device: &mut dyn BlockingDevice, op: IoOp) -> IoDone {
     done.remove(0)
 }
 
-/// Returns every device implementation, with and without the page cache.
+/// Returns devices of every kind, with and without the page cache.
 fn ways(root: &Root) -> Vec<(&'static str, Box<dyn BlockingDevice>)> {
     let mut ways: Vec<(_, Box<dyn BlockingDevice>)> = Vec::new();
     for direct in [DirectIo::Off, DirectIo::WhenAligned] {

@@ -1,5 +1,5 @@
-//! Tests that replaced and invalidated responses are not served again after a kill, even if the
-//! kill follows the answer at once.
+//! Tests that a replaced or invalidated response is not served after a kill, even if the kill comes
+//! right after the answer that replaced it.
 
 use crate::support::{Foxy, Response};
 use foxy_testkit::http::{ok, read_head};
@@ -10,8 +10,8 @@ use std::net::{SocketAddr, TcpStream};
 
 const SCHEMES: [&str; 4] = ["webcosm", "stream-packetizer", "ufs", "coss"];
 
-/// An origin that numbers its responses, which stay fresh for an hour. It never completes a
-/// response to a reload.
+/// An origin that puts a number in each response. Responses stay fresh for an hour. The origin
+/// never completes a response to a reload.
 struct Numbering {
     address: SocketAddr,
 }
@@ -95,9 +95,9 @@ fn what_a_reload_found_a_newer_one_of_stays_away_from_the_head_on() {
     }
 }
 
-/// Starts a foxy for each entry of `uses`, one after another. The first stores the page. Each foxy
-/// between the first and the last changes the page with a POST. The last foxy must not serve the
-/// response that the first stored.
+/// Starts a foxy for each entry of `uses`, one after another, with the flags of the entry. The
+/// first foxy stores the page. Each foxy between the first and the last changes the page with a
+/// POST. The last foxy must not serve the response of the first.
 fn does_not_come_back(folder: &std::path::Path, uses: &[&[&str]]) {
     let origin = Numbering::start();
     for (number, flags) in uses.iter().enumerate() {
@@ -126,7 +126,7 @@ fn what_was_invalidated_while_another_scheme_had_the_folder_does_not_come_back()
 
 #[test]
 fn what_was_invalidated_while_a_store_was_away_does_not_come_back() {
-    // The page may belong to either of the two stores, so the test sends several requests.
+    // Each of the two stores may be the page's store, so the test sends several requests.
     for _ in 0..4 {
         let (one, other) =
             (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Creates a store with twenty small and five larger records on disk. If `closed` is false, leaves
-/// the store as after a kill.
+/// Creates a store with twenty small and five larger records on disk. If `closed` is false, the
+/// store is left as after a kill.
 fn store(scheme: SchemeName, closed: bool) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let settings =
@@ -116,8 +116,8 @@ fn a_path_that_is_no_stores_is_answered_in_one_line_and_left_as_it_is() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 1);
 }
 
-/// Locks a folder. Retries, because the child process of another test may hold the lock for a
-/// moment.
+/// Locks a folder. Retries, because a child process that another test starts may briefly inherit
+/// the lock.
 fn locked(path: &Path) -> Root {
     loop {
         match Root::open(path) {
@@ -178,7 +178,7 @@ fn a_store_is_shown_part_by_part() {
     assert_eq!(shown["segments"].as_array().map(Vec::len), Some(7));
 }
 
-/// Returns the exit codes and errors of `fsck` and of `serve` for a store in a folder.
+/// Runs `fsck` and `serve` on the store in a folder. Returns the exit code and error of each.
 fn both(path: &Path, scheme: SchemeName) -> [(Option<i32>, String); 2] {
     let (code, _, err) = foxy(&["fsck"], path);
     let serve =

@@ -1,5 +1,5 @@
-//! Tests changes to a store's files while foxy uses the store. foxy must report the change. The
-//! change may cause misses, but no wrong bytes and no crash.
+//! Tests foxy while another program changes the files of its store. foxy must report the change.
+//! The change may cause misses, but no wrong bytes and no crash.
 
 use crate::support::{Foxy, Origin, request};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Tests objects that are large compared with their store. If foxy says that an object is stored,
-//! the next request must be a hit.
+//! Tests objects that are large compared with their store. If `Cache-Status` says that foxy stored
+//! an object, the next request must be a hit.
 
 use crate::support::{Foxy, Origin};
 
@@ -16,7 +16,7 @@ fn full(folder: &std::path::Path, origin: &Origin) -> Foxy {
 fn is_hit(foxy: &Foxy, url: &str) -> bool {
     let first = foxy.get(url);
     assert!(first.cache_status().contains("stored"), "{:?}", first.fields);
-    // foxy stores the end of the body and the head slightly after the client has received
+    // foxy stores the head and the end of the body slightly after the client has received
     // everything.
     std::thread::sleep(std::time::Duration::from_millis(300));
     let again = foxy.get(url);

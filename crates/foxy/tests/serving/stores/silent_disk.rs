@@ -1,5 +1,5 @@
-//! Tests a disk that hangs: operations neither fail nor end. The test stops the helper process that
-//! performs the store's disk operations.
+//! Tests a disk that hangs: operations neither fail nor end. To simulate this, the test suspends
+//! the helper process that performs the store's disk operations.
 
 use crate::support::{Foxy, Origin, commands};
 use foxy_base::clock;

@@ -1,6 +1,6 @@
-//! Tests a foxy with two stores, of which one has a failing device. foxy must take this store out
-//! of use, and the other store must take over its URLs. The test needs a loop device. Without one,
-//! the test only prints that it did not run.
+//! Tests a foxy with two stores, one on a failing device. foxy must take this store out of use, and
+//! store its URLs in the other store. The test needs a loop device. Without a loop device, the test
+//! only prints that it did not run.
 
 use crate::support::loop_device::LoopDevice;
 use crate::support::{Foxy, Origin, request};
