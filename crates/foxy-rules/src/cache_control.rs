@@ -1,10 +1,11 @@
-//! Parses Cache-Control (RFC 9111 §5.2), Pragma (§5.4) and CDN-Cache-Control (RFC 9213). Unknown
-//! directives are ignored. A field that cannot be parsed is treated so that less is cached.
+//! Parses Cache-Control (RFC 9111 §5.2), Pragma (§5.4) and CDN-Cache-Control (RFC 9213). Ignores
+//! unknown directives. If a field is malformed, chooses the meaning with which less is cached.
 
 use crate::fields::{Fields, is_token, members};
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-/// Largest number of delta-seconds. Larger numbers are reduced to this number (RFC 9111 §1.2.2).
+/// Largest value of a time in seconds (delta-seconds). Larger values count as this value (RFC 9111
+/// §1.2.2).
 pub const LONGEST: u64 = 1 << 31;
 
 struct Directive<'a> {
@@ -17,14 +18,15 @@ impl Directive<'_> {
         self.name.eq_ignore_ascii_case(name.as_bytes())
     }
 
-    /// Returns the argument in seconds, whether quoted or not. Returns 0 for an invalid or missing
-    /// argument, so that the response is stale (RFC 9111 §4.2.1).
+    /// Returns the argument as a number of seconds, whether quoted or not. An invalid or missing
+    /// argument counts as 0, so that the response is stale (RFC 9111 §4.2.1).
     fn seconds(&self) -> u64 {
         self.argument.as_deref().and_then(parse_seconds).unwrap_or(0)
     }
 }
 
-/// Parses delta-seconds (RFC 9111 §1.2.2): only digits, reduced to at most [`LONGEST`].
+/// Parses delta-seconds (RFC 9111 §1.2.2): only digits. A value above [`LONGEST`] counts as
+/// [`LONGEST`].
 pub(crate) fn parse_seconds(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii();
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
@@ -85,7 +87,7 @@ fn unquote(text: &[u8]) -> Vec<u8> {
     inner.iter().filter(keep).copied().collect()
 }
 
-/// Keeps the smaller lifetime of two directives with the same name (RFC 9111 §4.2.1).
+/// If a directive is repeated, keeps the smaller number of seconds (RFC 9111 §4.2.1).
 fn keep_least(seen: &mut Option<u64>, seconds: u64) {
     *seen = Some(seen.map_or(seconds, |earlier| earlier.min(seconds)));
 }
@@ -93,10 +95,10 @@ fn keep_least(seen: &mut Option<u64>, seconds: u64) {
 /// The role of the cache (RFC 9110 §3.7). Only a gateway reads `CDN-Cache-Control`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The cache works for its clients and fetches from any origin.
+    /// A proxy: works for its clients, and fetches from any origin.
     #[default]
     Proxy,
-    /// The cache works for one origin and serves any client (RFC 9213 §3).
+    /// A gateway (reverse proxy): works for its origins, and serves any client (RFC 9213 §3).
     Gateway,
 }
 
@@ -150,8 +152,8 @@ impl RequestControl {
     }
 }
 
-/// The Cache-Control of a response (RFC 9111 §5.2.2). The forms of `no-cache` and `private` with
-/// field names are treated like the forms without, as §5.2.2.4 and §5.2.2.7 allow.
+/// The Cache-Control of a response (RFC 9111 §5.2.2). `no-cache="FIELD"` and `private="FIELD"` are
+/// treated as `no-cache` and `private`, which §5.2.2.4 and §5.2.2.7 allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseControl {
     /// Freshness lifetime in seconds.
@@ -171,8 +173,8 @@ pub struct ResponseControl {
     pub must_revalidate: bool,
     /// Shared caches, such as this cache, must not serve the response stale.
     pub proxy_revalidate: bool,
-    /// Only a cache that understands the status code may store the response. Such a cache ignores
-    /// `no-store`.
+    /// Only a cache that understands the status code may store the response. If it does understand
+    /// the code, it ignores `no-store`.
     pub must_understand: bool,
     /// The response does not change while it is fresh (RFC 8246).
     pub immutable: bool,
@@ -180,7 +182,7 @@ pub struct ResponseControl {
     pub stale_while_revalidate: Option<u64>,
     /// Staleness in seconds that is allowed if the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
-    /// Part of the field has an invalid syntax. The origin may have meant `no-store` or `private`.
+    /// Cache-Control is malformed. The origin may have meant `no-store` or `private`.
     pub unreadable: bool,
     /// The values come from CDN-Cache-Control, which overrides Cache-Control and Expires (RFC 9213
     /// §2.2).
@@ -199,8 +201,8 @@ impl ResponseControl {
         control
     }
 
-    /// Parses the field that counts for a cache in this role: CDN-Cache-Control if it counts,
-    /// otherwise Cache-Control.
+    /// Parses the field that applies to a cache in this role. For a gateway this is a valid
+    /// CDN-Cache-Control, if present. Otherwise it is Cache-Control.
     pub fn for_role(response: &(impl Fields + ?Sized), role: Role) -> Self {
         let targeted = (role == Role::Gateway).then(|| targeted(response)).flatten();
         targeted.unwrap_or_else(|| Self::of(response))
@@ -257,7 +259,8 @@ fn targeted(response: &(impl Fields + ?Sized)) -> Option<ResponseControl> {
     Some(control)
 }
 
-/// Returns an Integer as delta-seconds. Returns 0 for other types, so that the response is stale.
+/// Returns the seconds of an Integer. A value of another type counts as 0, so that the response is
+/// stale.
 fn integer_seconds(value: &ListEntry) -> u64 {
     let ListEntry::Item(item) = value else { return 0 };
     let BareItem::Integer(number) = item.bare_item else { return 0 };

@@ -1,5 +1,5 @@
-//! Parses and writes HTTP dates in three formats (RFC 9110 §5.6.7). Names may have any case and the
-//! weekday may be wrong. All other errors in the grammar are refused.
+//! Parses and writes HTTP dates in three formats (RFC 9110 §5.6.7). Accepts names in any case, and
+//! a wrong weekday. Refuses all other deviations from the grammar.
 
 use foxy_base::{CivilTime, WallTime};
 
@@ -10,10 +10,10 @@ const DAYS: [&str; 7] =
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Length in bytes of a date in the preferred format.
+/// Length in bytes of a date in the preferred format (IMF-fixdate).
 pub const LENGTH: usize = 29;
 
-/// Writes a time in the preferred format. The year must be 9999 at most.
+/// Writes a time in the preferred format. The year must not be above 9999.
 pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     let CivilTime { year, month, day, hour, minute, second } = CivilTime::of(time);
     let weekday = DAYS[(time.seconds() / 86_400 % 7 + 3) as usize % 7];
@@ -28,7 +28,7 @@ pub fn preferred(time: WallTime) -> [u8; LENGTH] {
     text
 }
 
-/// Parses a date that has exactly the form that [`preferred`] writes.
+/// Parses a date that has exactly the form that [`preferred`] writes. Faster than [`parse`].
 pub fn exact(text: &[u8]) -> Option<WallTime> {
     let text: &[u8; LENGTH] = text.try_into().ok()?;
     let pair = |at: usize| {
@@ -39,8 +39,8 @@ pub fn exact(text: &[u8]) -> Option<WallTime> {
     (preferred(time) == *text).then_some(time)
 }
 
-/// Parses an HTTP date. Returns `None` for an invalid date or a year before 1970. `now` decides the
-/// century of a two-digit year.
+/// Parses an HTTP date in any format. Returns `None` for an invalid date or a year before 1970. The
+/// time `now` determines the century of a two-digit year.
 pub fn parse(text: &[u8], now: WallTime) -> Option<WallTime> {
     if let Some(time) = exact(text) {
         return Some(time);
@@ -79,8 +79,9 @@ fn asctime(text: &str) -> Option<WallTime> {
     seconds(digits(year, 4)?, month_number(month)?, number, time_of_day(time)?)
 }
 
-/// Parses the RFC 850 format, for example `Sunday, 06-Nov-94 08:49:37 GMT`. If the date is more
-/// than 50 years ahead of `now`, the year belongs to the last century.
+/// Parses the RFC 850 format, for example `Sunday, 06-Nov-94 08:49:37 GMT`. The year is in this
+/// century, unless the date would be more than 50 years after `now`; then it is in the last
+/// century.
 fn rfc850(day: &str, rest: &str, now: WallTime) -> Option<WallTime> {
     let (date, time) = rest.split_once(' ')?;
     let (time, zone) = time.split_once(' ')?;
@@ -134,7 +135,7 @@ fn seconds(year: u64, month: u64, day: u64, [hour, minute, second]: [u64; 3]) ->
     if year < 1970 || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    // This calculation starts years in March, so that the leap day is the last day of a year.
+    // For this calculation, a year begins in March, so that the leap day is its last day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days =
         365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;

@@ -1,5 +1,5 @@
-//! Explains step by step why a stored response may or may not be reused. A test compares the steps
-//! with the rules in `reuse` and `freshness`.
+//! Explains step by step why a stored response may or may not be reused, for `foxy explain`. A test
+//! compares the steps with the rules in `reuse` and `freshness`.
 
 use crate::cache_control::RequestControl;
 use crate::fields::Fields;
@@ -9,8 +9,8 @@ use crate::reuse::{Failure, Permit, Reuse, Stored, may_reuse, may_reuse_after};
 use foxy_base::WallTime;
 use std::fmt;
 
-/// The result of one rule for reuse. Times are in seconds. `is_met` is true if the response
-/// satisfies the limit.
+/// A step of the explanation: a rule for reuse and its result. Times are in seconds. `is_met` is
+/// true if the response satisfies the limit of the rule.
 #[expect(missing_docs, reason = "`Display` says what each step means")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -29,7 +29,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns the RFC section that contains the rule.
+    /// Returns the RFC section that has the rule.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Lifetime {
@@ -57,7 +57,7 @@ impl Step {
         }
     }
 
-    /// Returns the stable name of the step in log records.
+    /// Returns the stable name of the step for JSON and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lifetime { .. } => "lifetime",
@@ -139,7 +139,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// The status, header fields and cache key of a stored response.
+/// A stored response, as far as an explanation needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a, R: Fields + ?Sized> {
     /// Status code of the response.
@@ -152,8 +152,9 @@ pub struct Response<'a, R: Fields + ?Sized> {
     pub policy: Policy,
 }
 
-/// Returns the steps that lead to the decision on reuse, in order. The decision is the last step,
-/// unless the response needs validation.
+/// Returns the steps that lead to the decision on reuse, in order. The decision is the last step.
+/// If the response needs validation, a further step says what happens without an answer of the
+/// origin.
 pub fn explain_reuse(
     request: &RequestControl,
     response: Response<'_, impl Fields + ?Sized>,
@@ -196,7 +197,7 @@ fn lifetime_step(response: Response<'_, impl Fields + ?Sized>, stored: Stored<'_
     Step::Lifetime { source, targeted: control.targeted, seconds: stored.lifetime }
 }
 
-/// Adds the steps of `may_reuse`, up to the first rule that decides.
+/// Adds the steps of [`may_reuse`], up to the first rule that decides.
 fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &mut Vec<Step>) {
     if stored.control.no_cache {
         return steps.push(Step::ResponseNoCache);
@@ -243,7 +244,7 @@ fn reuse_steps(request: &RequestControl, stored: Stored<'_>, age: u64, steps: &m
     }
 }
 
-/// The source that determines a freshness lifetime.
+/// The source that determined a freshness lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LifetimeSource {
     /// The directive `s-maxage`.
@@ -254,15 +255,15 @@ pub enum LifetimeSource {
     Expires,
     /// The heuristic: a share of the time since Last-Modified.
     Heuristic,
-    /// The URL names a package file, or contains a digest of the content.
+    /// The URL names a package file or has a digest of the content, so the content never changes.
     Package,
-    /// The lifetime for negative responses in the operator's settings.
+    /// The operator's setting for the lifetime of negative responses, such as 404.
     Operator,
     /// A rule of the operator.
     Rule,
     /// No source, so the response is never fresh.
     Nothing,
-    /// A purge, which ended the lifetime.
+    /// A purge, which ended the lifetime early.
     Purge,
 }
 

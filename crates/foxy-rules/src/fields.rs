@@ -1,5 +1,5 @@
-//! The interface through which the rules read header fields, and a parser for comma-separated
-//! lists.
+//! The interface through which the rules read header fields, and a parser for lists of values
+//! separated by commas.
 
 /// A list of header fields. Names are compared without regard to case (RFC 9110 §5.1).
 pub trait Fields {
@@ -33,8 +33,8 @@ impl Fields for [(&str, &str)] {
     }
 }
 
-/// Returns the non-empty members of a comma-separated list over all lines (RFC 9110 §5.6.1),
-/// trimmed. Commas inside quoted strings do not separate members.
+/// Returns the non-empty members of a comma-separated list (RFC 9110 §5.6.1), trimmed. The list may
+/// span several lines. A comma in a quoted string does not separate members.
 pub fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines
         .flat_map(|line| Members { rest: line })

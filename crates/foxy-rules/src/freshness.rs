@@ -8,7 +8,8 @@ use foxy_base::WallTime;
 
 const MAX_HEURISTIC_SECONDS: u64 = 86_400;
 
-/// The settings for choices that the RFCs leave to the operator.
+/// The operator's settings where the RFCs leave a choice. Rules of the operator may set them for a
+/// response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// The role of the cache, which decides whether `CDN-Cache-Control` is read.
@@ -16,14 +17,14 @@ pub struct Policy {
     /// Lifetime in seconds of a negative response (such as 404) without its own lifetime, as RFC
     /// 9111 §4.2.2 allows. 0 means no lifetime.
     pub negative_lifetime: u64,
-    /// Whether a rule forbids storing.
+    /// Whether a rule forbids storing the response.
     pub never_store: bool,
     /// Whether a rule allows or forbids storing a response with Set-Cookie.
     pub store_set_cookie: Option<bool>,
-    /// Shortest lifetime in seconds that a rule sets. Directives that forbid storing or demand
+    /// Shortest lifetime in seconds, set by a rule. Directives that forbid storing or demand
     /// validation still apply.
     pub fresh_at_least: Option<u64>,
-    /// Longest lifetime in seconds that a rule sets.
+    /// Longest lifetime in seconds, set by a rule.
     pub fresh_at_most: Option<u64>,
     /// How a rule computes the lifetime of a response that gives none.
     pub heuristic: Option<Heuristic>,
@@ -33,20 +34,21 @@ pub struct Policy {
     pub stale_if_error: Option<u64>,
 }
 
-/// A rule's lifetime for responses that give none, as `refresh_pattern` of Squid.
+/// A rule's lifetime for responses that give none, like `refresh_pattern` of Squid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Heuristic {
-    /// Seconds for a response without a modification time.
+    /// Lifetime in seconds of a response without a modification time.
     pub at_least: u64,
-    /// Share of the time since the last modification, in percent. Without a share every response
-    /// has the lifetime `at_least`.
+    /// Lifetime as a percentage of the time since the last modification. `None` means that every
+    /// response has the lifetime `at_least`.
     pub percent: Option<u32>,
     /// Longest lifetime in seconds.
     pub at_most: u64,
 }
 
 impl Heuristic {
-    /// Returns the lifetime of a response that was last modified `unchanged` seconds ago.
+    /// Returns the lifetime of a response. `unchanged` is the number of seconds from its last
+    /// modification to its date.
     fn lifetime(self, unchanged: Option<u64>) -> Lifetime {
         let seconds = match unchanged.zip(self.percent) {
             Some((unchanged @ 1.., percent)) => unchanged.saturating_mul(percent.into()) / 100,
@@ -66,8 +68,8 @@ impl From<Role> for Policy {
 }
 
 impl Policy {
-    /// Reads the directives of a response, and adds the times for stale answers of the rules.
-    /// Directives that forbid stale answers still apply.
+    /// Reads the directives of a response. Times in rules for stale responses replace the times in
+    /// the response. Directives that forbid stale responses still apply.
     pub fn control(self, response: &(impl Fields + ?Sized)) -> ResponseControl {
         let mut control = ResponseControl::for_role(response, self.role);
         control.stale_while_revalidate =
@@ -77,8 +79,8 @@ impl Policy {
     }
 }
 
-/// Returns whether the status is heuristically cacheable and means that there is no content (RFC
-/// 9110 §15.1).
+/// Returns whether a status is heuristically cacheable (RFC 9110 §15.1) and says that there is no
+/// content.
 const fn is_negative(status: u16) -> bool {
     matches!(status, 404 | 405 | 410 | 414 | 501)
 }
@@ -88,12 +90,12 @@ const fn is_negative(status: u16) -> bool {
 pub enum Lifetime {
     /// From `s-maxage`, `max-age` or Expires.
     Explicit(u64),
-    /// The heuristic (RFC 9111 §4.2.2): a tenth of the time since Last-Modified, but at most a day.
-    /// A package file, or a URL with a digest of the content, has a lifetime of one day.
+    /// From the heuristic (RFC 9111 §4.2.2): a tenth of the time since Last-Modified, but at most a
+    /// day. For a package file or a URL with a digest of the content: a day.
     Heuristic(u64),
     /// The operator's lifetime for negative responses (RFC 9111 §4.2.2).
     Negative(u64),
-    /// The shortest or longest lifetime of an operator's rule.
+    /// The bound that a rule of the operator sets.
     Rule(u64),
     /// There is no source, so the response is never fresh.
     None,
@@ -117,9 +119,9 @@ pub(crate) const fn is_heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// Computes the freshness lifetime for a shared cache (RFC 9111 §4.2.1) from the first of these
-/// sources: s-maxage, max-age, Expires minus Date, heuristic. CDN-Cache-Control overrides Expires
-/// (RFC 9213 §2.2). The rules in `policy` then bound the lifetime. `target` is the cache key.
+/// Computes the freshness lifetime for a shared cache (RFC 9111 §4.2.1). The first of these sources
+/// counts: s-maxage, max-age, Expires minus Date, heuristic. CDN-Cache-Control overrides Expires
+/// (RFC 9213 §2.2). Bounds in `policy` then apply. `target` is the cache key.
 pub fn lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -130,14 +132,15 @@ pub fn lifetime(
 ) -> Lifetime {
     let given = given_lifetime(status, response, control, policy, received, target);
     let seconds = given.seconds();
-    // A floor gives only a status that a cache may keep a lifetime (RFC 9110 §15.1).
+    // A lower bound must not give a lifetime to a status that a cache may not keep by itself (RFC
+    // 9110 §15.1).
     let has_floor = given != Lifetime::None || is_heuristically_cacheable(status);
     let floor = policy.fresh_at_least.filter(|_| has_floor).unwrap_or(0);
     let bounded = seconds.max(floor).min(policy.fresh_at_most.unwrap_or(u64::MAX)).min(LONGEST);
     if bounded == seconds { given } else { Lifetime::Rule(bounded) }
 }
 
-/// Computes the lifetime without the bounds of an operator's rules.
+/// Computes the lifetime without the bounds in `policy`.
 fn given_lifetime(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -185,15 +188,15 @@ pub(crate) fn date_of(response: &(impl Fields + ?Sized), received: WallTime) -> 
     response.single("date").and_then(|text| date::parse(text, received)).unwrap_or(received)
 }
 
-/// Returns the first member of the first Age line in seconds. Returns 0 if it is invalid (RFC 9111
-/// §5.1).
+/// Returns the first member of the first Age line, in seconds. An invalid member counts as 0 (RFC
+/// 9111 §5.1).
 fn age_value(response: &(impl Fields + ?Sized)) -> u64 {
     let first = response.values("age").next();
     let member = first.and_then(|line| line.split(|&byte| byte == b',').next());
     member.and_then(parse_seconds).unwrap_or(0)
 }
 
-/// The times from which the age of a stored response is computed.
+/// The times from which the cache computes the age of a stored response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredTimes {
     /// The time at which the response was received.
@@ -212,11 +215,12 @@ impl StoredTimes {
         Self { received, initial_age: apparent.max(corrected).min(LONGEST) }
     }
 
-    /// Returns the age in seconds for decisions on reuse. Returns [`LONGEST`] if the response was
-    /// received after `now`: the clock was set back, so the age is unknown.
+    /// Returns the age in seconds for decisions on reuse. If the response was received after `now`,
+    /// the clock was set back and the age is unknown. The result is then [`LONGEST`], so the
+    /// response is stale.
     pub(crate) const fn known_age(self, now: WallTime) -> u64 {
-        /// Clock differences up to this size are ignored, because two threads may read the clock at
-        /// slightly different times.
+        /// Clock differences up to this number of milliseconds are ignored, because two threads may
+        /// read the clock at slightly different times.
         const SLACK_MILLIS: u64 = 1000;
         if self.received.0 > now.0.saturating_add(SLACK_MILLIS) { LONGEST } else { self.age(now) }
     }

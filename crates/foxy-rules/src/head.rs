@@ -1,4 +1,5 @@
-//! Compares a 200 response to HEAD with the stored response to GET (RFC 9111 §4.3.5).
+//! Compares a 200 response to HEAD with the stored response to GET (RFC 9111 §4.3.5). The
+//! comparison shows whether the stored response is outdated.
 
 use crate::fields::{Fields, members};
 
@@ -13,8 +14,8 @@ pub enum HeadSays {
     Nothing,
 }
 
-/// Fields with digests of the complete content, one member per algorithm (RFC 9530 §3, RFC 3230).
-/// `Content-Digest` is not in this list, because in a response to HEAD it may be the digest of an
+/// Fields with digests of the complete content, a member for each algorithm (RFC 9530 §3, RFC
+/// 3230). `Content-Digest` is not in this list: in a response to HEAD, it may be the digest of an
 /// empty body.
 const DIGESTS: [&str; 2] = ["repr-digest", "digest"];
 
@@ -42,7 +43,7 @@ pub fn head_says(
     if validators().next().is_some() { HeadSays::Same } else { HeadSays::Nothing }
 }
 
-/// Returns whether two responses have different digests by the same algorithm.
+/// Returns whether two responses have different digests for the same algorithm.
 fn contradict(
     name: &'static str,
     answer: &(impl Fields + ?Sized),

@@ -7,15 +7,15 @@ pub fn is_safe(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE")
 }
 
-/// Returns whether an answer invalidates the stored responses of its URL. The method must be unsafe
-/// and the status must be no error.
+/// Returns whether the response to a request invalidates the stored responses for its URL. This
+/// needs an unsafe method and a status without error.
 pub fn invalidates(method: &str, status: u16) -> bool {
     !is_safe(method) && (200..400).contains(&status)
 }
 
-/// Returns the cache keys in Location and Content-Location, which the answer also invalidates. URLs
-/// of another origin are ignored, because the answer could otherwise empty foreign parts of the
-/// cache. `base` is the cache key of the request.
+/// Returns the cache keys of the URLs in Location and Content-Location, which the response also
+/// invalidates. Ignores URLs of other origins: otherwise an origin could remove content of others
+/// from the cache. `base` is the cache key of the request.
 pub fn also_invalidated(response: &(impl Fields + ?Sized), base: &str) -> Vec<String> {
     let fields = ["location", "content-location"];
     let texts = fields
@@ -32,8 +32,8 @@ pub(crate) fn content_location_is_target(response: &(impl Fields + ?Sized), base
     text.and_then(|text| resolve(base, text.trim())).is_some_and(|found| found == base)
 }
 
-/// Resolves a URL reference against the cache key `base`. Returns `None` for a URL of another
-/// origin.
+/// Resolves a URL reference, which may be relative, against the cache key `base`. Returns `None`
+/// for a URL of another origin.
 fn resolve(base: &str, reference: &str) -> Option<String> {
     let reference = reference.split('#').next()?;
     let origin_end = base.find("://").map(|at| at + 3)?;
@@ -64,8 +64,8 @@ fn resolve(base: &str, reference: &str) -> Option<String> {
     Some(format!("{origin}{}", without_dots(&format!("{folder}{reference}"))))
 }
 
-/// Returns whether the text is a URI scheme (RFC 3986 §3.1). If not, the text before `://` is a
-/// path.
+/// Returns whether `text` is a URI scheme (RFC 3986 §3.1). If it is not, a `://` after it belongs
+/// to a path.
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))

@@ -1,9 +1,10 @@
-//! Computes the cache key of a URL (RFC 9111 §2). Also computes the secondary key of a request from
-//! the fields that Vary names (RFC 9110 §12.5.5, RFC 9111 §4.1).
+//! Computes the cache key of a URL (RFC 9111 §2), and the secondary key of a request. The secondary
+//! key has the values of the request fields that Vary names (RFC 9110 §12.5.5, RFC 9111 §4.1).
 
 use crate::fields::{Fields, is_token, members};
 
-/// Most field names in Vary. A response with more names is not stored, to limit its secondary key.
+/// Largest number of field names in Vary. A response with more names is not stored, so that
+/// secondary keys stay short.
 const MAX_VARY_NAMES: usize = 16;
 
 /// The reason why a response has no secondary key.
@@ -35,7 +36,7 @@ impl Vary {
         if vary.names.len() > MAX_VARY_NAMES { Err(VaryError::TooLong) } else { Ok(vary) }
     }
 
-    /// Creates a value from names that [`Vary::names`] returned earlier.
+    /// Creates a Vary from names that [`Vary::names`] returned earlier.
     pub fn from_names(names: impl IntoIterator<Item = String>) -> Self {
         let mut names: Vec<String> = names.into_iter().collect();
         names.sort();
@@ -43,7 +44,7 @@ impl Vary {
         Self { names }
     }
 
-    /// Returns whether Vary names no field. One response then fits all requests.
+    /// Returns whether Vary names no field, so that the response fits all requests.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -74,7 +75,7 @@ impl Vary {
                         .collect::<Vec<_>>()
                         .join(&b", "[..])
                 };
-                // The length prevents that a value looks like the fields after it.
+                // Without the length, a value could look like a value and the fields after it.
                 key.extend_from_slice(format!("={}:", value.len()).as_bytes());
                 key.extend_from_slice(&value);
             }
@@ -84,12 +85,12 @@ impl Vary {
     }
 }
 
-/// Fields in which empty members, and white space beside `,`, `;` and `=`, have no meaning (RFC
-/// 9110 §12.5). Case has no meaning either, except in the parameters of Accept.
+/// Fields where empty members, and white space next to `,`, `;` and `=`, have no meaning (RFC 9110
+/// §12.5). Case has no meaning either, except in parameters of Accept.
 const LISTS: [&str; 4] = ["accept", "accept-charset", "accept-encoding", "accept-language"];
 
-/// Removes white space beside `;` and `=`. Also converts letters to lower case if `fold` is true.
-/// Quoted strings stay unchanged. Other white space stays, because the grammar does not allow it.
+/// Removes white space next to `;` and `=`. If `fold` is true, also converts letters to lower case.
+/// Keeps quoted strings unchanged. Keeps other white space, because the grammar does not allow it.
 fn normalised(member: &[u8], fold: bool) -> Vec<u8> {
     let mut text: Vec<u8> = Vec::with_capacity(member.len());
     let (mut quoted, mut escaped) = (false, false);

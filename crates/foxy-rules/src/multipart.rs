@@ -1,5 +1,5 @@
-//! Lays out a `multipart/byteranges` body (RFC 9110 §14.6): the bytes between the ranges, and the
-//! total length. This module does not touch the bytes of the ranges.
+//! Lays out a `multipart/byteranges` body (RFC 9110 §14.6): the bytes before, between and after the
+//! ranges, and the total length. The bytes of the ranges themselves are not needed.
 
 use crate::range::Span;
 
@@ -12,8 +12,8 @@ pub struct Multipart {
 }
 
 impl Multipart {
-    /// Lays out ranges of a body of `complete` bytes. Returns `None` if the result is not shorter
-    /// than the body. `random` provides 128 bits for the boundary, so that no part contains the
+    /// Lays out ranges of a body of `complete` bytes. Returns `None` if the layout is not shorter
+    /// than the body. `random` has 128 bits for the boundary, so that no range contains the
     /// boundary by chance.
     pub fn new(
         spans: &[Span],

@@ -1,6 +1,6 @@
-//! Recognises URLs whose content never changes: package files, and files whose name contains a
-//! digest of their content. Such files have a heuristic lifetime (RFC 9111 §4.2.2). A URL with a
-//! query does not count.
+//! Recognises URLs whose content never changes: package files, and files whose name has a digest of
+//! their content. Such files get a heuristic lifetime (RFC 9111 §4.2.2). A URL with a query is not
+//! recognised.
 
 const ENDINGS: [&[u8]; 22] = [
     b".deb",
@@ -27,8 +27,8 @@ const ENDINGS: [&[u8]; 22] = [
     b".msi",
 ];
 
-/// The digest algorithms in URLs of apt archives and container registries, with the number of
-/// hexadecimal digits.
+/// The digest algorithms in URLs of apt archives and container registries, each with the number of
+/// hexadecimal digits of a digest.
 const DIGESTS: [(&[u8], usize); 4] =
     [(b"md5sum", 32), (b"sha1", 40), (b"sha256", 64), (b"sha512", 128)];
 
@@ -38,8 +38,8 @@ fn path(target: &[u8]) -> Option<&[u8]> {
     (!path.contains(&b'?')).then_some(path)
 }
 
-/// Returns whether a URL names a file of a package or release archive. Publishers give a changed
-/// file a new name, so the file has the longest heuristic lifetime.
+/// Returns whether a URL names a file of a package or of a release archive. Publishers give a
+/// changed file a new name. So the file gets the longest heuristic lifetime, a day.
 pub(crate) fn is_package(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let ends = || ENDINGS.iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
@@ -60,13 +60,13 @@ fn is_crate(path: &[u8]) -> bool {
         && parts.next() == Some(b"crates")
 }
 
-/// Returns whether a URL contains a digest of its content:
+/// Returns whether a URL has a digest of its content:
 ///
 /// - `…/by-hash/SHA256/HEX` of apt
 /// - `…/blobs/sha256:HEX` and `…/manifests/sha256:HEX` of container registries
 /// - `…/repodata/HEX-NAME` of rpm archives
 ///
-/// The time since Last-Modified does not matter for such a URL.
+/// For such a URL, the heuristic lifetime does not depend on Last-Modified.
 pub(crate) fn is_named_by_digest(target: &[u8]) -> bool {
     let Some(path) = path(target) else { return false };
     let mut parts = path.rsplit(|&byte| byte == b'/');

@@ -1,5 +1,6 @@
-//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): which bytes a 206 contains and which parts can
-//! be combined. Also judges the origin's answer to a request for an aligned slice.
+//! Partial content (RFC 9110 §14.4, RFC 9111 §3.4): the bytes that a 206 contains, and the parts
+//! that can be combined. Also judges the origin's answer to a request for a slice, a part at a
+//! fixed position of an object.
 
 use crate::fields::Fields;
 use crate::range::{Span, strong_date};
@@ -16,8 +17,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Parses the Content-Range of a 206. Returns `None` if the field is invalid or repeated, or if
-    /// the complete length is unknown. A `multipart/byteranges` response also gives `None`.
+    /// Parses the Content-Range of a 206. Returns `None` if the field is invalid, repeated or
+    /// missing (as in `multipart/byteranges`), or does not give the complete length.
     pub fn of(response: &(impl Fields + ?Sized)) -> Option<Self> {
         let text = std::str::from_utf8(response.single("content-range")?).ok()?.trim();
         let (unit, rest) = text.split_once(' ')?;
@@ -66,15 +67,15 @@ pub fn are_of_one(one: &(impl Fields + ?Sized), other: &(impl Fields + ?Sized)) 
     strong_validator(one).is_some_and(|validator| strong_validator(other) == Some(validator))
 }
 
-/// Returns the slice that contains byte `at`. Slices have `size` bytes and start at multiples of
-/// `size`.
+/// Returns the slice that contains the byte at `at`. Slices have `size` bytes and start at
+/// multiples of `size`.
 pub const fn slice_of(at: u64, size: u64) -> Span {
     let first = at / size * size;
     Span { first, last: first.saturating_add(size - 1) }
 }
 
-/// Returns the strong entity tag of a response. If the response has no tag, returns its
-/// Last-Modified if that is a strong validator (RFC 9110 §13.1.5).
+/// Returns the strong entity tag of a response. Without a tag, returns its Last-Modified if that is
+/// a strong validator (RFC 9110 §13.1.5). Returns `None` for a weak tag.
 pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     match response.single("etag") {
         Some(tag) => {
@@ -90,11 +91,13 @@ pub fn strong_validator(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
 pub enum SliceAnswer {
     /// The requested slice, which may be shorter at the end of the object.
     Slice(Part),
-    /// The slice belongs to another version of the object than the known slices.
+    /// The object has changed: the slice belongs to a different version than the slices fetched
+    /// before.
     Changed,
     /// The object ends before the requested slice.
     Unsatisfiable,
-    /// An answer with another status, such as the whole object, a redirect or an error.
+    /// An answer with a status other than 206 and 416, such as the whole object, a redirect or an
+    /// error.
     Other,
     /// A 206 that does not contain the requested slice.
     Unusable(UnusableSlice),
@@ -105,14 +108,15 @@ pub enum SliceAnswer {
 pub enum UnusableSlice {
     /// The Content-Range is missing, or [`Part::of`] cannot parse it.
     NoContentRange,
-    /// The 206 contains other bytes than requested.
+    /// The 206 contains other bytes than the request asked for.
     OtherRange,
     /// The Content-Length of the 206 contradicts its Content-Range.
     OtherLength,
 }
 
-/// Judges an origin's answer to a request for the range `asked`. `length` is the Content-Length, if
-/// present. `known` contains the fields and the complete length of the slices fetched before.
+/// Judges an origin's answer to a request for the range `asked`. `length` is the answer's
+/// Content-Length, if present. `known` has the fields and the complete length of the slices fetched
+/// before.
 pub fn slice_answer<K: Fields + ?Sized>(
     asked: Span,
     status: u16,

@@ -1,22 +1,23 @@
 //! Range requests (RFC 9110 §14): the answer from a complete stored response, and the Range to send
-//! to an origin. Ranges are merged, so that no byte is sent twice. A set of too many ranges is
-//! ignored (§14.2), so that overlapping ranges cannot be abused. The module `multipart` lays out
-//! several ranges.
+//! to an origin. Ranges that overlap are merged, so that no byte is sent twice. A set of too many
+//! ranges is ignored, because it may be an attack (§14.2). The module `multipart` lays out an
+//! answer with several ranges.
 
 use crate::date;
 use crate::fields::Fields;
 use crate::validate::strongly_equal;
 use foxy_base::WallTime;
 
-/// Most ranges in a set. A larger set is ignored, because it may be an attack (RFC 9110 §14.2).
+/// Largest number of ranges in a set. A larger set is ignored, because it may be an attack (RFC
+/// 9110 §14.2).
 const MAX_RANGES: usize = 16;
 
-/// Ranges with at most this gap are merged, because the head of a further part takes more bytes
-/// than the gap (RFC 9110 §15.3.7.2).
+/// Largest gap in bytes between two ranges that are merged. A separate part would need a head that
+/// is longer than this gap (RFC 9110 §15.3.7.2).
 const MAX_MERGED_GAP_BYTES: u64 = 80;
 
-/// The current time that the parser assumes for two-digit years in dates. With this value, such
-/// years belong to this century, so a date never looks older than it is.
+/// The time `now` with which dates are parsed here. It puts two-digit years in this century, so a
+/// date never looks older than it is.
 const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 
 /// A range of a body: the bytes `first..=last`.
@@ -24,7 +25,7 @@ const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 pub struct Span {
     /// Position of the first byte.
     pub first: u64,
-    /// Position of the last byte, inclusive. It is never before `first`.
+    /// Position of the last byte, inclusive. Never before `first`.
     pub last: u64,
 }
 
@@ -38,7 +39,7 @@ impl Span {
 /// The answer to a Range header for a body of known length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeAnswer {
-    /// The request has no Range, or its Range is ignored. Send 200 with the whole body.
+    /// Send 200 with the whole body: the request has no Range, or its Range is ignored.
     Whole,
     /// Send 206 with one range.
     Part(Span),
@@ -51,14 +52,16 @@ pub enum RangeAnswer {
 /// A range in a Range header, for a body whose length is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeSpec {
-    /// A range from first to last byte. A range to the end of the body has `u64::MAX` as last byte.
+    /// A range from first to last byte. For a range to the end of the body, the last byte is
+    /// `u64::MAX`.
     Span(Span),
-    /// This number of bytes at the end of the body.
+    /// The last bytes of the body, of this number.
     Suffix(u64),
 }
 
 impl RangeSpec {
-    /// Returns the range within a body of `length` bytes. Returns `None` if no byte remains.
+    /// Returns the part of the range that is within a body of `length` bytes. Returns `None` if no
+    /// byte is.
     pub fn within(self, length: u64) -> Option<Span> {
         let (first, last) = match self {
             Self::Span(Span { first, last }) => (first, last.min(length.checked_sub(1)?)),
@@ -87,8 +90,9 @@ pub fn requested_range(
     }
 }
 
-/// Returns whether the If-Range condition holds (RFC 9110 §13.1.5). A tag must match strongly. A
-/// date must have the same text as a strong Last-Modified.
+/// Returns whether the If-Range condition holds (RFC 9110 §13.1.5). An entity tag must match
+/// strongly. A date must have the same text as the stored Last-Modified, which must be a strong
+/// validator.
 fn if_range_holds(request: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     let Some(condition) = request.single("if-range") else { return false };
     if condition.starts_with(b"\"") || condition.starts_with(b"W/") {
@@ -106,8 +110,8 @@ pub(crate) fn strong_date(response: &(impl Fields + ?Sized)) -> Option<&[u8]> {
     seconds(changed).is_some_and(|changed| changed < sent).then_some(changed)
 }
 
-/// Parses a Range header of the unit bytes. Returns `None` for another unit, a syntax error, or
-/// more than 16 ranges.
+/// Parses a Range header with the unit bytes. Returns `None` for another unit, a syntax error, or
+/// more than [`MAX_RANGES`] ranges.
 pub fn range_set(range: &[u8]) -> Option<Vec<RangeSpec>> {
     let text = std::str::from_utf8(range).ok()?.trim();
     let (unit, set) = text.split_once('=')?;
@@ -160,8 +164,8 @@ fn merged(spans: Vec<Span>) -> Vec<Span> {
     apart.into_iter().map(|(_, span)| span).collect()
 }
 
-/// The Range header to send to an origin. Some sets of ranges are not forwarded: an origin could
-/// answer with more bytes than the object has, or with thousands of parts. The reasons are RFC 9110
+/// The Range header to send to an origin. Some sets of ranges are not forwarded, because an origin
+/// could answer with more bytes than the object has, or with thousands of parts. See RFC 9110
 /// §17.15 and the OBR attack (Li et al., "CDN Backfired", DSN 2020).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpstreamRange {
@@ -171,7 +175,7 @@ pub enum UpstreamRange {
     One(RangeSpec),
     /// Send this value of a Range header, with several separate ranges.
     Several(String),
-    /// The Range has another unit than bytes. Forward the Range header of the client.
+    /// Forward the client's Range header, because its unit is not bytes.
     Unknown,
 }
 

@@ -1,5 +1,5 @@
-//! Decides whether a stored response may answer a request (RFC 9111 §4). The response must have the
-//! key and variant of the request.
+//! Decides whether a stored response may answer a request (RFC 9111 §4). The caller has found the
+//! response by the request's cache key and secondary key.
 
 use crate::cache_control::{RequestControl, ResponseControl};
 use crate::freshness::StoredTimes;
@@ -24,23 +24,23 @@ pub enum Reuse {
     Revalidate(RevalidateReason),
 }
 
-/// The rule that allows a stale response. No rule applies if the response itself forbids staleness
+/// The reason why a stale response may answer. None applies if the response itself forbids this
 /// (RFC 9111 §4.2.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Permit {
     /// The request contains `max-stale` (RFC 9111 §5.2.1.2).
     MaxStale,
-    /// The response contains `stale-while-revalidate` (RFC 5861 §3). The caller must start a
-    /// validation.
+    /// The response contains `stale-while-revalidate` (RFC 5861 §3). The caller must validate the
+    /// response meanwhile.
     WhileRevalidate,
     /// The request or response contains `stale-if-error` (RFC 5861 §4), and the origin failed.
     IfError,
-    /// The origin is unreachable, called "disconnected" in RFC 9111 §4.2.4.
+    /// The origin is unreachable, and RFC 9111 §4.2.4 permits a "disconnected" cache to answer.
     Disconnected,
 }
 
 impl Permit {
-    /// Returns the stable name of the rule in `Cache-Status` details and logs.
+    /// Returns the stable name of the permit in `Cache-Status` details and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MaxStale => "max-stale",
@@ -51,7 +51,7 @@ impl Permit {
     }
 }
 
-/// The way in which an origin failed.
+/// The way in which an origin failed to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The origin sent no response.
@@ -61,14 +61,14 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns whether the failure is an error for `stale-if-error` (RFC 5861 §4).
+    /// Returns whether the failure permits `stale-if-error` (RFC 5861 §4).
     pub const fn is_error(self) -> bool {
         matches!(self, Self::Unreachable | Self::Status(500 | 502..=504))
     }
 }
 
-/// Staleness in seconds that is allowed while the origin is unreachable, if `stale-if-error` is
-/// absent. The value is one week.
+/// Longest staleness in seconds that is permitted while the origin is unreachable, if
+/// `stale-if-error` is absent. One week.
 pub const DISCONNECTED_LIMIT: u64 = 604_800;
 
 /// The reason why a stored response must be validated before it may answer.
@@ -88,7 +88,7 @@ pub enum RevalidateReason {
 
 impl RevalidateReason {
     /// Returns whether the request demands the validation (`fwd=request` in RFC 9211). Otherwise
-    /// the response is the reason (`fwd=stale`).
+    /// the response does (`fwd=stale`).
     pub const fn is_the_requests(self) -> bool {
         matches!(self, Self::RequestNoCache | Self::RequestMaxAge | Self::RequestMinFresh)
     }
@@ -105,7 +105,7 @@ impl RevalidateReason {
     }
 }
 
-/// The facts about a stored response that decide on its reuse.
+/// The facts about a stored response that the decision on its reuse needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Stored<'a> {
     /// The Cache-Control of the response.
@@ -160,7 +160,7 @@ pub fn may_reuse(request: &RequestControl, stored: Stored<'_>, now: WallTime) ->
 }
 
 /// Decides whether a stale response may answer after the origin failed. Returns the staleness in
-/// seconds and the rule that allows it, or `None`. The request's `no-cache`, `max-age` and
+/// seconds and the reason that permits it, or `None`. The request's `no-cache`, `max-age` and
 /// `min-fresh` still apply.
 pub fn may_reuse_after(
     failure: Failure,
@@ -192,7 +192,7 @@ mod tests {
     use Reuse::{Fresh, Revalidate, Stale};
     use RevalidateReason as Why;
 
-    /// Decides on a response that is `age` seconds old and has a lifetime of 100 seconds.
+    /// Decides on a response with an age of `age` seconds and a lifetime of 100 seconds.
     fn decide(request: &str, response: &str, age: u64) -> Reuse {
         let control = ResponseControl::of(&[("Cache-Control", response)][..]);
         let times = StoredTimes { received: WallTime::from_seconds(1000), initial_age: 0 };

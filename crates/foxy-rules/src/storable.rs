@@ -16,7 +16,7 @@ pub enum Storability {
     DoNotStore(NotStoredReason),
 }
 
-/// The request and response of an exchange, for the decision on storing.
+/// A request and its response, for the decision on storing.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     /// Method of the request.
@@ -35,18 +35,17 @@ pub struct Exchange<'a, Q: Fields + ?Sized, R: Fields + ?Sized> {
     pub policy: Policy,
 }
 
-/// Returns whether this cache understands the status code (RFC 9111 §5.2.2.3): a final status of
-/// RFC 9110, except 206 and 304.
+/// Returns whether this cache understands the status code (RFC 9111 §5.2.2.3): a final status that
+/// RFC 9110 defines, except 206 and 304.
 const fn is_understood(status: u16) -> bool {
     matches!(status, 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
 }
 
-/// Decides from the heads of request and response, in the order of RFC 9111 §3. The caller must
-/// discard truncated bodies (§3.3).
+/// Decides from the heads of request and response, in the order of RFC 9111 §3. The caller must not
+/// store a truncated body (§3.3).
 ///
-/// A response with Set-Cookie is stored only with an explicit lifetime or `public`, although RFC
-/// 9111 §4.2.2 would allow a heuristic lifetime. §7.3 leaves it to the origin to mark private
-/// responses.
+/// A response with Set-Cookie is stored only with an explicit lifetime or `public`. RFC 9111 §4.2.2
+/// would also allow a heuristic lifetime, but many origins do not mark private responses (§7.3).
 pub fn storability<Q: Fields + ?Sized, R: Fields + ?Sized>(
     exchange: Exchange<'_, Q, R>,
 ) -> Storability {
@@ -82,7 +81,7 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     if control.must_understand && !is_understood(status) {
         return Some(NotStoredReason::NotUnderstood);
     }
-    // An invalid field may have meant no-store, so the response is not stored.
+    // The origin may have meant no-store in a malformed field, so the response is not stored.
     if control.unreadable {
         return Some(NotStoredReason::Unreadable);
     }
@@ -105,7 +104,7 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     if request.has("authorization") && !shareable {
         return Some(NotStoredReason::Authorization);
     }
-    // RFC 9111 §4.1: such a response would never match another request.
+    // RFC 9111 §4.1: a response with `Vary: *` never matches another request.
     match Vary::of(response) {
         Err(VaryError::Star) => return Some(NotStoredReason::VaryStar),
         Err(VaryError::TooLong) => return Some(NotStoredReason::VaryTooLong),
@@ -124,16 +123,16 @@ fn refusal<Q: Fields + ?Sized, R: Fields + ?Sized>(
     freshness_refusal(status, response, lifetime, &control)
 }
 
-/// Returns whether a response to POST is also the response to a GET of the URL. Its
-/// Content-Location must name the URL (RFC 9110 §9.3.3).
+/// Returns whether a response to POST may also answer a GET of the URL. Its Content-Location must
+/// name the URL (RFC 9110 §9.3.3).
 fn equals_get(status: u16, response: &(impl Fields + ?Sized), target: &[u8]) -> bool {
     let target = std::str::from_utf8(target).ok();
     status == 200 && target.is_some_and(|target| content_location_is_target(response, target))
 }
 
-/// Returns a reason if the response could never answer a request: it lacks both a lifetime and a
-/// validator. RFC 9111 §3 requires public, Expires, max-age, s-maxage, or a heuristically cacheable
-/// status.
+/// Returns a reason if the response could never answer a request, because it has neither a lifetime
+/// nor a validator. RFC 9111 §3 demands public, Expires, max-age, s-maxage, or a heuristically
+/// cacheable status.
 fn freshness_refusal(
     status: u16,
     response: &(impl Fields + ?Sized),
@@ -159,15 +158,15 @@ fn freshness_refusal(
 pub enum NotStoredReason {
     /// A rule of the operator forbids storing.
     Rule,
-    /// The method is not GET, and the response is not a POST response that equals a GET response.
+    /// The method is neither GET, nor POST with a response that may also answer a GET.
     Method,
-    /// The response is partial content (206). The rules for parts decide on it separately.
+    /// The response is partial content (206). The module `partial` has the rules for parts.
     Partial,
     /// The status is not final, or is 304.
     Status,
-    /// The response contains `must-understand` and has an unknown status.
+    /// The response contains `must-understand`, and this cache does not understand its status.
     NotUnderstood,
-    /// Cache-Control has an invalid syntax, and may have meant `no-store`.
+    /// Cache-Control is malformed, and may have meant `no-store`.
     Unreadable,
     /// The response contains `no-store`.
     ResponseNoStore,
@@ -209,7 +208,7 @@ impl NotStoredReason {
         }
     }
 
-    /// Returns the RFC section that contains the rule.
+    /// Returns the RFC section that has the rule, or the document of the operator's rules.
     pub const fn section(self) -> &'static str {
         match self {
             Self::Rule => "docs/configuration.md",

@@ -6,7 +6,7 @@ use crate::fields::{Fields, members};
 use crate::freshness::date_of;
 use foxy_base::WallTime;
 
-/// The result of the conditions in a client's request.
+/// The answer that the conditions in a client's request demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditional {
     /// Send the whole response.
@@ -46,8 +46,8 @@ fn none_match(request: &(impl Fields + ?Sized), stored: Option<&[u8]>) -> bool {
         .any(|tag| tag == b"*" || stored.is_some_and(|stored| weakly_equal(tag, stored)))
 }
 
-/// Returns the entity tags and `*` in the lines of a list (RFC 9110 §8.8.3). A backslash is an
-/// ordinary character, unlike in quoted strings. Invalid tags are also returned, but equal no tag.
+/// Returns the entity tags, and `*`, in a list (RFC 9110 §8.8.3). Unlike in quoted strings, a
+/// backslash is an ordinary character. Invalid tags are returned too; they equal no tag.
 fn tags<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines.flat_map(|line| {
         let mut rest = line;
@@ -82,8 +82,9 @@ pub(crate) fn strongly_equal(one: &[u8], other: &[u8]) -> bool {
     !one.starts_with(b"W/") && !other.starts_with(b"W/") && weakly_equal(one, other)
 }
 
-/// Returns whether the response was modified after If-Modified-Since. An invalid If-Modified-Since
-/// is ignored (RFC 9110 §13.1.3). Without Last-Modified, the Date counts (RFC 9111 §4.3.2).
+/// Returns whether the response was modified after If-Modified-Since. Ignores an invalid
+/// If-Modified-Since (RFC 9110 §13.1.3). Without Last-Modified, Date counts instead (RFC 9111
+/// §4.3.2).
 fn modified_since(
     request: &(impl Fields + ?Sized),
     stored: &(impl Fields + ?Sized),
@@ -119,10 +120,9 @@ impl<'a> Validators<'a> {
     }
 }
 
-/// Returns whether a 304 confirms the stored response (RFC 9111 §4.3.4). A strong tag must match
-/// strongly, and a weak tag weakly. Without tags, the texts of Last-Modified must be equal. A 304
-/// without validators confirms the response. A 304 with repeated validators does not confirm the
-/// response.
+/// Returns whether a 304 confirms the stored response (RFC 9111 §4.3.4). A strong tag in the 304
+/// must match strongly, a weak tag weakly. Without tags, the texts of Last-Modified must be equal.
+/// A 304 without validators confirms the response; with repeated validators it does not.
 pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)) -> bool {
     match (answer.single("etag"), stored.single("etag")) {
         (Some(answer), Some(stored)) if !answer.starts_with(b"W/") => {
@@ -138,9 +138,9 @@ pub fn is_about(answer: &(impl Fields + ?Sized), stored: &(impl Fields + ?Sized)
     }
 }
 
-/// Returns whether a field of a 304, or of an updating HEAD response, replaces the stored field
-/// (RFC 9111 §3.2). Returns false for fields about the connection, the framing and the stored
-/// bytes. Also returns false for Vary, because the secondary key depends on the stored Vary.
+/// Returns whether a field of a 304, or of a HEAD response that updates, replaces the stored field
+/// (RFC 9111 §3.2). Fields about the connection, the framing and the stored bytes do not. Vary does
+/// not either, because the secondary key depends on the stored Vary.
 pub fn merges_into_stored(name: &str, answer: &(impl Fields + ?Sized)) -> bool {
     const KEPT: [&str; 13] = [
         "connection",

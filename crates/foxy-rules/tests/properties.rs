@@ -210,7 +210,7 @@ proptest! {
     }
 }
 
-/// Header lines with arbitrary bytes as values.
+/// Header lines whose values are arbitrary bytes.
 struct Raw(Vec<(&'static str, Vec<u8>)>);
 
 impl Fields for Raw {

@@ -1,5 +1,5 @@
-//! The conditions of a rule. All conditions that a rule has must hold. A condition with several
-//! values holds if any value matches.
+//! The conditions of a rule. A rule matches if all its conditions hold. A condition with several
+//! values holds if at least one value matches.
 
 use super::facts::{RequestFacts, SharedFacts, UrlFacts};
 use super::host::HostCondition;
@@ -18,7 +18,7 @@ use std::str::FromStr;
 pub struct Conditions {
     /// Networks of clients.
     pub clients: Vec<IpNet>,
-    /// Names of users that have proved who they are.
+    /// Names of users. The client must have proved that it is this user.
     pub users: Vec<Pattern>,
     /// Methods, in upper case.
     pub methods: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Conditions {
     pub ports: Vec<PortRange>,
     /// Patterns for the whole path, without the query.
     pub paths: Vec<Pattern>,
-    /// Regular expressions for the URL.
+    /// Regular expressions, which must match a part of the URL.
     pub urls: Vec<UrlPattern>,
     /// Parameters that the query contains.
     pub query: Vec<NamedPattern>,
@@ -44,12 +44,11 @@ pub struct Conditions {
     pub content_types: Vec<Pattern>,
     /// Status codes of the response.
     pub statuses: Vec<u16>,
-    /// Lengths in bytes that the response announces. A response of unknown length has no length in
-    /// this range.
+    /// Lengths in bytes that the response announces. A response of unknown length does not match.
     pub size: Option<RangeInclusive<u64>>,
 }
 
-/// The condition that does not hold.
+/// The first condition of a rule that does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each variant has the name of its condition")]
 pub enum Missed {
@@ -69,7 +68,7 @@ pub enum Missed {
     Status,
     Size,
     Unless,
-    /// The conditions are about a response, and no response is stored.
+    /// A condition is about the response, but there is no response to check.
     Response,
 }
 
@@ -111,7 +110,8 @@ impl Conditions {
             || facts.user.is_some_and(|user| self.users.iter().any(|p| p.matches(user.as_bytes())));
         holds(self.clients.is_empty() || is_client(), Missed::Client)?;
         holds(self.users.is_empty() || is_user(), Missed::User)?;
-        // Some origins accept `delete` for DELETE, so no spelling avoids a rule.
+        // Some origins accept `delete` for DELETE. Ignoring case keeps such a request from avoiding
+        // a rule.
         let is_method = |method: &String| method.eq_ignore_ascii_case(facts.method);
         holds(is_any(&self.methods, is_method), Missed::Method)?;
         let has_field = |wanted: &NamedPattern| {
@@ -153,8 +153,8 @@ impl Conditions {
         holds(is_any(&self.query, has_parameter), Missed::Query)
     }
 
-    /// Returns whether a condition is about the client or about this request alone. Effects that
-    /// all clients share may not depend on such a condition.
+    /// Returns whether a condition is about the client or about this request alone. An effect on
+    /// content that all clients share may not depend on such a condition.
     pub(super) fn is_about_request(&self) -> bool {
         let Self { clients, users, methods, headers, days, hours, .. } = self;
         !(clients.is_empty() && users.is_empty() && methods.is_empty() && headers.is_empty())
@@ -162,18 +162,18 @@ impl Conditions {
             || hours.is_some()
     }
 
-    /// Returns whether a condition is about the response.
+    /// Returns whether a condition is about the response (content type, status or size).
     pub(super) fn is_about_response(&self) -> bool {
         !self.content_types.is_empty() || !self.statuses.is_empty() || self.size.is_some()
     }
 
-    /// Returns whether a condition is about who the client is.
+    /// Returns whether a condition is about the client's address or user.
     pub(super) fn is_about_client(&self) -> bool {
         !self.clients.is_empty() || !self.users.is_empty()
     }
 }
 
-/// Decodes a part of a query as forms encode it: `+` is a blank.
+/// Decodes a name or value in a query as HTML forms encode it: `+` is a blank.
 fn form_decoded(text: &[u8]) -> Vec<u8> {
     let blank = |&byte: &u8| if byte == b'+' { b' ' } else { byte };
     decoded(&text.iter().map(blank).collect::<Vec<u8>>())
@@ -203,8 +203,8 @@ impl FromStr for PortRange {
     }
 }
 
-/// A name, and a pattern for its value if the condition has one. Written `NAME` or
-/// `NAME: PATTERN` for fields, `NAME` or `NAME=PATTERN` for parameters.
+/// A name, with or without a pattern for its value. Written `NAME` or `NAME: PATTERN` for header
+/// fields, `NAME` or `NAME=PATTERN` for query parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPattern {
     /// Name of a field or parameter.
@@ -219,7 +219,7 @@ impl NamedPattern {
     }
 }
 
-/// Days of the week, written `mon`, `tue`, … or `mon-fri`.
+/// Days of the week, written `mon`, `tue`, … or `mon-fri`. Bit 0 is Monday.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Days(u8);
 

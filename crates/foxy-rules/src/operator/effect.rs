@@ -5,7 +5,7 @@ use super::path::Rewrite;
 use super::query::QueryKey;
 use crate::freshness::Heuristic;
 
-/// Whether a client may send a request.
+/// Whether the proxy serves a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The proxy serves the request.
@@ -17,34 +17,35 @@ pub enum Access {
     },
 }
 
-/// Changes to header fields: first removals, then new values.
+/// Changes to header fields: first `remove`, then `set`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldEdits {
     /// Names of fields to remove.
     pub remove: Vec<String>,
-    /// Names and values of fields that replace all fields of this name.
+    /// Names and values of fields. Each replaces all fields with this name.
     pub set: Vec<(String, String)>,
 }
 
-/// The effects of a rule. `None` means that the rule does not have the effect. Times are in
+/// The effects of a rule. `None` means that the rule does not have this effect. Times are in
 /// seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// Whether the client may send the request.
     pub access: Option<Access>,
-    /// Whether the request goes to the origin without a look-up, and its response is not stored.
+    /// Whether the request goes to the origin without the cache: without a look-up, and without
+    /// storing the response.
     pub bypass: Option<bool>,
-    /// The new path.
+    /// The new path of the URL.
     pub rewrite: Option<Rewrite>,
     /// Highest rate of requests of each client.
     pub rate_limit: Option<RequestRate>,
     /// Highest rate of bytes that foxy sends to each client.
     pub bandwidth_limit: Option<Bandwidth>,
-    /// The query parameters of the cache key.
+    /// The query parameters that belong to the cache key.
     pub query: Option<QueryKey>,
-    /// Changes to the fields that the origin receives.
+    /// Changes to the header fields that the origin receives.
     pub request_fields: Option<FieldEdits>,
-    /// Changes to the fields of the origin's response, before the cache sees them.
+    /// Changes to the header fields of the origin's response, before the cache sees them.
     pub response_fields: Option<FieldEdits>,
     /// Whether the response may be stored.
     pub store: Option<bool>,
@@ -95,7 +96,7 @@ macro_rules! effects {
 effects! {
     /// Allows or refuses the request.
     Access = access, "access";
-    /// Sends the request past the cache.
+    /// Sends the request to the origin without the cache.
     Bypass = bypass, "bypass";
     /// Rewrites the path.
     Rewrite = rewrite, "rewrite";
@@ -103,19 +104,19 @@ effects! {
     RateLimit = rate_limit, "rate-limit";
     /// Limits the bytes that each client receives.
     BandwidthLimit = bandwidth_limit, "bandwidth-limit";
-    /// Chooses the query parameters of the cache key.
+    /// Chooses the query parameters that belong to the cache key.
     Query = query, "query";
-    /// Changes the fields that the origin receives.
+    /// Changes the header fields that the origin receives.
     RequestFields = request_fields, "request-header";
-    /// Changes the fields of the response.
+    /// Changes the header fields of the response.
     ResponseFields = response_fields, "response-header";
     /// Allows or forbids storing the response.
     Store = store, "store";
     /// Allows or forbids storing a response with Set-Cookie.
     StoreSetCookie = store_set_cookie, "store-set-cookie";
-    /// Sets the shortest lifetime.
+    /// Sets the shortest freshness lifetime.
     FreshAtLeast = fresh_at_least, "fresh-at-least";
-    /// Sets the longest lifetime.
+    /// Sets the longest freshness lifetime.
     FreshAtMost = fresh_at_most, "fresh-at-most";
     /// Sets the lifetime of responses that give no lifetime.
     Heuristic = heuristic, "heuristic";

@@ -1,4 +1,4 @@
-//! The facts about a request and a response that conditions see.
+//! The facts about a request and a response that the conditions of rules check.
 
 use super::host::normal_host;
 use super::path::normal_path;
@@ -11,9 +11,9 @@ use std::net::IpAddr;
 #[derive(Clone, Debug)]
 pub(super) struct UrlFacts<'a> {
     pub(super) scheme: &'a str,
-    /// In lower case, without brackets.
+    /// Host in lower case, without brackets.
     pub(super) host: String,
-    /// The host as an address, if it is one.
+    /// The host as an address. `None` for a name.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
     pub(super) path: Cow<'a, [u8]>,
@@ -32,8 +32,8 @@ impl<'a> UrlFacts<'a> {
         Self { scheme, host, address, port, path: normal_path(path), query }
     }
 
-    /// Returns the URL that regular expressions see: `scheme://host/path?query`, with a port that
-    /// is not the default port, or `host:port` for CONNECT.
+    /// Returns the URL that regular expressions match: `scheme://host/path?query`, with the port
+    /// unless it is the default. For CONNECT, returns `host:port`.
     pub(super) fn text(&self) -> Vec<u8> {
         let Self { scheme, host, port, .. } = self;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -52,7 +52,8 @@ impl<'a> UrlFacts<'a> {
         text
     }
 
-    /// Parses a cache key, `scheme://authority/path?query`. Returns `None` for another text.
+    /// Parses a cache key, `scheme://authority/path?query`. Returns `None` if the text does not
+    /// have this form.
     pub(super) fn of_key(key: &'a [u8]) -> Option<Self> {
         let end = key.iter().position(|&byte| byte == b'\n').unwrap_or(key.len());
         let key = &key[..end];
@@ -79,19 +80,19 @@ fn default_port(scheme: &str) -> u16 {
 pub struct RequestFacts<'a, F: Fields> {
     /// Address of the client. `None` for a Unix socket.
     pub client: Option<IpAddr>,
-    /// Name of the user, if the client has proved it.
+    /// Name of the user that the client has proved to be. `None` without a proof.
     pub user: Option<&'a str>,
     /// Method of the request.
     pub method: &'a str,
     /// Header fields of the request.
     pub fields: F,
-    /// Time of the request by the civil clock.
+    /// Date and time of the request.
     pub now: WallTime,
     pub(super) url: UrlFacts<'a>,
 }
 
 impl<'a, F: Fields> RequestFacts<'a, F> {
-    /// Collects the facts. `host` is a name or an address. `path_and_query` is empty for CONNECT.
+    /// Collects the facts. The host is a name or an address. `path_and_query` is empty for CONNECT.
     pub fn new(
         (scheme, host, port): (&'a str, &str, u16),
         path_and_query: &'a [u8],
@@ -116,7 +117,7 @@ impl<'a, F: Fields> RequestFacts<'a, F> {
     }
 }
 
-/// The facts about a response that all clients share.
+/// The facts about a response that are the same for all clients.
 #[derive(Debug)]
 pub struct SharedFacts<'a> {
     /// Status code of the response.
@@ -130,7 +131,7 @@ pub struct SharedFacts<'a> {
 
 impl<'a> SharedFacts<'a> {
     /// Collects the facts about a response with the cache key `key`. `length` is the length of the
-    /// whole body in bytes, if known. Returns `None` if `key` is no URL.
+    /// whole body in bytes, if known. Returns `None` if `key` has no URL.
     pub fn of(
         key: &'a [u8],
         status: u16,

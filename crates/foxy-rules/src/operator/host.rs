@@ -37,8 +37,8 @@ fn is_below(host: &str, name: &str) -> bool {
     host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
 }
 
-/// Returns the network without host bits. An IPv4-mapped IPv6 network becomes an IPv4 network, as
-/// addresses of clients do.
+/// Returns the network without host bits. An IPv4-mapped IPv6 network becomes an IPv4 network,
+/// because addresses of clients are converted in the same way.
 pub fn canonical_network(network: IpNet) -> IpNet {
     let network = network.trunc();
     match (network.addr().to_canonical(), network.prefix_len().checked_sub(96)) {

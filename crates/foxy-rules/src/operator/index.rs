@@ -1,7 +1,7 @@
-//! Finds the rules that may match a URL and a client, without a look at every rule. Each rule
-//! stands in one place: under its hosts, under the folders of its paths, in a set of path patterns,
-//! under its clients, or among the rules that are always tried. The index chooses the place with
-//! the fewest neighbours.
+//! Finds the rules that may match a URL and a client, without checking every rule. Each rule is
+//! stored in one place: under its hosts, under the folders of its paths, in a set of path patterns,
+//! or under its clients. Otherwise it is among the rules that are always checked. The index chooses
+//! the place with the fewest other rules.
 
 use super::condition::Conditions;
 use super::facts::UrlFacts;
@@ -12,27 +12,28 @@ use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Rules that share a host or a folder are tried one by one up to this number. For more rules, one
-/// pass over all path patterns is faster.
+/// Up to this number, rules under the same host or folder are checked one by one. For more rules,
+/// matching all path patterns in a single pass is faster.
 const MAX_NEIGHBOURS: usize = 16;
 
-/// Positions of rules, found by host, path or client.
+/// Positions of rules in the list, found by host, path or client.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RuleIndex {
     always: Vec<u32>,
     domains: HashMap<Vec<u8>, Vec<u32>>,
-    /// Rules by the folder in which the literal beginning of their path patterns ends.
+    /// Rules by the folder of their path patterns: the literal beginning of a pattern up to its
+    /// last slash.
     folders: HashMap<Vec<u8>, Vec<u32>>,
     clients: HashMap<IpNet, Vec<u32>>,
-    /// Prefix lengths of the networks in `clients`, as (is IPv6, length).
+    /// Prefix lengths of the networks in `clients`. The flag is true for IPv6.
     lengths: Vec<(bool, u8)>,
     paths: GlobSet,
-    /// The rule of each pattern in `paths`.
+    /// The rule's position for each pattern in `paths`.
     path_rules: Vec<u32>,
 }
 
 impl RuleIndex {
-    /// Builds the index of the rules with these positions and conditions.
+    /// Builds the index. Each rule is given by its position in the list and its conditions.
     pub(super) fn new<'r>(
         rules: impl Iterator<Item = (u32, &'r Conditions)> + Clone,
     ) -> Result<Self, globset::Error> {
@@ -82,7 +83,8 @@ impl RuleIndex {
         }
     }
 
-    /// Returns the positions of all rules that may match, in order.
+    /// Returns the positions of all rules that may match, ascending. The caller must still check
+    /// their conditions.
     pub(super) fn candidates(&self, url: &UrlFacts<'_>, client: Option<IpAddr>) -> Vec<u32> {
         let mut found = self.always.clone();
         if !self.domains.is_empty() {
@@ -116,7 +118,7 @@ impl RuleIndex {
     }
 }
 
-/// Returns whether every host of the conditions is a name, so that the map of names finds the rule.
+/// Returns whether every host condition is a name, so that the map `domains` can find the rule.
 fn has_domains_alone(when: &Conditions) -> bool {
     !when.hosts.is_empty() && when.hosts.iter().all(|host| host_name(host).is_some())
 }

@@ -5,13 +5,13 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Requests per time, written `10/s`, `600/m` or `1000/h`. A client may send `requests` requests at
-/// once, and then as many in each `period`, evenly spread.
+/// Highest rate of requests, written `10/s`, `600/m` or `1000/h`. A client may send `requests`
+/// requests at once. After that it may send `requests` in each `period`, evenly spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRate {
     /// Number of requests in a period.
     pub requests: NonZeroU32,
-    /// Length of a period: a second, a minute or an hour.
+    /// Length of the period: a second, a minute or an hour.
     pub period: Duration,
 }
 
@@ -34,10 +34,10 @@ impl FromStr for RequestRate {
     }
 }
 
-/// Bytes per second, written `1M/s`, in steps of 1 KiB.
+/// Highest rate of bytes, written `1M/s`, in steps of 1 KiB per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
-    /// Number of KiB in a second.
+    /// Number of KiB per second.
     pub kibibytes: NonZeroU32,
 }
 

@@ -1,14 +1,14 @@
 //! Operators' rules: conditions on a request or response, and the effects of a match.
 //!
 //! For each effect, the first rule that matches and has this effect decides. A rule without the
-//! effect does not stop the search. Rules about shared content (freshness, cookies, response
-//! fields) may depend on the URL and on the response alone, so that every client sees the same
-//! cache. [`OperatorRule::check`] refuses other rules.
+//! effect does not stop the search. All clients share stored responses. So rules about stored
+//! content (freshness, cookies, response fields) may only depend on the URL and the response.
+//! [`OperatorRule::check`] refuses other rules.
 //!
-//! - `condition` matches a request against the conditions of a rule.
+//! - `condition` has the conditions, and checks them.
 //! - `effect` lists the effects.
-//! - `facts` contains what the conditions see.
-//! - `index` finds the rules that may match, without a look at every rule.
+//! - `facts` has the facts about requests and responses that conditions check.
+//! - `index` finds the rules that may match, without checking every rule.
 //! - `limit` limits the requests and bytes of each client.
 //! - `query` and `path` change the cache key and the path.
 //! - `set` evaluates all rules.

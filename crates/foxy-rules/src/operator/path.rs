@@ -1,13 +1,13 @@
-//! Paths: the normal form that conditions compare, and the rewriting of a path.
+//! Paths of URLs: their normal form, in which conditions compare them, and the rewriting of a path.
 
 use super::pattern::Pattern;
 use percent_encoding::percent_decode;
 use regex::bytes::{Regex, RegexBuilder};
 use std::borrow::Cow;
 
-/// Returns a path in the form that conditions compare: percent-encoded bytes are decoded once, and
-/// dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So no spelling of a path avoids
-/// a rule.
+/// Returns a path in normal form, in which conditions compare it. Percent-encoded bytes are decoded
+/// once; dot segments and repeated slashes are removed (RFC 3986 §6.2.2). So a different spelling
+/// of a path does not avoid a rule.
 pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     let is_plain =
         !path.contains(&b'%') && !path.windows(2).any(|pair| pair == b"/." || pair == b"//");
@@ -43,7 +43,7 @@ pub(super) fn decoded(text: &[u8]) -> Vec<u8> {
     percent_decode(text).collect()
 }
 
-/// Reads a pattern for paths. Percent-encoded bytes of the pattern are decoded, as in paths.
+/// Reads a pattern for paths. Decodes percent-encoded bytes in the pattern, as in paths.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
@@ -62,11 +62,11 @@ pub fn path_pattern(text: &str) -> Result<Pattern, String> {
     plain.parse()
 }
 
-/// Largest compiled size of the expression of a rewriting. A larger expression could take seconds
-/// for one path.
+/// Largest size in bytes of a compiled expression for a rewriting. A larger expression could need
+/// seconds for a path.
 const MAX_REGEX_BYTES: usize = 1 << 16;
 
-/// A rewriting of paths: a regular expression for the whole path, and the new path.
+/// A rewriting of paths: a regular expression for the whole path, and the new path with groups.
 #[derive(Clone, Debug)]
 pub struct Rewrite {
     from: Regex,
@@ -81,7 +81,8 @@ impl Rewrite {
     /// A sentence that says what is wrong with `from` or `to`.
     pub fn new(from: &str, to: &str) -> Result<Self, String> {
         let unusable = |error| format!("`{from}` is no usable regular expression: {error}");
-        // The expression alone must be sound, so that it cannot close the group around it.
+        // Compiles the expression alone first: an unbalanced `)` could close the group that is
+        // added around it.
         Regex::new(from).map_err(unusable)?;
         let whole = format!("^(?:{from})$");
         let regex = RegexBuilder::new(&whole).size_limit(MAX_REGEX_BYTES).build();
@@ -112,8 +113,8 @@ impl Rewrite {
     }
 }
 
-/// Returns the names of the groups in `to`, as [`Rewrite::apply`] reads them: `$name` is as long as
-/// possible, and `$$` is a dollar sign.
+/// Returns the names of the groups to which `to` refers, as [`Rewrite::apply`] reads them: `$name`
+/// takes as many letters as possible, and `$$` is a dollar sign.
 fn groups_of(to: &str) -> impl Iterator<Item = &str> {
     let mut rest = to;
     std::iter::from_fn(move || {

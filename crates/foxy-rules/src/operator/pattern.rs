@@ -1,5 +1,5 @@
-//! Text patterns: `*` stands for any text, `?` for one character, `[a-z]` for a class, and `{a,b}`
-//! for alternatives. A pattern matches a whole text.
+//! Patterns for texts: `*` stands for any text, `?` for one character, `[a-z]` for a class of
+//! characters, and `{a,b}` for alternatives. A pattern must match the whole text.
 
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 use std::fmt;
@@ -14,7 +14,7 @@ pub struct Pattern {
     shape: Shape,
 }
 
-/// The most frequent shapes of patterns need no general matcher.
+/// The shape of a pattern. The most frequent shapes need no general matcher, which is slower.
 #[derive(Clone, Debug)]
 enum Shape {
     Literal,
@@ -33,7 +33,8 @@ impl Shape {
             _ if is_literal(text) => Self::Literal,
             (Some(literal), _) if is_literal(literal) => Self::Beginning,
             (_, Some(literal)) if is_literal(literal) => Self::End,
-            // A set compiles the pattern without a panic if the pattern is too large.
+            // A set returns an error for a pattern that is too large, where a single matcher would
+            // panic.
             _ => Self::Other(GlobSet::builder().add(glob.clone()).build()?),
         })
     }

@@ -1,13 +1,14 @@
-//! The part of a query that belongs to the cache key. The origin still receives the whole query.
+//! Chooses the part of a query that belongs to the cache key. The origin still receives the whole
+//! query.
 
 use super::pattern::Pattern;
 
-/// Chooses the query parameters of the cache key.
+/// The query parameters that belong to the cache key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryKey {
-    /// Parameters that the key leaves out.
+    /// Patterns for names of parameters that the key leaves out.
     pub ignore: Vec<Pattern>,
-    /// If present, the only parameters of the key.
+    /// If present, patterns for the names of the only parameters that the key keeps.
     pub keep: Option<Vec<Pattern>>,
     /// Whether the key sorts the parameters by name and value.
     pub sort: bool,
@@ -33,7 +34,7 @@ impl QueryKey {
         key
     }
 
-    /// Returns whether the key contains a parameter, written `NAME` or `NAME=VALUE`.
+    /// Returns whether the key keeps a parameter, written `NAME` or `NAME=VALUE`.
     pub(super) fn keeps(&self, parameter: &[u8]) -> bool {
         let name = parameter.split(|&byte| byte == b'=').next().unwrap_or(parameter);
         let is_in = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));

@@ -1,4 +1,4 @@
-//! A list of rules, and the decisions that follow from it.
+//! A rule, and a list of rules with the decisions that it makes about requests and responses.
 
 use super::condition::{Conditions, Missed};
 use super::effect::{Access, Effect, Effects, FieldEdits};
@@ -17,26 +17,27 @@ pub struct OperatorRule {
     pub name: String,
     /// Conditions that must hold.
     pub when: Conditions,
-    /// Exceptions: for each, not all conditions may hold.
+    /// Exceptions. The rule does not match if all conditions of an exception hold.
     pub unless: Vec<Conditions>,
-    /// Effects of a match.
+    /// Effects of the rule if it matches.
     pub then: Effects,
 }
 
-/// The reason why a list of rules is refused.
+/// The reason why a list of rules is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleError {
     /// The rule has no effect.
     NoEffect,
-    /// Two rules have this name.
+    /// An earlier rule has the same name.
     NameTaken,
-    /// The effect concerns content that all clients share, but a condition is about one request.
-    /// Without this check, a client could change the answers of other clients.
+    /// The effect concerns content that all clients share, but a condition is about a single
+    /// request. Such a rule would let a client change the responses that other clients get.
     DependsOnClient(Effect),
-    /// The rule decides before the response arrives, but a condition is about the response.
+    /// The effect applies before the response arrives, but a condition is about the response.
     DependsOnResponse(Effect),
-    /// The rule concerns shared content and depends on this query parameter, but a rule leaves the
-    /// parameter out of the cache key.
+    /// The rule concerns content that all clients share and depends on this query parameter. But a
+    /// rule leaves the parameter out of the cache key, so requests with and without it share a
+    /// response.
     ParameterNotInKey(String),
     /// The shortest freshness lifetime is longer than the longest.
     CrossedLifetimes,
@@ -91,7 +92,7 @@ impl fmt::Display for RuleError {
 }
 
 impl OperatorRule {
-    /// Checks that the effects fit the conditions.
+    /// Checks that each effect may depend on the conditions of the rule.
     pub fn check(&self) -> Result<(), RuleError> {
         let effects = Effect::ALL.iter().copied().filter(|effect| self.then.has(*effect));
         let is_about_request = self.conditions().any(Conditions::is_about_request);
@@ -136,11 +137,12 @@ impl OperatorRule {
     }
 
     /// Returns a query parameter on which an effect on shared content depends, although one of
-    /// `rules` leaves the parameter out of the cache key.
+    /// `rules` leaves this parameter out of the cache key.
     fn parameter_not_in_key<'r>(&'r self, rules: &[Self]) -> Option<&'r str> {
         let is_shared = |effect: &Effect| match effect {
             Effect::RequestFields => self.then.bypass != Some(true),
-            // foxy evaluates this effect before a parameter leaves the key.
+            // This effect itself removes parameters. It is evaluated while the key still has all
+            // parameters.
             Effect::Query => false,
             effect => !effect.is_of_request(),
         };
@@ -172,8 +174,9 @@ impl OperatorRule {
     }
 }
 
-/// Returns whether the rules serve only clients or users that they name: every rule that allows
-/// requests names clients, or the first rule on access refuses all but named clients.
+/// Returns whether only clients or users that the rules name are served. Either every rule that
+/// allows requests names clients, or the first rule on access refuses all clients except named
+/// clients.
 pub fn serve_named_clients_alone(rules: &[OperatorRule]) -> bool {
     let mut access = rules.iter().filter(|rule| rule.then.access.is_some());
     let mut allows = access.clone().filter(|rule| rule.then.access == Some(Access::Allow));
@@ -186,11 +189,12 @@ pub fn serve_named_clients_alone(rules: &[OperatorRule]) -> bool {
         || access.next().is_some_and(refuses_others)
 }
 
-/// The rules that decide about a request, for each effect.
+/// The rules that decide about a request: for each effect, the rule that applies.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'r> {
     rules: &'r [OperatorRule],
-    /// Positions of the rules that decide, in the order of [`REQUEST_EFFECTS`].
+    /// Positions of the deciding rules, in the order of [`REQUEST_EFFECTS`]. `None` if no rule
+    /// decides.
     decided: [Option<u32>; REQUEST_EFFECTS.len()],
 }
 
@@ -219,8 +223,8 @@ impl<'r> Decision<'r> {
         self.effects(Effect::Access)?.access.as_ref()
     }
 
-    /// Returns whether the request bypasses the cache. If the rule that changes the fields of the
-    /// request says so, no earlier rule can prevent the bypass.
+    /// Returns whether the request bypasses the cache. A rule that changes request fields may also
+    /// demand the bypass. Then an earlier rule with `bypass = false` does not prevent the bypass.
     pub fn bypasses(self) -> bool {
         let says = |effect| self.effects(effect).is_some_and(|then| then.bypass == Some(true));
         says(Effect::Bypass) || says(Effect::RequestFields)
@@ -236,7 +240,7 @@ impl<'r> Decision<'r> {
         self.effects(Effect::RequestFields)?.request_fields.as_ref()
     }
 
-    /// Returns the position of each rule that decided anything, once.
+    /// Returns the position of each rule that decided about an effect, without repetitions.
     pub fn positions(self) -> impl Iterator<Item = usize> {
         let mut positions = self.decided;
         positions.sort_unstable();
@@ -247,12 +251,12 @@ impl<'r> Decision<'r> {
     }
 }
 
-/// A rule in an explanation, and whether it matches.
+/// A rule in an explanation, with the result of checking it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// Name of the rule.
     pub name: String,
-    /// The effects that this rule decides, or the condition that does not hold.
+    /// The effects about which this rule decides, or the first condition that does not hold.
     pub result: Result<Vec<Effect>, Missed>,
 }
 
@@ -321,13 +325,12 @@ impl OperatorRules {
         self.has_shared_rules
     }
 
-    /// Returns whether a rule allows requests. Such a list refuses each request that no rule
-    /// allows.
+    /// Returns whether some rule allows requests. Then each request that no rule allows is refused.
     pub const fn is_allow_list(&self) -> bool {
         self.is_allow_list
     }
 
-    /// Decides about a request.
+    /// Finds the rules that decide about a request.
     pub fn decide<F: Fields>(&self, facts: &RequestFacts<'_, F>) -> Decision<'_> {
         let mut decided = [None; REQUEST_EFFECTS.len()];
         if self.has_request_rules {
@@ -346,7 +349,7 @@ impl OperatorRules {
         Decision { rules: &self.rules, decided }
     }
 
-    /// Returns the cache key of a URL: `key`, with the query parameters that the rules leave.
+    /// Returns `key`, the cache key of a URL, without the query parameters that a rule removes.
     pub fn key(&self, key: Vec<u8>) -> Vec<u8> {
         if !self.has_query_rules {
             return key;
@@ -360,7 +363,7 @@ impl OperatorRules {
         deciding.map_or_else(|| key.clone(), |query| query.apply(&key))
     }
 
-    /// Returns the policy for a response: `base`, changed by the rules that match.
+    /// Returns the policy for a response: the policy `base`, changed by the rules that match.
     pub fn policy(&self, base: Policy, facts: &SharedFacts<'_>) -> Policy {
         let rules = self.matching_shared(facts);
         let first = |effect| rules.iter().find(|rule| rule.then.has(effect)).map(|rule| &rule.then);
@@ -381,7 +384,7 @@ impl OperatorRules {
         }
     }
 
-    /// Returns the changes to the fields of a response.
+    /// Returns the changes to the header fields of a response.
     pub fn response_fields(&self, facts: &SharedFacts<'_>) -> Option<&FieldEdits> {
         let rules = self.matching_shared(facts);
         rules.into_iter().find_map(|rule| rule.then.response_fields.as_ref())
@@ -396,8 +399,8 @@ impl OperatorRules {
         rules.filter(|rule| rule.check_shared(facts).is_ok()).collect()
     }
 
-    /// Tries every rule in order against a request, and against its response if there is one. For
-    /// each rule that matches, lists the effects that this rule decides.
+    /// Checks every rule, in order, against a request and its response if there is one. For each
+    /// rule that matches, lists the effects about which it decides.
     pub fn explain<F: Fields>(
         &self,
         request: &RequestFacts<'_, F>,

@@ -1,12 +1,14 @@
-//! Regular expressions for whole URLs. Paths are in normal form, so no spelling avoids a rule.
+//! Regular expressions for whole URLs. A URL's path is in normal form, so a different spelling does
+//! not avoid a rule.
 
 use regex::bytes::{Regex, RegexBuilder};
 use std::str::FromStr;
 
-/// Largest compiled size of an expression.
+/// Largest size in bytes of a compiled expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
 
-/// A regular expression that must match a part of the URL. Letters are ASCII letters.
+/// A regular expression that must match a part of the URL. Classes such as `\w` match ASCII
+/// characters only.
 #[derive(Clone, Debug)]
 pub struct UrlPattern(Regex);
 

@@ -1,5 +1,5 @@
-//! Runs requests from texts against the miniature cache, for tests that are lists of texts. The
-//! body of each response is the number of the exchange that fetched it.
+//! Runs requests that are written as text against the miniature cache. A history is a sequence of
+//! exchanges. The body of each response is the number of the exchange that fetched it.
 
 use crate::miniature::{Entry, Lines, Miniature, Request, Response, Source};
 use foxy_base::WallTime;
@@ -11,13 +11,13 @@ pub const START: u64 = 784_111_777;
 /// The response that a client received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saw {
-    /// The body of this exchange, fresh from the cache.
+    /// The body that this exchange fetched, fresh from the cache.
     Fresh(usize),
-    /// The body of this exchange, stale from the cache, and the rule that allowed it.
+    /// The body that this exchange fetched, stale from the cache, with the reason that permits it.
     Stale(usize, Permit),
-    /// The body of this exchange from the cache, after the origin confirmed it.
+    /// The body that this exchange fetched, from the cache after the origin confirmed it.
     Confirmed(usize),
-    /// The response that the origin sent to this request.
+    /// The response of the origin to this request.
     Origin,
     /// An error, because the origin sent no response or must not be asked.
     Nothing,
@@ -37,12 +37,12 @@ pub fn request(text: &str) -> Request {
     Request { method: words[0].to_owned(), url: words[1].to_owned(), fields }
 }
 
-/// Returns the number of the exchange that fetched a body.
+/// Returns the number of the exchange that fetched this body.
 pub fn exchange_of(body: &[u8]) -> usize {
     std::str::from_utf8(body).ok().and_then(|text| text.parse().ok()).expect("a number")
 }
 
-/// A cache and the number of exchanges so far.
+/// A miniature cache, and the number of exchanges so far.
 pub struct History {
     cache: Miniature,
     exchanges: usize,
@@ -60,7 +60,7 @@ impl History {
     }
 
     /// Sends a request `at` seconds after the start. `request` is `METHOD URL` and header lines.
-    /// `says` is the origin's response, `STATUS` and header lines, or empty if the origin is
+    /// `says` is the origin's response: `STATUS` and header lines. Empty if the origin is
     /// unreachable.
     pub fn ask(&mut self, at: u64, request: &str, says: &str) -> Saw {
         let request = self::request(request);

@@ -1,5 +1,5 @@
-//! Tests properties of every history of a cache. No response answers for another key, host, variant
-//! or user, no stale response counts as fresh, and no response becomes younger.
+//! Tests properties that hold for every history of a cache. No response answers for another key,
+//! host, variant or user. No stale response counts as fresh. No response becomes younger.
 
 use crate::history::{History, START, Saw, exchange_of, request};
 use foxy_base::WallTime;

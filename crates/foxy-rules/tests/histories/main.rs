@@ -1,5 +1,5 @@
-//! Tests whole histories of a cache in virtual time: the clauses of the RFCs, and properties that
-//! hold for every history.
+//! Tests histories of a cache (sequences of exchanges) in virtual time: the clauses of the RFCs,
+//! and properties that hold for every history.
 
 mod history;
 mod leaks;

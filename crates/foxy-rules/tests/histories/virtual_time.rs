@@ -1,11 +1,12 @@
-//! Tests the clauses of the RFCs on caches, one by one. Each test runs a history in virtual time
-//! against a miniature cache.
+//! Tests the clauses of the RFCs on caches, one by one. Each test runs a history, a sequence of
+//! exchanges, in virtual time against a miniature cache.
 
 use crate::history::Saw::{Confirmed, Fresh, Nothing, Origin, Stale};
 use crate::history::{History, Saw};
 use foxy_rules::{Permit, Role};
 
-/// Seconds since the start, the request, the origin's response, and the expected result.
+/// Seconds since the start, the request, the origin's response, and the expected result of an
+/// exchange.
 type Step<'a> = (u64, &'a str, &'a str, Saw);
 
 fn play_as(role: Role, clause: &str, steps: &[Step<'_>]) {

@@ -1,5 +1,5 @@
-//! A stored response of the miniature cache. It answers requests with its whole body, a part, or
-//! 304.
+//! A stored response of the miniature cache. It answers requests with its whole body, with a part
+//! of the body, or with 304.
 
 use super::message::{Lines, Request, Response};
 use super::{Answer, Source};
@@ -11,7 +11,7 @@ use foxy_rules::{
     evaluate, merges_into_stored, requested_range,
 };
 
-/// The fields that the cache includes in a 304.
+/// The stored fields that the cache includes in a 304.
 const IN_A_304: [&str; 8] = [
     "age",
     "cache-control",
@@ -39,7 +39,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Creates the entry for a response to a request that fetched or confirmed it.
+    /// Creates the entry for a response. `request` fetched or confirmed the response.
     pub fn new(request: &Request, response: Response, times: StoredTimes, policy: Policy) -> Self {
         let Response { status, mut fields, body } = response;
         fields.remove(&["age", "content-length"]);
@@ -50,12 +50,13 @@ impl Entry {
         Self { request: request.clone(), fields, control, lifetime, times, body, status, vary }
     }
 
-    /// Returns the facts that the rules of reuse need.
+    /// Returns the facts that the rules for reuse need.
     pub fn facts(&self) -> Stored<'_> {
         Stored { control: &self.control, lifetime: self.lifetime, times: self.times }
     }
 
-    /// Returns whether the response is the variant for the fields of a request.
+    /// Returns whether a request with these fields selects this response among the variants of its
+    /// URL.
     pub fn fits(&self, request: &Lines) -> bool {
         self.vary.key(request) == self.vary.key(&self.request.fields)
     }
@@ -65,8 +66,8 @@ impl Entry {
         self.status == 200 && !Validators::of(&self.fields).is_empty()
     }
 
-    /// Returns a copy of the entry that is updated with the fields of a confirming answer (RFC 9111
-    /// §3.2).
+    /// Returns a copy of the entry, updated with the fields of a 304 or HEAD response that confirms
+    /// it (RFC 9111 §3.2).
     pub fn freshened(
         &self,
         request: &Request,
@@ -97,8 +98,8 @@ impl Entry {
         self.answer_range(request, range, now, source)
     }
 
-    /// Answers a request for one range from a stored part. Returns `None` if the part lacks the
-    /// range.
+    /// Answers a request for a range from a stored part. Returns `None` if the part does not
+    /// contain the range.
     pub fn answer_within(
         &self,
         request: &Request,

@@ -1,7 +1,6 @@
-//! A miniature cache for tests: it combines the rules as a real cache does, in virtual time. The
-//! miniature has no rules of its own, no sockets and no store. Messages arrive whole and one after
-//! the other. Parts of a response are not joined, and a request for several ranges receives the
-//! whole body.
+//! A miniature cache for tests: combines the rules as a real cache does, but in virtual time. It
+//! has no rules of its own, no sockets and no store. Messages arrive whole, one after another. It
+//! does not join parts of a response. It answers a request for several ranges with the whole body.
 
 mod entry;
 mod message;
@@ -25,7 +24,7 @@ use std::collections::HashMap;
 pub enum Source {
     /// A fresh response from the cache.
     Fresh,
-    /// A stale response from the cache, and the rule that allowed it.
+    /// A stale response from the cache, with the reason that permits it.
     Stale(Permit),
     /// A response from the cache, after the origin confirmed it.
     Confirmed,
@@ -124,8 +123,8 @@ impl Miniature {
         }
     }
 
-    /// Fetches the response from the origin with the cache's own GET. The GET validates the entry
-    /// `stale`, if there is one with a validator.
+    /// Fetches the response with a GET of the cache's own. If the entry `stale` has a validator,
+    /// the GET validates it.
     fn fetch(
         &mut self,
         now: WallTime,
@@ -157,8 +156,8 @@ impl Miniature {
         entry.pass_on(request)
     }
 
-    /// Forwards a request unchanged. The answer to a HEAD may update the entry `described`. The
-    /// answer to a POST, or a part, may be stored.
+    /// Forwards a request unchanged. The response to a HEAD may update the entry `described`. The
+    /// response to a POST, or a part, may be stored.
     fn pass(
         &mut self,
         now: WallTime,
@@ -200,8 +199,8 @@ impl Miniature {
         }
     }
 
-    /// Returns the entry updated with the fields of a confirming answer. Stores the updated entry
-    /// if the rules allow it.
+    /// Returns the entry, updated with the fields of a response that confirms it. Stores the
+    /// updated entry if the rules allow it.
     fn confirmed(
         &mut self,
         stored: &Entry,
@@ -212,7 +211,7 @@ impl Miniature {
         let fresh = stored.freshened(request, answer, times, self.policy);
         match self.verdict("GET", &fresh) {
             Storability::Store => self.keep(fresh.clone()),
-            // Only this request forbids storing, so the earlier entry stays.
+            // If only this request forbids storing, the earlier entry stays.
             Storability::DoNotStore(
                 NotStoredReason::Authorization | NotStoredReason::RequestNoStore,
             ) => {}
@@ -238,8 +237,8 @@ impl Miniature {
         self.entries.entry(entry.request.key()).or_default().push(entry);
     }
 
-    /// Stores a part if the rules allow storing its whole body. The part must have the length that
-    /// it states, and no Vary.
+    /// Stores a part, if the rules would allow storing the whole body. The part must have the
+    /// length that it states, and no Vary.
     fn keep_part(&mut self, entry: Entry) {
         let sound =
             Part::of(&entry.fields).is_some_and(|part| part.length() == entry.body.len() as u64);
@@ -258,7 +257,7 @@ impl Miniature {
     }
 }
 
-/// Returns the stale answer of an entry after the origin failed, or `None` if no rule allows it.
+/// Returns the stale response of an entry after the origin failed, or `None` if no rule permits it.
 fn after(failure: Failure, entry: &Entry, request: &Request, now: WallTime) -> Option<Answer> {
     let control = RequestControl::of(&request.fields);
     let (_, permit) = may_reuse_after(failure, &control, entry.facts(), now)?;

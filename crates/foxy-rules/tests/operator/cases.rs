@@ -1,10 +1,10 @@
-//! A table of conditions and requests, and whether each request meets the conditions.
+//! A table of conditions and requests. Each request says whether it meets the conditions.
 
 use crate::{Asked, conditions, rule};
 use foxy_rules::operator::{Effects, OperatorRules};
 
-/// A line without a mark holds conditions. A line with `+` below it holds a request that meets
-/// these conditions, and a line with `-` a request that does not. `#` starts a heading.
+/// A line without a mark has conditions. Below it, a line with `+` has a request that meets the
+/// conditions, a line with `-` a request that does not. `#` starts a heading.
 const CASES: &str = "
 # hosts
 host=a.test

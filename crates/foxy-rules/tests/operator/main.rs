@@ -1,4 +1,5 @@
-//! Tests the operators' rules: a table of conditions, and random rules against a plain reference.
+//! Tests the operators' rules with a table of conditions. Also compares random rules with a plain
+//! reference implementation.
 
 mod cases;
 mod reference;
@@ -47,7 +48,8 @@ fn named(text: &str, mark: char) -> NamedPattern {
     NamedPattern { name: name.to_owned(), value: value.map(parsed) }
 }
 
-/// A request: `GET http://a.test/x @10.0.0.1 ~alice Name:value`, at Thursday noon in UTC.
+/// A request written as text, such as `GET http://a.test/x @10.0.0.1 ~alice Name:value`. `@` marks
+/// the client, `~` the user. Its time is Thursday noon in UTC.
 #[derive(Clone, Debug)]
 struct Asked<'a> {
     method: &'a str,

@@ -1,4 +1,5 @@
-//! Compares the compiled rules with a plain reference: a search through all rules in order.
+//! Compares the compiled rules with a plain reference implementation, which checks all rules in
+//! order.
 
 use crate::{Asked, conditions, rule};
 use foxy_rules::operator::{Access, Effects, OperatorRule, OperatorRules, RequestFacts};
@@ -49,7 +50,7 @@ fn request() -> impl Strategy<Value = String> {
         })
 }
 
-/// Tries each rule alone, in order. The first rule that matches and has the effect decides.
+/// Checks each rule alone, in order. The first rule that matches and has the effect decides.
 fn reference(
     rules: &[OperatorRule],
     facts: &RequestFacts<'_, &[(&str, &str)]>,
