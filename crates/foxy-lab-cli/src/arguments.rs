@@ -19,7 +19,7 @@ pub fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg 
 }
 
 /// Builds the argument `--NAME FILE` for a file that the command writes after the run. The parser
-/// checks that the file can be written.
+/// refuses a path that cannot be written.
 pub fn output(name: &'static str, help: &'static str) -> Arg {
     option(name, "FILE", help).value_parser(PathBufValueParser::new().try_map(writable))
 }
@@ -39,7 +39,7 @@ fn writable(path: PathBuf) -> Result<PathBuf, String> {
     }
 }
 
-/// Parses a number that must be at least 0.001.
+/// Parses a number that must be at least 0.001, for example a scale or a rate.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.001);
     number.ok_or_else(|| format!("{text:?} is not a number of at least 0.001"))

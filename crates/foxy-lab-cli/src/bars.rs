@@ -1,6 +1,7 @@
-//! Bars: the bounds that `--fail-if` sets. The bar `hit_ratio<0.9` is missed if the hit ratio is
-//! below 0.9. `foxy/hit_ratio<0.9` also names the proxy, and `fill/foxy/hit_ratio<0.9` also names
-//! the workload. The command refuses a bar on a measure that the run cannot produce.
+//! Bars: the bounds on measured values that `--fail-if` sets. A missed bar makes the command fail.
+//! The bar `hit_ratio<0.9` is missed if the hit ratio is below 0.9. `foxy/hit_ratio<0.9` also names
+//! the proxy, and `fill/foxy/hit_ratio<0.9` also names the workload. The command refuses a bar on a
+//! measure that the run cannot produce.
 
 use clap::ArgMatches;
 use foxy_cli::failure::Failure;
@@ -43,8 +44,8 @@ impl fmt::Display for Bar {
 }
 
 impl Bar {
-    /// Returns whether the bar (a bound of `--fail-if`) applies to `measure`. The name of the bar
-    /// must equal the last parts of the measure's full name `WORKLOAD/SUBJECT/NAME`.
+    /// Returns whether the bar (a bound of `--fail-if`) applies to `measure`. The measure's full
+    /// name is `WORKLOAD/SUBJECT/NAME`. The name in the bar must equal its last parts.
     fn is_on(&self, measure: &Measure) -> bool {
         self.names(measure.workload.as_deref(), &measure.subject, &measure.name)
     }
@@ -61,15 +62,15 @@ impl Bar {
 
     fn may_be_on(&self, measurable: &Measurable) -> bool {
         let (of, name) = self.parts();
-        // The subject (the measured proxy) of some measures is unknown before the run. Such a
+        // Before the run, the subject (the measured proxy) of some measures is unknown. Such a
         // measure matches a bar on any subject.
         let any = of.map_or("", |of| of.rsplit('/').next().unwrap_or(of));
         let subject = measurable.subject.as_deref().unwrap_or(any);
         self.names(measurable.workload.as_deref(), subject, name) && measurable.all().contains(name)
     }
 
-    /// Returns whether the bar is on an error count such as `errors_reset`. A report without this
-    /// count means zero errors.
+    /// Returns whether the bar is on an error count such as `errors_reset`. Reports leave out error
+    /// counts of zero.
     fn is_on_a_cause(&self) -> bool {
         self.parts().1.starts_with(CAUSE)
     }
@@ -177,7 +178,7 @@ fn full_name(measure: &Measure) -> String {
     }
 }
 
-/// Returns a text for each missed bar of `--fail-if`. A missing error count counts as 0.
+/// Returns a text for each missed bar of `--fail-if`. An error count that the records lack is 0.
 ///
 /// # Errors
 ///

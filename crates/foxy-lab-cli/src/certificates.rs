@@ -1,5 +1,5 @@
-//! The certificate authority of a lab command. The command reads it from the folder `--ca-dir`, or
-//! creates an authority for this run.
+//! The certificate authority of a lab command. The command reads it from the folder of `--ca-dir`,
+//! or creates an authority for this run only.
 
 use super::arguments::path;
 use clap::{Arg, ArgMatches};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const NEAR: [&str; 2] = ["127.0.0.0/8", "localhost"];
-/// Validity of an authority that is created for one run. The validity is longer than any run.
+/// The validity of an authority that exists only for one run. It is longer than any run.
 const VALIDITY: Duration = Duration::from_secs(30 * 86_400);
 
 pub fn argument() -> Arg {

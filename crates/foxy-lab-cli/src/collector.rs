@@ -1,5 +1,6 @@
-//! Code for commands that run a Collector, which is LEAP's common parent of several proxies.
-//! Creates the Collector's temporary file, and formats its counters as text.
+//! Code for commands that run a Collector: LEAP's parent proxy of all compared proxies, which
+//! answers all of them alike. Creates the Collector's temporary file, and formats its counters as
+//! text.
 
 use foxy_base::ByteSize;
 use foxy_cli::temporary;

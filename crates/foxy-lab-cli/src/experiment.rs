@@ -1,6 +1,6 @@
 //! The common code of all measuring commands. Defines the shared flags, and checks the bounds of
-//! `--fail-if` before the run. After the run, prints the table, writes page and records, and
-//! compares the results with the bounds.
+//! `--fail-if` before the run. After the run, prints the table, writes the page and the records,
+//! and compares the results with the bounds.
 
 use crate::arguments::{option, output};
 use crate::bars::{Bar, Bars};
@@ -22,7 +22,7 @@ pub enum Flag {
     Seed,
     Json,
     Html,
-    /// `--fail-if`. The text is an example of a bound in the help.
+    /// `--fail-if`. The text is the example of a bound that the help shows.
     FailIf(&'static str),
 }
 
@@ -51,13 +51,14 @@ pub fn seed(matches: &ArgMatches) -> u64 {
 
 static STARTED: OnceLock<WallTime> = OnceLock::new();
 
-/// Stores the start time of the program. The setup record, written after the run, contains this
-/// time.
+/// Remembers the start time of the program for the setup record, which the command writes after the
+/// run.
 pub fn note_start() {
     STARTED.get_or_init(clock::wall);
 }
 
-/// Builds the setup record of a run at full scale. The seed is 0 for commands without `--seed`.
+/// Builds the setup record of a run at full scale (1.0). The seed is 0 for commands without
+/// `--seed`.
 pub fn setup(matches: &ArgMatches) -> Setup {
     let command: Vec<String> =
         std::env::args_os().skip(1).map(|part| part.to_string_lossy().into_owned()).collect();
@@ -73,14 +74,14 @@ pub fn setup(matches: &ArgMatches) -> Setup {
     }
 }
 
-/// Results of a run.
+/// The results of a run.
 #[derive(Default)]
 pub struct Conclusion {
     /// Tables for the terminal.
     pub text: String,
     pub warnings: Vec<String>,
     pub records: Vec<Record>,
-    /// Reason why the run failed. The bounds of `--fail-if` are not checked for a failed run.
+    /// The reason why the run failed. The bounds of `--fail-if` do not apply to a failed run.
     pub failed: Option<String>,
 }
 
@@ -93,8 +94,8 @@ pub struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    /// Creates an experiment without bounds of `--fail-if`. The name of the command precedes all
-    /// warnings and failures.
+    /// Creates an experiment without bounds of `--fail-if`. All its warnings and failures begin
+    /// with the name of the command.
     pub fn new(command: &'static str, matches: &'a ArgMatches) -> Self {
         Self { command, matches, bars: None, scale: 1.0 }
     }

@@ -1,5 +1,5 @@
-//! Causes a fault in the middle third of a load test. The fault is a closed origin, a slow origin,
-//! or a full disk.
+//! Causes a fault in the middle third of a load test: an origin that refuses connections, a slow
+//! origin, or a full disk.
 
 use foxy_base::Instant;
 use foxy_lab::load::fault::{Fault, Phase};
@@ -26,7 +26,7 @@ pub const FAULTS: [(&str, FaultKind); 3] = [
     ("disk-full", FaultKind::DiskFull),
 ];
 
-/// A fault that lasts for the middle third of a run. Dropping this value ends the fault.
+/// A fault that lasts for the middle third of a load test. Dropping this value ends the fault.
 pub struct Staged<'a> {
     kind: FaultKind,
     origin: &'a Origin,
@@ -80,7 +80,7 @@ impl<'a> Staged<'a> {
     fn mend(&self) {
         match self.kind {
             FaultKind::OriginDown | FaultKind::OriginSlow => self.origin.set_health(Health::Well),
-            // The file is missing if the fault has not begun.
+            // If the fault has not begun, there is no file. So an error does not matter.
             FaultKind::DiskFull => drop(std::fs::remove_file(&self.ballast)),
         }
     }

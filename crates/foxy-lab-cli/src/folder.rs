@@ -1,6 +1,6 @@
-//! Folders of measurements. Locks and checks folders, and removes mounts and folders that killed
-//! runs left. The name of each folder contains the process id, so that folders of running processes
-//! stay.
+//! The folders of measurements. Locks and checks folders, and removes mounts and folders that
+//! killed runs left. The name of each such folder contains the process id. So folders of running
+//! processes stay.
 
 use crate::mounts::call;
 use foxy_cli::failure::Failure;
@@ -20,7 +20,7 @@ pub fn store_lock(folder: &Path) -> Result<Option<Root>, RootError> {
 }
 
 /// Fails if the folder does not exist. The command does not create it, because a mistyped path
-/// could be on another disk.
+/// could lead to another disk.
 pub fn existing(option: &str, folder: &Path) -> Result<(), Failure> {
     if folder.is_dir() {
         return Ok(());
@@ -68,7 +68,8 @@ pub const SIM_PREFIX: &str = "foxy-sim-";
 
 pub const COMPARE_PREFIX: &str = "foxy-compare-";
 
-/// Removes files of killed runs. Must be called before this process creates anything in the folder.
+/// Removes the files of killed runs. The caller must do this before the process creates anything in
+/// the folder.
 pub fn remove_leftovers(folder: &Path) {
     for path in left_behind(folder) {
         let text = if let Some(mounted) = disks(&path).find_map(|disk| still_mounted(&disk)) {
@@ -89,8 +90,8 @@ pub fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Lists a folder and its sub-folders. A sub-folder can be the mount point of a disk that `foxy
-/// compare` created.
+/// Lists a folder and its sub-folders. A sub-folder can be the mount point of a file system that
+/// `foxy compare` created.
 fn disks(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_disk = |entry: &DirEntry| {
@@ -112,7 +113,8 @@ fn still_mounted(folder: &Path) -> Option<PathBuf> {
     is_mounted(&mounted).then_some(mounted)
 }
 
-/// Detaches loop devices of an image file that a killed run did not mount.
+/// Detaches the loop devices of an image file. A killed run attached them but had not mounted them
+/// yet.
 fn detach(image: &Path) {
     let Ok(devices) = call(
         Command::new("losetup").args(["--noheadings", "--output", "NAME", "-j"]).arg(image),
@@ -150,15 +152,14 @@ fn process(name: &str, prefix: &str) -> Option<u32> {
 }
 
 /// Returns whether the process is a running foxy. The function checks the name of the process,
-/// because containers soon reuse process ids.
+/// because in containers another process soon has the same id.
 fn runs(process: u32) -> bool {
     let name = |process: u32| std::fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     let (of_it, own) = (name(process), std::process::id());
     process != own && !of_it.is_empty() && (of_it.starts_with(b"foxy") || of_it == name(own))
 }
 
-/// Returns whether `path` is a mount point. A mount point is on another device than its parent
-/// folder.
+/// Returns whether `path` is a mount point, which lies on another device than its parent folder.
 fn is_mounted(path: &Path) -> bool {
     let device = |path: &Path| path.symlink_metadata().map(|metadata| metadata.dev()).ok();
     let (here, above) = (device(path), path.parent().and_then(device));
@@ -218,8 +219,8 @@ mod tests {
         let other = base.path().join("foxy-other");
         std::os::unix::fs::symlink("/bin/sleep", &other).expect("linked");
         let mut runs = Command::new(&other).arg0("sleep").arg("60").spawn().expect("started");
-        // The system sets the name of the process shortly after its start, so this loop waits for
-        // the name.
+        // The kernel sets the name of a process shortly after its start. This loop waits for the
+        // name.
         let name = format!("/proc/{}/comm", runs.id());
         while std::fs::read(&name).is_ok_and(|name| name != b"foxy-other\n") {
             std::thread::yield_now();

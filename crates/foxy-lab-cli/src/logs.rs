@@ -1,5 +1,5 @@
-//! Log files of lab commands: reads request logs and summarizes their lines, and writes the logs of
-//! Multiplier and Collector (parts of LEAP).
+//! The log files of lab commands. Reads request logs and summarizes their lines. Writes the logs of
+//! the Multiplier and the Collector, the two servers of LEAP.
 
 use super::arguments::{option, path, positive};
 use clap::{Arg, ArgMatches, value_parser};
@@ -64,8 +64,8 @@ from the content]";
     option("format", "FORMAT", HELP).value_parser(value_parser!(Format))
 }
 
-/// Reads a log file, or standard input for `-`. Fails if the log contains no GET request. Errors
-/// start with `option`, the name of the argument.
+/// Reads a log file, or standard input for `-`. Fails if the log contains no GET request. Error
+/// texts begin with `option`, the name of the argument.
 pub fn read_log(
     matches: &ArgMatches,
     option: &str,
@@ -156,13 +156,13 @@ impl LineLog {
         Ok(Self { path: path.cloned().unwrap_or_default(), file: file.map(writer) })
     }
 
-    /// Writes a line. After the first error, closes the log and returns the error as text.
+    /// Writes a line. At the first error, closes the log and returns the error as text.
     pub fn write(&mut self, line: &impl Display) -> Option<String> {
         let written = writeln!(self.file.as_mut()?, "{line}");
         written.err().map(|error| self.stop(&error))
     }
 
-    /// Flushes the log. Returns the error as text if the end of the log is lost.
+    /// Writes buffered lines to the file. Returns the error as text if the end of the log is lost.
     pub fn finish(&mut self) -> Option<String> {
         let written = self.file.as_mut()?.flush();
         written.err().map(|error| self.stop(&error))

@@ -1,5 +1,5 @@
-//! Creates a file system with chosen options in an image file, and mounts it through a loop device
-//! for one measurement. The image is unlinked after the mount, so that no file remains.
+//! Creates a file system in an image file, and mounts it through a loop device for one measurement.
+//! The image is unlinked after the mount, so that no file remains.
 
 use crate::folder::PREFIX;
 use foxy_base::ByteSize;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileSystem {
     Ext2,
-    /// ext3. Current kernels mount this file system with the code of ext4.
+    /// ext3. Current kernels mount it with the code of ext4.
     Ext3,
     Ext4,
     Xfs,
@@ -81,14 +81,14 @@ impl std::error::Error for MountReason {}
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 pub struct LoopMount {
-    /// Parent folder of the mount point. `LoopMount` first unmounts the file system, and then Rust
-    /// removes this folder.
+    /// The parent folder of the mount point. Rust drops this field, and so removes the folder,
+    /// after the `drop` of `LoopMount` has unmounted the file system.
     _base: Temporary,
     mounted: PathBuf,
 }
 
 impl LoopMount {
-    /// Creates and mounts the file system. Removes everything again if a step fails.
+    /// Creates the file system and mounts it. Undoes everything if a step fails.
     pub fn new(
         base: &Path,
         kind: FileSystem,
@@ -118,8 +118,8 @@ impl LoopMount {
         let mut mount = Command::new("mount");
         mount.args(["-t", kind.name(), "-o", options, &device]).arg(&mounted);
         let tried = call(&mut mount, "mount");
-        // `losetup -d` detaches an unmounted device at once. It detaches a mounted device as soon
-        // as the device is unmounted.
+        // `losetup -d` detaches a device at once if it is not mounted, else as soon as it is
+        // unmounted.
         let detached = call(Command::new("losetup").args(["-d", &device]), "losetup");
         tried.map_err(|reason| match reason {
             MountReason::Failed(_, words) if words.contains("unknown filesystem type") => {

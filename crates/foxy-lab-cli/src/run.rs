@@ -1,5 +1,5 @@
-//! Runs a load and causes its fault. Builds records of the phases of the load, and raises the limit
-//! on open files.
+//! Runs a load and causes its fault at the right time. Builds records of the phases of the load,
+//! and raises the limit on open files.
 
 use super::fault::Staged;
 use foxy_base::clock;
@@ -86,11 +86,11 @@ fn phases(
     Ok((all, records))
 }
 
-/// File descriptors that the program needs in addition to its connections.
+/// The file descriptors that the program needs in addition to its connections.
 const OWN_DESCRIPTORS: u64 = 64;
 
-/// Raises the limit on open files for `connections`. If the system refuses, the error names `what`,
-/// the argument that needs the connections.
+/// Raises the limit on open files, so that `connections` connections fit. If the system refuses,
+/// the error names `what`, the argument that needs the connections.
 pub fn allow_connections(connections: u64, what: &str) -> Result<(), Failure> {
     refuse(connections, what, raise_open_files())
 }

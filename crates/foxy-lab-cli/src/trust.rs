@@ -1,5 +1,5 @@
-//! Certificates that the lab's clients trust: `--ca`, the system's certificates, and the
-//! certificate of an origin in this process.
+//! The certificate authorities that the lab's clients trust: the files of `--ca`, the system's
+//! authorities, and the authority of an origin in this process.
 
 use super::arguments::path;
 use clap::{Arg, ArgMatches};

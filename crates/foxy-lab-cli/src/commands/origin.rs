@@ -1,5 +1,5 @@
-//! `foxy origin`: runs the lab's origin server in its own process. Its answers let clients verify
-//! every byte.
+//! `foxy origin`: runs the lab's origin server in its own process. Clients can verify every byte of
+//! its answers.
 
 use crate::arguments::{option, path};
 use crate::origin;
@@ -102,7 +102,8 @@ fn failed(listen: SocketAddr, servers: u32, error: &io::Error) -> Failure {
     ))
 }
 
-/// Serves until a signal arrives. Warns once if the limit on open files makes clients wait.
+/// Serves until a signal arrives. Warns once if clients must wait because the limit on open files
+/// is reached.
 fn serve(origin: &Origin) -> Result<(), Failure> {
     let stop = signals::interrupted()?;
     let mut said = false;

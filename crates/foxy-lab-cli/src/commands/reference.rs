@@ -1,5 +1,5 @@
-//! `foxy reference`: runs a small caching proxy. The proxy has the architecture of a proxy that the
-//! Wisconsin Proxy Benchmark measured.
+//! `foxy reference`: runs a small caching proxy, with the architecture of one of the proxies that
+//! the paper on the Wisconsin Proxy Benchmark measured.
 
 use crate::arguments::{option, path, switch};
 use crate::reference::{self, Architecture, Options};

@@ -1,5 +1,5 @@
-//! Measures Table D-1 of paper 000: storage schemes on real file systems with several mount
-//! options, in loop devices (R4, R81-R84).
+//! Measures Table D-1 of the Squid book (paper 000 in docs/figures.md): storage schemes on real
+//! file systems in loop devices, with several mount options.
 
 use super::run::{Measured, Run};
 use super::{CACHED, Context, Missing, fills, row};
@@ -78,8 +78,8 @@ impl CellOutcome {
     }
 }
 
-/// Measures Table D-1 with the paper's stream of requests, but without a proxy at its peak.
-/// Therefore only ratios are comparable with the paper, not rates.
+/// Measures Table D-1 with the paper's requests, but without a proxy at its peak load. So only
+/// ratios are comparable with the paper's values, and not rates.
 pub fn table_d1(context: &Context) -> Figure {
     let extent = context.extent();
     let scale = extent.scale;
@@ -110,8 +110,8 @@ pub fn table_d1(context: &Context) -> Figure {
     Figure { rows, pictures }
 }
 
-/// Mounts all file systems at once, and measures them in turn, so that a disturbance affects all of
-/// them.
+/// Mounts all file systems at the same time, and measures them in turn. So a disturbance of the
+/// machine affects all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<CellOutcome> {
     let seeds = &lab.extent().seeds;
     let disk =

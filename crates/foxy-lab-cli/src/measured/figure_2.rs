@@ -1,5 +1,5 @@
-//! Measures Figure 2 of paper 001 on real file systems in loop devices, with and without
-//! synchronous directory updates (R16).
+//! Measures Figure 2 of the WebCoSM paper (paper 001 in docs/figures.md) on real file systems in
+//! loop devices, with and without synchronous directory updates.
 
 use super::{Context, row};
 use crate::mounts::{FileSystem, LoopMount};
@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// At this scale or more, the measurement creates files of all sizes from 0 to 10 KB, four times.
-/// At a smaller scale, the measurement uses three sizes.
+/// At this scale or more, the measurement uses all file sizes from 0 to 10 KB, four times each. At
+/// a smaller scale, it uses three sizes.
 const FULL: f64 = 0.5;
 const SIZE: u64 = 512 << 20;
 

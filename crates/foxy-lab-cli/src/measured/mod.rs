@@ -15,8 +15,8 @@ use foxy_report::figure::{Condition, FigureRow, Place, Verdict};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Measured runs use the scale of a modelled run multiplied by this factor. Measured runs are
-/// smaller because they take real time.
+/// The factor between the scale of simulated runs and the scale of measured runs. Measured runs are
+/// smaller, because they take real time.
 const SHARE: f64 = 0.05;
 const LARGEST: f64 = 0.05;
 
@@ -37,8 +37,8 @@ impl Context<'_> {
 pub struct MeasuredEntry {
     pub name: &'static str,
     pub title: &'static str,
-    /// Whether the figure loads servers for a long time. Such a figure runs only if the user names
-    /// it.
+    /// Whether the figure loads servers for a long time. Such a figure runs only if the user gives
+    /// its name.
     pub loads_servers: bool,
     make: fn(&Context) -> Figure,
 }
@@ -117,11 +117,11 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64], scale: f64) -> Figu
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured).at_scale(scale)
 }
 
-/// A note about rates that a file system gave.
+/// The note about rates that were measured on a file system.
 const CACHED: &str =
     "short runs; reads come from the page cache, and the time includes the sync of writes";
 
-/// Returns the fills of the cache by a list of operations.
+/// Returns the condition that these operations write the cache full often enough.
 fn fills(operations: &[&Operations]) -> Condition {
     let reached = |operations: &&Operations| {
         let writes = operations.list.iter().filter(|one| one.kind == OperationKind::Write);

@@ -1,5 +1,5 @@
-//! Runs a storage scheme in a folder of a real file system until all writes are on disk. A second
-//! pass reads all records without the page cache.
+//! Runs a storage scheme in a folder of a real file system until all writes are on disk. Then reads
+//! all records again, without the page cache.
 
 use super::Missing;
 use crate::folder::PREFIX;
@@ -18,27 +18,27 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// foxy waits for the helper process when this many operations are pending. Squid's diskd calls
-/// this limit Q2.
+/// foxy waits for the helper process of the scheme diskd if this number of operations is pending.
+/// Squid's diskd calls this limit Q2.
 const HELPER_LIMIT: usize = 72;
 
 pub struct Measured {
     pub gets: u64,
     pub rate: f64,
-    /// Number of created files. The number excludes attempts that failed because a directory was
+    /// The number of created files. It leaves out attempts that failed because a directory was
     /// missing.
     pub creates: u64,
     pub counts: DeviceCounts,
     pub syncs: u64,
     pub lost: u64,
-    /// The numbers of locality buffers, if fewer buffers fit than were requested.
+    /// The number of locality buffers that fit and the number requested, if not all fit.
     pub fewer_buffers: Option<FewerBuffers>,
 }
 
 pub struct ReadAgain {
     pub rate: f64,
-    /// Number of reads that found no record. At a small scale, a large record evicts several other
-    /// records.
+    /// The number of reads that found no record. At a small scale, a large record displaces several
+    /// others.
     pub lost: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Measures Table 2 of paper 001 on the real disk of this machine, and on the disk model with an
-//! equal scale.
+//! Measures Table 2 of the WebCoSM paper (paper 001 in docs/figures.md) on the real disk of this
+//! machine. Simulates it at the same scale for comparison.
 
 use super::run::Run;
 use super::{CACHED, Context, Missing, fills, row};
@@ -34,7 +34,7 @@ struct TechniqueOutcome {
     scheme: SchemeName,
     gets: Rates,
     reads: Rates,
-    /// Files created and deleted for each URL-get, one value for each run.
+    /// The files created and deleted for each client request, one value per run.
     files: Vec<f64>,
     lost: u64,
     fewer_buffers: Option<FewerBuffers>,
@@ -92,7 +92,7 @@ fn beside(model: &Modelled, fewer_buffers: Option<FewerBuffers>) -> String {
     model + &fewer.unwrap_or_default()
 }
 
-/// The techniques run in turn for each seed, so that a disturbance affects all of them.
+/// The techniques run in turn for each seed. So a disturbance of the machine affects all of them.
 fn measure(context: &Context, lab: &Lab) -> Vec<TechniqueOutcome> {
     let mut outcomes = TECHNIQUES.map(|(_, scheme)| TechniqueOutcome {
         scheme,

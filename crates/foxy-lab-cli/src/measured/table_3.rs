@@ -1,5 +1,5 @@
-//! Measures Figures 18, 19 and 20 of paper 001. foxy with several schemes, and Squid, serve the
-//! load of Table 3 at increasing rates (R52–R55).
+//! Measures Figures 18, 19 and 20 of the WebCoSM paper (paper 001 in docs/figures.md). Squid, and
+//! foxy with several storage schemes, serve the load of Table 3 at increasing rates.
 
 mod rows;
 
@@ -23,17 +23,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// At this scale or more, foxy measures each rate in [`RATES`] for the time [`TIME`]. At a smaller
-/// scale, foxy measures only the paper's rates, for a quarter of this time.
+/// scale, foxy measures only two rates of the paper, for a quarter of this time.
 const FULL: f64 = 0.5;
 const TIME: Duration = Duration::from_secs(12);
-/// Request rates per second. The paper ends at 350 and discusses 50, 90, 110 and 340.
+/// Requests per second. The paper ends at 350 and discusses 50, 90, 110 and 340.
 const RATES: [u32; 11] = [50, 90, 110, 200, 340, 500, 700, 1000, 1400, 2000, 2800];
 const SPOKEN_OF: [u32; 2] = [110, 340];
 const MEMORY: ByteSize = ByteSize(32 << 20);
 const DISK: ByteSize = ByteSize(256 << 20);
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// A proxy sustains a rate if it answers at least this share of the requests and reaches at least
-/// this share of the rate.
+/// A proxy sustains a rate if it answers at least this share of the requests, at no less than this
+/// share of the rate.
 const GOOD: f64 = 0.95;
 
 struct Subject {
@@ -72,7 +72,7 @@ struct RatePoint {
     response: f64,
     /// Bytes that the origin sent, divided by the bytes that clients requested.
     fetched: f64,
-    /// Share of the possible hits that the proxy did not deliver.
+    /// The share of the possible hits that the proxy missed.
     shed: f64,
     /// Bytes that the origin sent, divided by the size of the cache on disk.
     fills: f64,
@@ -110,8 +110,8 @@ fn measure(
                 return Err("stopped".into());
             }
             points.push(point(context, subject, &peer, &program, f64::from(rate), time, seed)?);
-            // The first rate above the limit shows how the proxy fails. Higher rates give no new
-            // information.
+            // The first rate that the proxy does not sustain shows how it fails. A second ends the
+            // measurement, because higher rates show nothing new.
             if points.iter().filter(|point| !point.good).count() > 1 {
                 break;
             }
@@ -194,8 +194,8 @@ fn point(
 impl RatePoint {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
-        // The origin waits for the time `think` before it answers. If the proxy sustained the rate,
-        // the last request started this time before the last answer ended.
+        // The origin waits for the time `think` before each answer. If the proxy sustained the
+        // rate, the last request started this time before the end of its answer.
         let sending = report.elapsed.saturating_sub(think).as_secs_f64();
         let share = |part: u64, of: u64| part as f64 / of as f64;
         let answered = report.answers as f64 / sending;

@@ -1,6 +1,6 @@
-//! Measures Figures 2, 5, 7, 9 and 11 of paper 003: the Wisconsin Proxy Benchmark on the reference
-//! architectures. Each architecture runs with and without the cause that the paper gives (R92–R97).
-//! Before an answer, the servers wait a thirtieth of the paper's time.
+//! Measures Figures 2, 5, 7, 9 and 11 of paper 003 (docs/figures.md): the Wisconsin Proxy Benchmark
+//! on the reference architectures. Each architecture runs with and without the cause that the paper
+//! names for its result. The servers delay each answer by a thirtieth of the paper's time.
 
 mod rows;
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const LATENCY: Duration = Duration::from_millis(100);
 /// At this scale or more, clients send as many requests as in the benchmark. At a smaller scale,
-/// clients send a tenth of these requests.
+/// they send a tenth.
 const FULL: f64 = 0.5;
 
 type Case = (&'static str, &'static [&'static str], &'static [u32]);

@@ -74,8 +74,8 @@ ProxyPass / {}/ enablereuse=on
     }
 }
 
-/// Returns the URL of the origin. Apache compares a certificate with host names but not with
-/// addresses. Therefore the URL of a TLS origin contains a host name.
+/// Returns the URL of the origin. Apache accepts a certificate only for a host name and not for an
+/// address. So the URL of a TLS origin has a host name.
 fn origin(description: &Description) -> String {
     let origin = description.origin;
     match description.papers {
@@ -97,7 +97,7 @@ SSLProxyCACertificateFile {authority}
     )
 }
 
-/// Runs Apache's cache cleaner `htcacheclean` with the arguments of Debian, as often as the program
+/// Runs Apache's cache cleaner `htcacheclean` with Debian's arguments, as often as the program
 /// permits.
 fn cleaner(description: &Description) -> Helper {
     let number = description.folder.join("htcacheclean.pid");

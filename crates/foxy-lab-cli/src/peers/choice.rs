@@ -55,8 +55,8 @@ pub fn folder_argument() -> Arg {
     )
 }
 
-/// Creates the folder for the proxies. Other users may read it. Also removes folders of killed
-/// runs.
+/// Creates the folder for the proxies, which other users may read. Also removes the folders of
+/// killed runs.
 pub fn folder(matches: &ArgMatches) -> Result<Temporary, Failure> {
     let base = matches.get_one::<PathBuf>("folder").cloned().unwrap_or_else(std::env::temp_dir);
     folder_in(&base)

@@ -1,5 +1,5 @@
 //! Limits the memory or the CPU time of a proxy's processes with a control group (version 1 or 2).
-//! A memory limit includes the page cache. Otherwise the whole disk cache could be in the page
+//! A memory limit includes the page cache. Without it, the page cache could hold the whole disk
 //! cache, and the lab would measure memory. A CPU limit makes the proxy slower than the load
 //! generator on the same machine.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Mount point of control groups version 2.
 const UNIFIED: &str = "/sys/fs/cgroup";
-/// Shortest CPU quota that the kernel accepts, in µs. [`PERIOD`] is the default period in µs.
+/// The shortest CPU time per period that the kernel accepts, in µs. [`PERIOD`] is the period in µs.
 const SHORTEST_SHARE: f64 = 1000.0;
 const PERIOD: f64 = 20_000.0;
 
@@ -52,8 +52,8 @@ impl Limit {
     }
 }
 
-/// A control group with a limit. Dropping this value removes the group. The processes of the group
-/// must have ended before.
+/// A control group with a limit. Dropping this value removes the group, so its processes must have
+/// ended.
 #[derive(Debug)]
 pub struct ControlGroup {
     folder: PathBuf,
@@ -80,7 +80,7 @@ impl ControlGroup {
         let group = Self { folder };
         for (name, text) in files {
             // Opens the file without creating it. If the kernel has no such limit, the file does
-            // not exist. Then opening fails, and the drop of `group` removes the group.
+            // not exist and the open fails. Then the drop of `group` removes the group.
             std::fs::OpenOptions::new().write(true).open(group.folder.join(name)).and_then(
                 |mut file| {
                     use std::io::Write;
@@ -98,8 +98,8 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // The kernel refuses to remove the group until ended processes have left it, so Drop
-        // retries for two seconds.
+        // The kernel removes a group only after all ended processes have left it. So this code
+        // tries for two seconds.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() {
                 return;

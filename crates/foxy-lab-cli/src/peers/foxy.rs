@@ -1,4 +1,5 @@
-//! Sets up foxy with default settings, except for the settings of the description.
+//! Sets up foxy with its default settings, except for the settings that the description of the
+//! comparison gives.
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};
@@ -15,7 +16,8 @@ pub fn plan(description: &Description) -> Plan {
     match description.secured() {
         None => serve.extend(["--listen".to_owned(), listen.to_string()]),
         Some(TlsFiles { certificate, key, authority }) => {
-            // foxy needs a listener without TLS, so it also listens on a port that no client uses.
+            // foxy requires a listener without TLS. So it also listens on a port that no client
+            // uses.
             let listen = ["--listen", "127.0.0.1:0", "--listen-tls", &listen.to_string()];
             let own =
                 ["--tls-certificate", &certificate, "--tls-key", &key, "--origin-ca", &authority];

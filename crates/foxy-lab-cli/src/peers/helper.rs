@@ -1,5 +1,5 @@
-//! A helper program of a proxy, such as Apache's cache cleaner. The helper runs as a daemon in its
-//! own session, so the lab finds it by its pid file.
+//! A helper program of a proxy, such as Apache's cache cleaner. It runs as a daemon in its own
+//! session. So the lab finds it by its pid file.
 
 use super::in_path;
 use foxy_base::clock;

@@ -1,5 +1,5 @@
-//! The proxies that the lab can compare. A row of [`PEERS`] and a file describe each proxy. The lab
-//! configures all proxies from one description that favours no proxy.
+//! The proxies that the lab can compare. Each proxy has a row in [`PEERS`] and a file. The lab
+//! makes the configurations of all proxies from the same description, which favours none of them.
 
 mod apache;
 pub mod choice;
@@ -34,7 +34,7 @@ pub enum Holding {
 #[derive(Clone, Debug)]
 pub struct Description {
     pub folder: PathBuf,
-    /// Folders on additional disks. Each disk holds an equal part of the cache.
+    /// The folders on additional disks. Each disk holds an equal part of the cache.
     pub beside: Vec<PathBuf>,
     /// Address at which the proxy listens. The code that starts the proxy chooses the port.
     pub listen: SocketAddr,
@@ -43,7 +43,7 @@ pub struct Description {
     pub disk: ByteSize,
     pub memory: ByteSize,
     pub holding: Holding,
-    /// Kind of the disk cache. `None` for the default of the proxy's row.
+    /// The kind of the disk cache, such as Squid's `aufs`. `None` for the default of the proxy.
     pub store: Option<&'static str>,
     pub cores: usize,
 }
@@ -88,12 +88,12 @@ impl Description {
 pub struct Plan {
     pub folders: Vec<&'static str>,
     pub files: Vec<(&'static str, String)>,
-    /// Arguments with which the proxy's program creates the cache before the actual start. `None`
-    /// if the proxy needs no such step.
+    /// The arguments with which the proxy's program first creates the cache. `None` if the proxy
+    /// needs no such step.
     pub prepare: Option<Vec<String>>,
     pub serve: Vec<String>,
     pub helper: Option<Helper>,
-    /// Properties of the proxy that a reader must know to compare the results fairly.
+    /// Notes on the proxy that a reader must know for a fair comparison.
     pub notes: Vec<&'static str>,
 }
 
@@ -111,7 +111,7 @@ pub struct Peer {
     version: &'static str,
     pub disks: Disks,
     pub ends: Ends,
-    /// Kinds of disk cache that `--start NAME:STORE` can choose.
+    /// The kinds of disk cache from which `--start NAME:STORE` can choose.
     pub stores: fn() -> Vec<&'static str>,
     pub plan: fn(&Description) -> Plan,
 }

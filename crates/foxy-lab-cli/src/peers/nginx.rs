@@ -1,5 +1,5 @@
 //! Sets up nginx with proxy_cache: one worker per core, one file per object, and no memory cache
-//! except the page cache. With several disks, a hash of the URL selects the cache.
+//! except the page cache. With several disks, a hash of the URL chooses the disk.
 
 use super::secured::{NAME, TlsFiles};
 use super::{Description, Plan};

@@ -1,5 +1,5 @@
-//! Runs a proxy in its own folder and process group. To stop the proxy, ends the proxy and all
-//! processes that it started, but no other process.
+//! Runs a proxy in its own folder and process group. To stop the proxy, ends it and all processes
+//! that it started, but no others.
 
 use super::control_group::ControlGroup;
 use super::secured::Papers;
@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 
 /// The user `nobody`. If root runs this program, all proxies except foxy run as this user. foxy
-/// runs as the caller, because other users may not be able to read its program file.
+/// runs as root, because `nobody` may be unable to read its program file.
 #[derive(Clone, Copy, Debug)]
 struct User {
     id: u32,
@@ -133,8 +133,8 @@ impl Running {
         if self.asked_to_end.is_some() || self.ended().is_some() {
             return;
         }
-        // List the child processes now, because this program cannot find them after the proxy has
-        // ended.
+        // List the proxy's child processes now. After the proxy has ended, they can no longer be
+        // found.
         let now = self.all();
         let seen = std::mem::replace(&mut self.family, now);
         self.family.extend(seen);
@@ -169,13 +169,13 @@ impl Running {
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
-            // The process group still has members, so no new group can have this id.
+            // The process group still has members. So the kernel cannot give its id to a new group.
             if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }
             let _reaped = self.child.wait();
         }
-        // The parent of orphaned processes changes, but their process group does not.
+        // The parent of an orphaned process changes, but its process group does not.
         self.family.extend(left_of_group(self.child.id()));
         self.family.extend(self.helper);
         for process in self.family.iter().filter(|process| process.still_runs()) {

@@ -1,5 +1,5 @@
 //! Chooses a port for a proxy, and waits until the started proxy returns an object of the origin.
-//! Detects another program that took the port first.
+//! Notices if another program took the port first.
 
 use super::Description;
 use super::process::Running;
@@ -117,8 +117,8 @@ fn listeners_in(table: &str, place: SocketAddr) -> Vec<String> {
     table.lines().skip(1).filter_map(number).collect()
 }
 
-/// Returns the socket inodes of the given processes. Returns `None` if this user may not inspect
-/// one of the processes.
+/// Returns the socket inodes of these processes. Returns `None` if this user may not inspect one of
+/// the processes.
 fn sockets(processes: &[u32]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for process in processes {
@@ -153,8 +153,8 @@ mod tests {
         assert!(own.contains(&found[0]), "{found:?}");
         assert!(is_in_use(place));
         drop(listener);
-        // A child process of another test inherits the socket until it starts its own program. The
-        // test waits for this.
+        // A child process of another test holds a copy of the socket until it starts its own
+        // program. So the test waits.
         let gone = (0..10_000).any(|_| {
             std::thread::sleep(Duration::from_millis(1));
             !listeners(place).contains(&found[0])

@@ -1,11 +1,11 @@
-//! TLS on both sides of a started proxy: certificate files and HTTP versions.
+//! TLS on both sides of a started proxy: its certificate files and HTTP versions.
 
 use foxy_authority::MadeCertificate;
 use foxy_lab::wire::tls::{Trust, TrustError};
 use std::fmt;
 use std::path::Path;
 
-/// Host name of the origin, for proxies that cannot verify a certificate for an address.
+/// The host name of the origin, for proxies that cannot verify the certificate of an IP address.
 pub const NAME: &str = "localhost";
 
 const CERTIFICATE: &str = "certificate.pem";

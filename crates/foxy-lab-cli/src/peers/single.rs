@@ -1,4 +1,4 @@
-//! Starts a single proxy for the load of a command, in front of an origin of this process.
+//! Starts the single proxy that a command loads, in front of an origin in this process.
 
 use super::control_group::{ControlGroup, Limit};
 use super::up::{Start, Up};
@@ -100,8 +100,8 @@ fn cores(text: &str) -> Result<f64, String> {
 pub struct Single {
     up: Up,
     set_up: Record,
-    // Control group of the proxy. Rust must drop this field after `up`, because the system removes
-    // a control group only after its processes have ended.
+    // The control group of the proxy. Rust drops fields in order, so this field comes after `up`.
+    // The kernel removes a control group only after its processes have ended.
     _group: Option<ControlGroup>,
     _folders: Vec<Temporary>,
 }

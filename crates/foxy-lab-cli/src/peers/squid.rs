@@ -1,13 +1,15 @@
-//! Sets up Squid as one process. Its disk cache has the store type aufs, which is Squid's usual
-//! type, or the type that the description names.
+//! Sets up Squid as one process. The store type of its disk cache is aufs, Squid's usual type, or
+//! the type that the description names.
 
 use super::secured::TlsFiles;
 use super::{Description, Plan};
 
-/// No disk cache at all, as in Table D-6 of paper 000.
+/// The store type for no disk cache at all, as in Table D-6 of the Squid book (paper 000 in
+/// docs/figures.md).
 const NO_DISK: &str = "none";
 
-/// Below this size in MB, the cache has 256 folders instead of 4,096, which would take 16 MB.
+/// Below this cache size in MB, the cache has 256 folders instead of 4,096. The 4,096 folders would
+/// take 16 MB.
 const SMALL: u64 = 128;
 
 pub fn stores() -> Vec<&'static str> {

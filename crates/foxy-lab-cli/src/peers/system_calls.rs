@@ -1,5 +1,5 @@
-//! Counts the system calls of processes with `perf stat`, because `perf stat` slows the processes
-//! less than tracing.
+//! Counts the system calls of processes with `perf stat`, which slows the processes less than
+//! tracing does.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, Command, Stdio};
@@ -17,8 +17,8 @@ impl SystemCalls {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let counter = command.spawn().map_err(|error| format!("this needs perf ({error})"))?;
         let mut counter = Self { counter };
-        // Waits until perf has attached to the processes. If perf lacks permission, perf ends
-        // during this wait.
+        // Waits until perf has attached to the processes. If perf has no permission to do so, it
+        // ends during this wait.
         std::thread::sleep(Duration::from_millis(300));
         match counter.counter.try_wait() {
             Ok(None) => Ok(counter),
@@ -46,7 +46,8 @@ impl Drop for SystemCalls {
     }
 }
 
-/// Parses a line of `perf stat -x,`: the fields value, unit and event, separated by commas.
+/// Parses the output of `perf stat -x,`: lines with the fields value, unit and event, separated by
+/// commas.
 fn count_in(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.contains("sys_enter"))?;
     line.split(',').next()?.trim().parse().ok()

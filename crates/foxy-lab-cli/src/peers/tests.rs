@@ -1,5 +1,5 @@
-//! Tests the parsing of version texts that proxies print. Also tests the folders and files in the
-//! proxies' start plans.
+//! Tests the parsing of the version texts that proxies print. Also tests the folders and files in
+//! the plans for starting proxies.
 
 use super::*;
 use foxy_authority::MadeCertificate;

@@ -1,5 +1,5 @@
-//! A running proxy: starts it at a free port, describes its setup in a record, and measures its
-//! resource use.
+//! A running proxy. Starts it at a free port, describes its setup in a record, and measures its use
+//! of CPU, memory and disks.
 
 use super::control_group::ControlGroup;
 use super::process::Running;
@@ -23,8 +23,7 @@ pub struct Up {
     before: Duration,
 }
 
-/// Several running proxies. Dropping this value first asks all proxies to end, and then waits for
-/// each proxy.
+/// Several running proxies. Dropping this value asks all of them to end, and then waits for each.
 #[derive(Default)]
 pub struct Beside(pub Vec<Up>);
 
@@ -43,8 +42,8 @@ pub struct Used {
 }
 
 impl Up {
-    /// Starts a proxy. Returns the proxy and a record of its setup. The record omits the paths of
-    /// `folder` and of the proxy's folders.
+    /// Starts a proxy. Returns the proxy and a record of its setup. The record leaves out the paths
+    /// of `folder` and of the proxy's folders.
     pub fn start(
         start: &Start<'_>,
         mut description: Description,
@@ -122,7 +121,7 @@ pub struct Start<'a> {
     pub peer: &'a Peer,
     pub program: &'a Path,
     pub name: &'a str,
-    /// Address of the origin that the requests contain.
+    /// The address of the origin that requests contain.
     pub host: SocketAddr,
     pub workload: &'a str,
     pub limit: Option<&'a ControlGroup>,
@@ -165,7 +164,7 @@ impl Start<'_> {
                 Err(NotReady::PortTaken) => {}
             }
             running.stop();
-            // Ignores an error: the next attempt creates the folder again.
+            // An error does not matter, because the next attempt creates the folder again.
             let _laid_out_anew = std::fs::remove_dir_all(&description.folder);
         }
         Err(format!(

@@ -1,5 +1,6 @@
 //! Measures the CPU time and memory of processes from `/proc`, and the use of their disks from
-//! `/sys`. Gives totals since the start, and values for an interval.
+//! `/sys`. A moment has totals since the start, and the difference of two moments gives the use in
+//! between.
 
 use foxy_base::{Instant, clock};
 use foxy_cli::process_table::{Process, processor_time};
@@ -10,7 +11,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub processor: Duration,
-    /// Proportional set size in bytes: memory that processes share is divided among them.
+    /// The memory in bytes (PSS, proportional set size). Memory that several processes share is
+    /// divided among them.
     pub resident: u64,
     pub written: u64,
 }
@@ -48,8 +50,8 @@ pub fn of_device(folder: &Path) -> Option<DeviceUsage> {
     device_usage(&text)
 }
 
-/// Parses `/sys/block/*/stat` (kernel file Documentation/block/stat.rst). The tenth field is the
-/// time in ms during which the device was busy.
+/// Parses `/sys/block/*/stat` (Documentation/block/stat.rst of the kernel). The tenth field is the
+/// time in ms for which the device was busy.
 fn device_usage(text: &str) -> Option<DeviceUsage> {
     let fields: Vec<u64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
     Some(DeviceUsage {
@@ -106,7 +108,7 @@ impl Moment {
 }
 
 impl Spent {
-    /// Adds two measured intervals. Both intervals must contain equal devices.
+    /// Adds two measured intervals. Both must have the same devices.
     pub fn and(&self, other: &Self) -> Self {
         let disks = self.disks.iter().zip(&other.disks).map(|(&one, &more)| Some(one? + more?));
         Self {
@@ -125,9 +127,9 @@ impl Spent {
         (requests > 0).then(|| self.processor.as_secs_f64() * 1e6 / requests as f64)
     }
 
-    /// Returns, for each cache folder, the share of time for which its device was busy. The share
-    /// is `None` if the device is unknown. The function limits the share to 1.0, because the kernel
-    /// counts in ticks and may count one tick too many.
+    /// Returns for each cache folder the share of time for which its device was busy. The share is
+    /// `None` if the device is unknown, and at most 1.0. The kernel counts in ticks, so it can
+    /// count one tick too many.
     pub fn disks(&self) -> impl Iterator<Item = Option<f64>> {
         let elapsed = self.elapsed.as_secs_f64().max(1e-9);
         self.disks.iter().map(move |busy| Some((busy.as_ref()?.as_secs_f64() / elapsed).min(1.0)))

@@ -1,5 +1,5 @@
-//! Sets up Varnish. If the description requires a memory cache, Varnish uses memory storage,
-//! otherwise file storage. With several disks, Varnish uses its storages in turn.
+//! Sets up Varnish. If the description asks for a memory cache, Varnish uses memory storage, else
+//! file storage. With several disks, Varnish uses their storages in turn.
 
 use super::{Description, Holding, Plan};
 

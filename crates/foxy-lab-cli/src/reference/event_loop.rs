@@ -1,5 +1,5 @@
-//! Reference proxy with Squid's architecture. A single thread waits for sockets, and blocks on file
-//! operations. An index in memory lists the stored URLs.
+//! A reference proxy with Squid's architecture. A single thread waits for sockets, but blocks on
+//! file operations. An index in memory lists the stored URLs.
 
 use super::message::{Answer, BAD_GATEWAY, Incoming, WantedUrl};
 use super::{Proxy, TIME_LIMIT};
@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
 
-/// Pause after a failed accept, for example because no file descriptor is free.
+/// The pause after a failed accept. Usually no file descriptor is free.
 const PAUSE: Duration = Duration::from_millis(10);
 
 type Index = Option<RefCell<HashSet<String>>>;
@@ -34,7 +34,8 @@ pub fn start(proxy: Arc<Proxy>, index: bool, listener: StdListener) -> io::Resul
                     Ok((client, _)) => {
                         let (proxy, index) = (Arc::clone(&proxy), Rc::clone(&index));
                         spawn_local(async move {
-                            // Ignores an error, because the client has closed its connection.
+                            // An error means that the client has closed its connection. So it does
+                            // not matter.
                             let _gone =
                                 timeout(2 * TIME_LIMIT, serve(&proxy, &index, client)).await;
                         });

@@ -1,6 +1,6 @@
-//! The disk cache of the reference proxies. The cache stores a file per answer in 256 folders,
-//! chosen by a hash of the URL. The CERN variant has a folder per server with a text index. The
-//! cache evicts nothing.
+//! The disk cache of the reference proxies. It stores a file for each answer, in one of 256 folders
+//! that a hash of the URL chooses. The variant for CERN has a folder for each server, with a text
+//! file as index. The cache never evicts.
 
 use super::message::WantedUrl;
 use foxy_base::random::split_mix;
@@ -16,7 +16,7 @@ const LINES: &str = "index";
 pub struct Files {
     folder: PathBuf,
     scan: bool,
-    /// Counter for the names of temporary files.
+    /// The counter that makes the names of temporary files unique.
     written: AtomicU64,
 }
 
@@ -63,8 +63,8 @@ impl Files {
         self.list(wanted, expires)
     }
 
-    /// Stores an answer as Apache 1.3 did. The function writes a temporary file, copies the file,
-    /// and reads the answer back from the copy. Returns this answer.
+    /// Stores an answer as Apache 1.3 did: writes a temporary file, copies it, and reads the answer
+    /// back from the copy. Returns this answer.
     pub fn keep_in_two_phases(
         &self,
         wanted: &WantedUrl,
@@ -73,7 +73,7 @@ impl Files {
     ) -> io::Result<Vec<u8>> {
         let place = self.place(wanted);
         let temporary = self.write_temporary(&place, wanted, answer, expires)?;
-        // Writes the copy under a temporary name first, because concurrent readers must not see an
+        // Writes the copy under a temporary name first. Otherwise concurrent readers could see an
         // incomplete answer.
         let mut copy = temporary.clone().into_os_string();
         copy.push("-copy");
@@ -136,8 +136,8 @@ impl Files {
         })
     }
 
-    /// Appends the answer to the index. Each line is one write, so that lines of several processes
-    /// do not mix.
+    /// Appends the answer to the text index. Each line is a single write, so lines of several
+    /// processes do not mix.
     fn list(&self, wanted: &WantedUrl, expires: u64) -> io::Result<()> {
         if !self.scan {
             return Ok(());
@@ -148,8 +148,8 @@ impl Files {
     }
 }
 
-/// Returns the hash of the URL, used as the file name. The file also contains the URL, because two
-/// URLs can have one hash.
+/// Returns the hash of the URL, which is the file name. Two URLs can have the same hash, so the
+/// file also contains the URL.
 fn hash(url: &str) -> u64 {
     url.bytes().fold(0, |hash, byte| {
         let mut state = hash ^ u64::from(byte);

@@ -53,8 +53,8 @@ impl Incoming {
 #[derive(Debug)]
 pub struct Answer {
     pub bytes: Vec<u8>,
-    /// Time at which the answer becomes stale, in seconds since the Unix epoch. `None` if the
-    /// answer may not be stored or has no lifetime.
+    /// The time at which the answer becomes stale, in seconds since the Unix epoch. `None` if the
+    /// answer must not be stored or states no lifetime.
     pub expires: Option<u64>,
 }
 

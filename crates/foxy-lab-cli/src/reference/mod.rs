@@ -1,6 +1,6 @@
-//! Reference architectures of the Wisconsin Proxy Benchmark (R92): small caching forward proxies.
-//! The proxies differ in how they handle a connection, and how they search and write the cache. For
-//! each figure of the paper, an option removes the cause that the paper gives.
+//! Reference architectures of the Wisconsin Proxy Benchmark: small caching forward proxies. They
+//! differ in how they handle connections, and in how they search and write the cache. The paper
+//! names a cause for each of its figures, and an option of the proxies removes this cause.
 
 mod event_loop;
 mod files;

@@ -1,5 +1,5 @@
-//! Reference architectures with threads. One has a pool of workers that accept connections, one has
-//! a fixed pool with a queue, and one has a thread per connection.
+//! Reference proxies with threads. In the first, each worker of a pool accepts connections itself.
+//! The second has a fixed pool with a queue. The third starts a thread for each connection.
 
 use super::Proxy;
 use std::io;
@@ -11,7 +11,7 @@ use std::thread::Builder;
 use std::time::Duration;
 use tokio::net::TcpSocket;
 
-/// Pause after a failed accept, for example because no file descriptor is free.
+/// The pause after a failed accept. Usually no file descriptor is free.
 const PAUSE: Duration = Duration::from_millis(10);
 
 pub fn accept_each(listener: &TcpListener, mut serve: impl FnMut(TcpStream)) {
@@ -33,9 +33,9 @@ pub fn prefork(proxy: &Arc<Proxy>, workers: usize, listener: &TcpListener) -> io
     Ok(())
 }
 
-/// Starts workers that take connections from a queue. The proxy resets a connection beyond the
-/// backlog. If the connection stayed in the kernel's queue, Linux would make the client retry a
-/// second later.
+/// Starts workers that take connections from a queue. The proxy resets connections for which the
+/// queue has no space. If such a connection stayed in the kernel's queue, Linux would make the
+/// client retry a second later.
 pub fn fixed(
     proxy: &Arc<Proxy>,
     workers: usize,
@@ -45,8 +45,8 @@ pub fn fixed(
     let most = workers + backlog;
     let (queue, waiting) = sync_channel(most);
     let waiting = Arc::new(Mutex::new(waiting));
-    // Number of connections that workers serve or that wait. The length of the queue is not enough,
-    // because many connections can arrive before idle workers wake.
+    // The number of connections that wait or that workers serve. The length of the queue alone is
+    // not enough, because many connections can arrive before idle workers wake.
     let inside = Arc::new(AtomicUsize::new(0));
     for _ in 0..workers {
         let (proxy, waiting, inside) =
@@ -79,8 +79,8 @@ fn work(proxy: &Proxy, waiting: &Mutex<Receiver<TcpStream>>, inside: &AtomicUsiz
     }
 }
 
-/// Resets the connection. If the socket option fails, closing a socket with an unread request also
-/// resets it.
+/// Resets the connection. If the socket option cannot be set, the close resets the connection too,
+/// because the client's request is unread.
 fn reset(client: TcpStream) {
     let _closed_all_the_same = TcpSocket::from_std_stream(client).set_zero_linger();
 }

@@ -1,5 +1,5 @@
-//! Reference proxy with CERN httpd's architecture: a process per connection. The process runs this
-//! program with the connection as standard input.
+//! A reference proxy with the architecture of CERN httpd: a process for each connection. The
+//! process runs this program, with the connection as its standard input.
 
 use super::pools::accept_each;
 use super::{Options, Proxy};
@@ -17,7 +17,7 @@ pub fn start(options: &Options, listener: TcpListener) -> io::Result<()> {
     let (options, program) = (options.clone(), std::env::current_exe()?);
     let accept = move || {
         accept_each(&listener, |client| {
-            // If no process can start, the connection closes.
+            // If no process can be started, the connection closes.
             let _closed = command(&options, &program, client).spawn();
             while let Ok(Some(_ended)) = wait(WaitOptions::NOHANG) {}
         });

@@ -1,5 +1,5 @@
-//! `foxy collector`: runs the common parent of several proxies that a user compares. The Collector
-//! fetches each answer once, and sends this answer to all proxies.
+//! `foxy collector`: runs the parent proxy of several proxies that a user compares. The Collector
+//! fetches each answer once and gives the same answer to all proxies.
 
 mod arguments;
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 pub struct TrialContext {
-    /// Folder that contains the folder of each proxy.
+    /// The folder that contains a folder for each proxy.
     pub folder: PathBuf,
     pub origin: Origin,
     pub quick: bool,
@@ -26,7 +26,7 @@ pub struct TrialContext {
 
 impl TrialContext {
     /// Whether a signal asked the command to stop. The first call after the signal prints a
-    /// message, because removing a proxy's files can take long.
+    /// message, because the removal of a proxy's files can take long.
     pub fn is_stopping(&self, name: &str) -> bool {
         let stopping = self.interrupted.load(Relaxed);
         if stopping && !self.said.swap(true, Relaxed) {

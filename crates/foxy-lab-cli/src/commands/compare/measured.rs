@@ -142,7 +142,7 @@ impl MeasuredProxy<'_> {
         Some(Staged::new(kind, &self.context.origin, folder, clock::monotonic(), time))
     }
 
-    /// Sends a workload to the proxy, and returns the report of the load.
+    /// Sends a workload to the proxy, and returns the counts and times of the load.
     fn load(
         &self,
         running: &mut Running,
@@ -200,7 +200,8 @@ impl MeasuredProxy<'_> {
         Ok(counter.end().map(|calls| calls as f64 / report.answers.max(1) as f64))
     }
 
-    /// Requests the newest tenth of the filled objects again. Returns the share of hits, if known.
+    /// Requests again the newest tenth of the objects that the run requested. Returns the share of
+    /// hits, if known. A proxy that discarded writes has few hits.
     fn newest(&self, running: &mut Running, report: &LoadReport) -> Result<Option<f64>, String> {
         let options = load::newest_again(&self.options, report, (report.asked() / 10).max(1));
         let report =
@@ -208,15 +209,15 @@ impl MeasuredProxy<'_> {
         Ok(report.hit_ratio())
     }
 
-    /// Ends the load early if a signal arrived or the proxy has ended.
+    /// Ends the load early if a signal asked the command to stop or if the proxy has ended.
     fn look(&self, running: &mut Running) {
         if self.context.is_stopping(self.trial.peer.name) || running.ended().is_some() {
             self.options.interrupted.store(true, Relaxed);
         }
     }
 
-    /// Waits until the proxy has written its data, flushes the file system, and drops the page
-    /// cache.
+    /// Waits until the proxy has written its data, syncs the file system, and drops the page cache.
+    /// Later hits then come from the disk.
     fn forget(&self, notes: &mut Vec<String>) {
         std::thread::sleep(Duration::from_secs(2));
         sync(&self.cache);
@@ -257,7 +258,7 @@ struct LoadOutcome {
     phases: Vec<Record>,
 }
 
-/// Request rate during a run, as a curve. Each point of the curve covers an equal number of
+/// The request rate during a run, as a curve. Each point of the curve covers the same number of
 /// requests.
 struct Curve {
     total: Option<u64>,
@@ -287,7 +288,7 @@ fn for_each_request(asked_of_origin: u64, report: &LoadReport) -> f64 {
 }
 
 fn sync(folder: &Path) {
-    // Ignores an error: without the flush, the file system writes its data later.
+    // An error does not matter: then the file system writes its data a little later.
     let _best_effort = std::fs::File::open(folder).map(rustix::fs::syncfs);
 }
 

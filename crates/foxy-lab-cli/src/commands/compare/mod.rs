@@ -39,7 +39,7 @@ The command writes records.jsonl, report.html, summary.md and junit.xml to the f
 again. Conditions of --fail-if can name proxy and workload, such as errors>0, foxy/hit_ratio<0.9 and \
 fill/foxy/cpu_us_per_request_ratio_to_nginx>0.8.";
 
-/// Arguments that the user must not combine with `--report`, because `--report` starts no run.
+/// Arguments of a run. They exclude `--report`, which reports an earlier run and starts none.
 const OF_A_RUN: [&str; 10] = [
     "proxy", "workload", "out", "quick", "repeats", "seconds", "clients", "rate", "folder", "seed",
 ];
@@ -209,8 +209,8 @@ fn keep(
     terminal::print(&format!("{}: {}", trial.label, in_short(&found.records)));
     let mut records = found.records;
     if trial.repeat == 1 {
-        // Paths that the record omits. A trial with its own disk mounts the disk in the common
-        // folder, so the list also contains that path.
+        // Paths that the record must not contain. A trial with its own disk mounts the disk in the
+        // common folder, so the list also has that folder.
         let folders = [&*context.folder.join(trial.peer.name), &*context.folder];
         let mut set_up = subject_record(
             &trial.peer,

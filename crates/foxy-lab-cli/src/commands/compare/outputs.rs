@@ -18,7 +18,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Creates the record file. Fails if the folder already contains records.
+    /// Creates the file for the records. Fails if the folder already contains records of a run.
     pub fn begin(folder: &Path) -> Result<Self, Failure> {
         let unusable =
             |what: &str| Failure::Unusable(format!("--out {}: {what}", folder.display()));
@@ -78,7 +78,8 @@ pub fn read(folder: &Path) -> Result<Vec<Record>, Failure> {
     Ok(records)
 }
 
-/// Appends the mean of each measure over all repeats. An interrupted run did not write these means.
+/// Appends the mean of each measure over all repeats, unless the records already have means. An
+/// interrupted run did not write them.
 pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     let has_results = records.iter().any(|record| {
         matches!(record, Record::Measure(measure) if measure.repeat.is_none() && measure.workload.is_some())
@@ -92,8 +93,8 @@ pub fn with_results(mut records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// Writes the HTML page, the Markdown file and the test report. Each file replaces its predecessor
-/// in one step. Returns the missed bounds of `--fail-if`. If a bound names a missing measure, the
+/// Writes the HTML page, the Markdown file and the test report. Each file replaces an older file in
+/// one step. Returns the missed bounds of `--fail-if`. If a bound names a missing measure, the
 /// function returns an error after it has written the page and the Markdown.
 pub fn report<'a>(
     folder: &Path,

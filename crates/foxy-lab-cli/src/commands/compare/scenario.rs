@@ -1,5 +1,5 @@
-//! The workloads of `foxy compare`, with their sizes and limits. Each row of [`SCENARIOS`] is one
-//! workload.
+//! The workloads of `foxy compare`, with the sizes of caches and the limits for proxies. Each row
+//! of [`SCENARIOS`] is one workload.
 
 use super::wisconsin;
 use crate::fault::FaultKind;
@@ -24,25 +24,25 @@ enum Work {
 pub struct Scenario {
     pub name: &'static str,
     work: Work,
-    /// Number of objects in a full and in a quick comparison. With 0, the comparison uses the
-    /// number of the workload model.
+    /// The number of objects in a full and in a quick comparison. With 0, the workload's model
+    /// determines the number.
     objects: [u64; 2],
     disk: [ByteSize; 2],
     pub memory: ByteSize,
     pub holding: Holding,
-    /// Memory limit of the proxy's processes, including their page cache. The comparison ignores
-    /// the limit if the machine has no control groups for memory.
+    /// The memory limit of the proxy's processes together, including the page cache that they fill.
+    /// Not used if the machine has no control groups for memory.
     pub limit: Option<ByteSize>,
-    /// Factor by which the measuring time is longer than usual.
+    /// The factor by which this workload runs longer than others.
     pub times: u32,
     pub time_limit: Duration,
-    /// Request rate per second of an open load. With `None`, the load is closed: each client waits
-    /// for its answer before the next request.
+    /// The requests per second of an open load, which does not wait for answers. With `None`, each
+    /// client waits for its answer before it sends the next request.
     pub rate: Option<f64>,
     pub fault: Option<FaultKind>,
     pub system_calls: bool,
-    /// Whether to request the newest tenth of the objects again after the run. Otherwise a proxy
-    /// that discards writes would seem fast.
+    /// Whether the comparison requests the newest tenth of the objects again after the run. This
+    /// reveals a proxy that seems fast because it discards writes.
     pub newest: bool,
 }
 
@@ -73,8 +73,8 @@ const DISK_HIT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// Settings that all workloads with a fault share. Clients request most of the million objects once
-/// or twice, so hits and misses are mixed.
+/// The settings that all workloads with an injected fault share. Clients request most of the
+/// million objects once or twice, so hits and misses are mixed.
 const FAULT: Scenario = Scenario {
     objects: [1_000_000, 1_000_000],
     disk: [ByteSize(256 * MEGABYTE); 2],
@@ -85,7 +85,7 @@ const FAULT: Scenario = Scenario {
     ..ZIPF
 };
 
-/// All workloads. Their sizes suit a machine with two cores.
+/// All workloads of `foxy compare`. Their sizes suit a machine with two cores.
 pub const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "memory-hit",
@@ -118,7 +118,7 @@ pub const SCENARIOS: [Scenario; 12] = [
         work: Work::Load("large"),
         objects: [4, 2],
         times: 5,
-        // Large time limit, because 64 concurrent answers of 100 MB each take 32 s at 200 MB/s.
+        // The time limit is large, because 64 concurrent answers of 100 MB take 32 s at 200 MB/s.
         time_limit: Duration::from_secs(120),
         disk: [ByteSize(2048 * MEGABYTE); 2],
         memory: ByteSize(1024 * MEGABYTE),
@@ -145,8 +145,9 @@ pub const SCENARIOS: [Scenario; 12] = [
     Scenario { name: "disk-full", fault: Some(FaultKind::DiskFull), ..FAULT },
 ];
 
-/// Settings of PolyMix-4 in a full and in a quick comparison: requests per second, cache size in
-/// bytes, and the divisor of all durations.
+/// The settings of PolyMix-4, first in a full and then in a quick comparison. They are the peak
+/// requests per second, the cache size in bytes, and the number that divides all durations of the
+/// workload.
 const POLYMIX: [(f64, u64, u32); 2] = [(400.0, 64 * MEGABYTE, 240), (200.0, 8 * MEGABYTE, 2400)];
 
 impl Scenario {

@@ -1,5 +1,5 @@
-//! Runs one trial: starts a proxy with an empty cache, measures it under one workload, and removes
-//! it.
+//! Runs one trial of `foxy compare`: starts a proxy with an empty cache, measures it under one
+//! workload, and removes it.
 
 use super::context::{Trial, TrialContext};
 use super::measured::MeasuredProxy;
@@ -16,7 +16,8 @@ use foxy_workload::{Model, Objects, Popularity};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Number of bytes that the fault `disk-full` leaves free until it fills the disk.
+/// The number of bytes that stay free on the proxy's disk until the fault `disk-full` fills the
+/// disk.
 const ROOM_BESIDE: u64 = 256 << 20;
 
 pub struct TrialFindings {
@@ -73,7 +74,7 @@ pub fn run(trial: &Trial, context: &TrialContext) -> Result<TrialFindings, Strin
     }
 }
 
-/// Creates a small file system for a trial in which the disk becomes full. Returns `None` for other
+/// Creates a small file system for a trial with the fault `disk-full`. Returns `None` for other
 /// trials.
 fn small_disk(trial: &Trial, context: &TrialContext) -> Result<Option<LoopMount>, String> {
     if trial.scenario.fault != Some(FaultKind::DiskFull) {

@@ -1,5 +1,5 @@
-//! The thread of one modelled disk. The thread passes each request to the model, waits until the
-//! model has finished the request, moves the bytes, and answers.
+//! The thread of one modelled disk of `foxy disk serve`. It passes each request to the model of a
+//! mechanical disk and waits as long as the model needs. Then it moves the bytes and answers.
 
 use foxy_base::{Instant, clock};
 use foxy_device::{DiskProfile, MechanicalCounts, RawDisk, RequestKind};
@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A request of the kernel, and the object that answers it.
+/// A read or write that the kernel requests, with the object that sends the answer.
 pub enum DiskJob {
     Read {
         offset: u64,
@@ -25,7 +25,7 @@ pub enum DiskJob {
         data: Vec<u8>,
         reply: ReplyWrite,
     },
-    /// Ends the thread. Waiting requests fail.
+    /// Ends the thread. Requests that still wait fail.
     Stop,
 }
 
@@ -36,8 +36,8 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// Starts the disk with an empty, sparse file without a name in the folder `backing`. Model
-    /// time is real time multiplied by `factor`.
+    /// Starts the disk with an empty, sparse file without a name in the folder `backing`. The disk
+    /// is faster than the modelled disk by `factor`.
     pub fn start(
         profile: &DiskProfile,
         seed: u64,
@@ -61,7 +61,8 @@ impl Arm {
 
     /// Ends the thread and returns its counts.
     pub fn stop(self) -> MechanicalCounts {
-        // Ignore the error: the thread may have ended after a panic, so there is no thread to stop.
+        // The send fails only if the thread has ended after a panic. Then there is no thread to
+        // stop.
         let _ = self.jobs.send(DiskJob::Stop);
         self.thread.join().unwrap_or_default()
     }
@@ -78,8 +79,8 @@ impl ModelClock {
         Instant::ZERO + clock::monotonic().since(self.began).mul_f64(self.factor)
     }
 
-    /// Returns the real time until the model reaches `time`. Returns zero if the model has already
-    /// passed it.
+    /// Returns how much real time passes until the model reaches `time`. Returns zero if the model
+    /// has already passed it.
     fn until(&self, time: Instant) -> Duration {
         time.since(self.now()).div_f64(self.factor)
     }
@@ -120,7 +121,7 @@ impl DiskThread {
         self.waiting.insert(id, job);
     }
 
-    /// Answers all requests that the model has finished by this time.
+    /// Answers all requests that the model has finished by now.
     fn finish_due(&mut self) {
         while self.disk.next_finish().is_some_and(|time| time <= self.clock.now()) {
             let Some((id, _)) = self.disk.finish() else { return };

@@ -1,5 +1,5 @@
-//! A FUSE file system with one file for each disk. The kernel sends reads and writes of the files
-//! without a page cache. The thread of the disk answers them.
+//! A FUSE file system with one file for each modelled disk. The kernel sends each read and write of
+//! a file directly, without a page cache. The thread of the disk answers it.
 
 use super::arm::DiskJob;
 use fuser::{
@@ -12,11 +12,11 @@ use std::io;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Time for which the kernel may cache names and attributes. The time is long, because they never
+/// The time for which the kernel may cache names and attributes. It is long, because they never
 /// change while the file system is mounted.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Maximum number of requests in progress, as in the queue of a loop device.
+/// The largest number of requests in progress, as in the queue of a loop device.
 const QUEUE: u16 = 128;
 
 /// Inode number of the first disk's file. The root directory has the number 1.
@@ -74,10 +74,10 @@ fn name_of(inode: u64) -> String {
 }
 
 impl Filesystem for DiskFiles {
-    /// Lets the kernel send as many requests as its own queues hold, so that the modelled disk
-    /// sorts them, and not FUSE.
+    /// Lets the kernel send as many requests as its own queues hold. Then the modelled disk sorts
+    /// the requests, and not FUSE.
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Ignore a lower limit of the kernel: the disks work with it.
+        // The kernel may set a lower limit. The disks work with it, so the result does not matter.
         let _ = config.set_max_background(QUEUE);
         let _ = config.set_congestion_threshold(QUEUE);
         Ok(())
@@ -175,8 +175,8 @@ impl Filesystem for DiskFiles {
     }
 }
 
-/// Sends the job to the disk's thread. If the thread has ended, this function drops the job, and
-/// the dropped reply reports an error.
+/// Sends the job to the disk's thread. If the thread has ended, the job is dropped, and its answer
+/// object then reports an error.
 fn answer_after(disk: &Sender<DiskJob>, job: DiskJob) {
     drop(disk.send(job));
 }

@@ -1,5 +1,5 @@
 //! `foxy disk serve`: provides a modelled mechanical disk as a file. A loop device can use the
-//! file, and any file system can use the loop device.
+//! file, and any file system can use the loop device. So real proxies can run on the slow disk.
 
 mod arm;
 mod file_system;
@@ -36,7 +36,8 @@ the same factor. The content is in a file without a name in the system's tempora
 Only root may mount. The command runs until a signal stops it, and then prints its counts. Unmount \
 the file systems and detach the loop devices (losetup --detach) first.";
 
-/// Each disk takes a thread and a sparse file of the size of the model.
+/// The largest number of disks. Each disk takes a thread, and a sparse file as large as the model's
+/// disk.
 const MOST_DISKS: u64 = 16;
 
 /// Interval at which the command checks whether a signal has arrived.
@@ -81,7 +82,7 @@ fn serve_command() -> Command {
         .args(flags([Flag::Seed, Flag::Json]))
 }
 
-/// Parses a factor such as `10x` or `10`.
+/// Parses the factor by which the disk is faster than its model, such as `10x` or `10`.
 fn factor(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('x').unwrap_or(text).parse().ok();
     let number = number.filter(|factor: &f64| (0.001..=10_000.0).contains(factor));

@@ -1,5 +1,5 @@
 //! `foxy figure`: reproduces tables and figures of published papers, on a model of a disk and on
-//! real file systems.
+//! real file systems and proxies.
 
 mod outputs;
 pub mod requirements;
@@ -26,10 +26,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const QUICK: f64 = 0.05;
 const FULL_SEEDS: u64 = 3;
-/// The scales of a full run. A ratio has a verdict if both scales give it (R8).
+/// The scales of a full run, where 1 is the size of the paper's trace, memory and disk. A ratio has
+/// a verdict only if both scales give the same.
 const FULL_SCALES: [f64; 2] = [1.0, 0.25];
 
-/// Memory in bytes of one run at full scale. The modelled disk keeps its whole content in memory.
+/// The memory in bytes that one simulated run takes at full scale. The modelled disk keeps its
+/// whole content in memory.
 const RUN_MEMORY: f64 = 6.5e9;
 
 const LONG: &str = "\
@@ -161,7 +163,7 @@ impl Wanted {
     }
 }
 
-/// The name that prints the table of requirements instead of a figure.
+/// The name that prints the table of the papers' requirements instead of a figure.
 const REQUIREMENTS: &str = "requirements";
 
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
@@ -206,7 +208,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
 
 type Made = Vec<(Wanted, Figure)>;
 
-/// Makes the figures of the trace file: of the whole file, and of its beginning as second scale.
+/// Makes the figures for a trace file: from the whole trace, and again from its beginning as the
+/// second scale.
 fn recorded(
     matches: &ArgMatches,
     wanted: &[Wanted],
@@ -231,7 +234,8 @@ fn recorded(
     Ok((make(whole), second.map(make).unwrap_or_default()))
 }
 
-/// Gives each row the verdict of the second scale, and withholds verdicts without their conditions.
+/// Compares each row with the same row at the second scale. Then removes verdicts whose conditions
+/// are not met.
 fn settle(made: &mut [(Wanted, Figure)], second: &[(Wanted, Figure)]) {
     for (_, figure) in made {
         for row in &mut figure.rows {
@@ -308,7 +312,8 @@ fn wanted(matches: &ArgMatches) -> Result<Vec<Wanted>, Failure> {
         .collect())
 }
 
-/// Returns the extent of the rows, and that of the second scale if there is one.
+/// Returns the extent (scale, seeds and threads) of the rows, and the extent of the second scale if
+/// there is one.
 fn extents(matches: &ArgMatches) -> Result<Vec<Extent>, Failure> {
     let full = matches.get_flag("full");
     let mut scales: Vec<f64> = matches.get_many("scale").into_iter().flatten().copied().collect();

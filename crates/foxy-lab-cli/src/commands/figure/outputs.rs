@@ -1,5 +1,5 @@
-//! Output files of `foxy figure`: pictures, data, table, page and records. The command opens them
-//! before the run, so that a wrong path fails at once.
+//! The output files of `foxy figure`: pictures, data, table, page and records. The command opens
+//! them before the run, so that a wrong path fails at once.
 
 use super::Wanted;
 use crate::experiment;
@@ -42,8 +42,7 @@ pub fn write(
     extent: &Extent,
     rows: &[FigureRow],
 ) -> Result<(), Failure> {
-    // The field `quick` stays false, because the field `scale` already states how small the run
-    // was.
+    // The field `quick` stays false. The field `scale` already states how small the run was.
     let setup = Setup {
         scale: extent.scale,
         quick: false,

@@ -1,4 +1,5 @@
-//! The requirements of the papers (R1 to R145): for each its state, and the command that shows it.
+//! The requirements of the papers, numbered R1 to R145. For each, the table has its state and the
+//! command that shows it. Comments in the code cite these numbers.
 
 use foxy_report::Table;
 
@@ -12,7 +13,7 @@ const DONE: &str = "done";
 #[cfg(test)]
 const STATES: [&str; 3] = [DONE, "partly", "not possible here"];
 
-/// Returns the lines of the table, without its heads.
+/// Returns the lines of the table, without the headings.
 fn lines() -> impl Iterator<Item = Vec<&'static str>> {
     TABLE.lines().skip(1).map(|line| line.split('\t').collect())
 }

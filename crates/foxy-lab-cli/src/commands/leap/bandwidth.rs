@@ -1,6 +1,6 @@
-//! Compares the bytes that each path of `foxy leap` fetched with a path without a cache (R127). The
-//! Collector counts the bytes. Without a Collector, the origin that this command started counts the
-//! bytes.
+//! Compares the bytes that each path (proxy or origin) of `foxy leap` fetched with the bytes of a
+//! path without a cache. The Collector, the proxies' common parent, counts the bytes. Without a
+//! Collector, the origin that this command started counts them.
 
 use foxy_base::ByteSize;
 use foxy_lab::leap::collector::CollectorReport;
@@ -18,8 +18,8 @@ pub struct Bandwidth {
 struct Fetched {
     name: String,
     bytes: u64,
-    /// Number of complete answers. The command compares bytes per answer, because failed requests
-    /// would otherwise look like saved bytes.
+    /// The number of complete answers of the path. The command compares bytes per answer. Otherwise
+    /// failed requests would look like saved bytes.
     answers: u64,
 }
 
@@ -43,8 +43,8 @@ impl Bandwidth {
         Self { paths: paths.collect(), what: "bytes of bodies that the origin sent", unasked }
     }
 
-    /// Returns the path without a cache: the pass-through proxy, or the direct path if there is no
-    /// pass-through proxy.
+    /// Returns the path without a cache, which is the baseline: the pass-through proxy, or else the
+    /// direct path to the origin.
     fn base(&self) -> Option<&Fetched> {
         let fetched =
             |name: &&str| self.paths.iter().find(|path| path.name == **name && path.bytes > 0);

@@ -1,5 +1,5 @@
-//! `foxy leap --listen`: copies the requests of real clients instead of the requests of a workload
-//! or a trace.
+//! `foxy leap --listen`: sends copies of real clients' requests to the proxies, instead of requests
+//! from a workload or a trace.
 
 use super::arguments::{LIVE_RATE, is_reverse, most};
 use crate::arguments::{count, option};

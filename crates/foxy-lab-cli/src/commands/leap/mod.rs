@@ -105,7 +105,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
         proxies: proxies.as_ref(),
         asked: source.text.as_deref(),
     };
-    // With `--listen` and without another end condition, a signal is the normal way to end the run.
+    // With `--listen`, a signal is the normal end of a run without a limit on requests or time.
     let is_normal_end = matches.contains_id("listen")
         && arguments::most(matches).is_none()
         && !matches.contains_id("for");
@@ -113,8 +113,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     finish(experiment, &outcome, stopped.then_some("stopped by a signal"))
 }
 
-/// The origin of a replay. If `address` is `None`, the servers that the trace names answer the
-/// requests.
+/// The origin of a run with requests from a workload or a trace. With `address` `None`, the servers
+/// that the trace names answer the requests.
 struct LeapOrigin {
     /// The origin, if this command started it.
     own: Option<Origin>,
@@ -133,8 +133,8 @@ impl LeapOrigin {
         Ok(Self { own: Some(own), address })
     }
 
-    /// Makes the origin that this command started count the bytes of each path. The last counter is
-    /// for requests without a path number.
+    /// Makes the origin count the bytes of each path, if this command started the origin. The last
+    /// counter is for requests without a path number.
     fn tally_paths(&self, replay: &LeapRun) {
         if let (Some(origin), Some(numbers)) = (&self.own, replay.numbers) {
             let unasked = replay.paths.len();

@@ -1,4 +1,4 @@
-//! Starts the Collector of `foxy leap`, which is the common parent of all proxies.
+//! Starts the Collector of `foxy leap`, the common parent of all compared proxies.
 
 use super::arguments::NamedProxy;
 use crate::collector;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SPOOL: ByteSize = ByteSize(4 << 30);
-/// Limit of connections for each path. It is large because a proxy may keep many idle connections.
+/// The limit of connections per path. It is large, because a proxy may keep many idle connections.
 const CONNECTIONS: usize = 1024;
-/// Limit of concurrent requests to the origin. After a stall of one second, about a thousand
+/// The limit of concurrent requests to the origin. After a stall of one second, about a thousand
 /// requests are due at once.
 const FETCHES: usize = 1024;
 

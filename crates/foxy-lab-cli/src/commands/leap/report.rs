@@ -11,11 +11,11 @@ use foxy_report::chart::{Chart, Line, Look, Provenance, shares_over_times};
 use foxy_report::number::readable;
 use foxy_report::{Measure, Page, Record, Setup};
 
-/// If the thread that sends the copies is busy for more than this share of the time, this thread
-/// limits the run.
+/// If the thread that sends the copies uses a CPU for more than this share of the time, the thread
+/// limits the run. The report then warns.
 const BUSY: f64 = 0.9;
-/// If the 99th percentile of the sending delay exceeds this number of microseconds, the report
-/// warns that requests started late.
+/// If 1 % of the requests started later than planned by more than this number of microseconds, the
+/// report warns.
 const LATE: u64 = 10_000;
 const KEPT: &str =
     "Requests by the connections of their copies; a reused connection takes no time to connect";

@@ -71,8 +71,8 @@ fn is_http2(matches: &ArgMatches) -> bool {
     matches.get_one::<String>("protocol").is_some_and(|protocol| protocol == HTTP2)
 }
 
-/// Returns the authority of `--ca-dir`. With `--tls` and `--start`, creates an authority for this
-/// run.
+/// Returns the certificate authority of `--ca-dir`. With `--tls` and `--start`, creates an
+/// authority for this run only.
 pub fn authority(matches: &ArgMatches) -> Result<Option<Authority>, Failure> {
     let given = Authority::given(matches)?;
     if given.is_none() && matches.get_flag("tls") && matches.contains_id("start") {

@@ -1,4 +1,4 @@
-//! Source of the requests of `foxy leap`: the objects of a workload, or the lines of a trace.
+//! The source of the requests of `foxy leap`: the objects of a workload, or the lines of a trace.
 
 use super::arguments::{self, REQUESTS};
 use super::secure;

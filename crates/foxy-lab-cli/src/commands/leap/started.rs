@@ -1,5 +1,5 @@
-//! Starts the proxies of `foxy leap --start`. Each proxy uses its own port of the Collector as its
-//! origin.
+//! Starts the proxies of `foxy leap --start`. Each proxy uses its own port of the Collector, LEAP's
+//! common parent, as its origin.
 
 use super::arguments::NamedProxy;
 use super::secure;
@@ -81,8 +81,8 @@ pub fn chosen(matches: &ArgMatches, authority: Option<&Authority>) -> Result<Vec
     Ok(chosen)
 }
 
-/// Returns all pairs of paths that lead to equally configured proxies of one kind. The differences
-/// within such a pair are noise.
+/// Returns all pairs of paths that lead to proxies of one kind with the same configuration. Any
+/// difference within such a pair is noise.
 pub fn alike(chosen: &[Chosen], paths: &[leap::Path]) -> Vec<(usize, usize)> {
     let peer = |path: &leap::Path| {
         chosen.iter().find(|one| one.name == path.name).map(|one| one.peer.name)
@@ -103,7 +103,8 @@ pub struct Started {
     _folder: Temporary,
 }
 
-/// Settings that all started proxies share. `host` is the origin address in the requests.
+/// The settings that all proxies started by this command share. `host` is the origin's address in
+/// the requests.
 pub struct ReplayGround<'a> {
     folder: Temporary,
     disk: ByteSize,
@@ -125,8 +126,8 @@ impl<'a> ReplayGround<'a> {
         Ok(Self { folder, disk: size("disk"), memory: size("memory"), host, workload, interrupted })
     }
 
-    /// Starts each proxy with its port of the Collector as its origin, and appends the proxy's
-    /// address to `proxies`. If a proxy fails to start, reports the failure and removes the proxy.
+    /// Starts each proxy with its port of the Collector as its origin, and enters its address in
+    /// `proxies`. If a proxy does not start, reports this and goes on without the proxy.
     pub fn start_all(
         self,
         chosen: &[Chosen],

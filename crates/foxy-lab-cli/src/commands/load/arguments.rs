@@ -1,4 +1,4 @@
-//! Arguments of `foxy load`, and the load that they describe.
+//! The arguments of `foxy load`, and the load that they describe.
 
 use crate::arguments::{count, option, switch};
 use crate::experiment::{self, Flag, flags};

@@ -1,4 +1,4 @@
-//! `foxy load`: sends a workload to a proxy, and checks every byte of the answers.
+//! `foxy load`: sends the requests of a workload to a proxy, and checks every byte of the answers.
 
 pub mod arguments;
 mod shortfall;
@@ -87,8 +87,7 @@ fn measurable(matches: &ArgMatches, workload: &Workload, subject: &str) -> Measu
     if matches.contains_id("newest") { all.and(&["resident_after_fill"]) } else { all }
 }
 
-/// Requests one object before the warm-up, so that the command fails at once if the proxy does not
-/// work.
+/// Requests one object before the warm-up. So the command fails at once if the proxy does not work.
 fn look(options: &LoadOptions) -> Result<(), Failure> {
     let one =
         LoadOptions { clients: 1, stop: Stop::Requests(1), pace: Pace::Closed, ..options.clone() };
@@ -99,7 +98,8 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
     Err(Failure::Failed(format!("load: {}", nothing_answered(options, report.main_cause()))))
 }
 
-/// A run has reached its request rate if it sent requests at no less than this share of the rate.
+/// A run has reached the rate of `--rate` if it sent at least this share of the requests per
+/// second.
 const REACHED: f64 = 0.95;
 
 pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
@@ -165,7 +165,7 @@ fn finish(
     experiment.scaled(scale(options)).finish(conclusion)
 }
 
-/// Returns the ratio of the load's durations to the durations at full scale.
+/// Returns the ratio of the load's durations to the durations of the workload at full scale.
 pub fn scale(options: &LoadOptions) -> f64 {
     match (&options.workload.model, options.pace) {
         (Model::PolyMix4(knobs), _) => 1.0 / f64::from(knobs.time_scale),

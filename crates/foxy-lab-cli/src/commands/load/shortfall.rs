@@ -1,4 +1,4 @@
-//! Explains why a load failed or is incomplete, and advises the user.
+//! Explains to the user why a load failed or is incomplete, and gives advice.
 
 use foxy_lab::load::options::LoadOptions;
 use foxy_lab::{ErrorCause, LoadReport, Protocol};
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Timeout of the test connection that checks whether the proxy still listens.
+/// The timeout of the test connection that checks whether the proxy still listens.
 const PATIENCE: Duration = Duration::from_secs(1);
 const STOPPED: &str = "stopped by a signal; the results so far are incomplete";
 
@@ -114,7 +114,7 @@ mod tests {
     use std::net::TcpListener;
 
     /// Returns the explanation for a load of ten seconds with `answers` correct answers. `seen`
-    /// adds further results to the report. The proxy's port is open.
+    /// changes the report of the load before. The proxy's port is open.
     fn said(answers: u64, seen: impl FnOnce(&mut LoadReport)) -> Option<String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let mode = Mode::Reverse { host: "origin.test".into() };

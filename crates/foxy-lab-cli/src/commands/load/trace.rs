@@ -1,4 +1,5 @@
-//! Uses a trace as the workload of `foxy load`, and records the number of lines in the trace.
+//! Uses a trace of real requests as the workload of `foxy load`. Also records the number of lines
+//! in the trace, and how many of them were left out.
 
 use crate::logs;
 use clap::ArgMatches;

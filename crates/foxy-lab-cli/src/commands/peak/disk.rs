@@ -1,11 +1,13 @@
-//! Records how busy the disks of a started proxy were, in each sample and at the peak.
+//! Records how busy the disks of a started proxy were, in each window of the search and at the
+//! peak.
 
 use crate::peers::usage::Moment;
 use foxy_lab::load::peak::{SUMMARY_FROM, Window};
 use foxy_report::statistics::mean;
 use foxy_report::{Measure, Record, Timeline};
 
-/// Takes the samples with the moments at their ends. A disk with an unknown share has no record.
+/// Returns the records. `samples` has each window with the disk usage at its end. A disk whose
+/// usage is unknown has no record.
 pub fn records(subject: &str, samples: &[(Window, Moment)]) -> Vec<Record> {
     let pairs: Vec<_> = samples.windows(2).collect();
     let late = pairs.iter().position(|pair| pair[0].0.fill >= SUMMARY_FROM);

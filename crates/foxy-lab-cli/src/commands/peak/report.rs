@@ -1,5 +1,5 @@
-//! Presents the results of `foxy peak`: a line for each sample, a table, records, and a page with
-//! charts.
+//! Presents the results of `foxy peak`: a line for each window of the search, a table, records, and
+//! a page with charts.
 
 use crate::commands::load;
 use crate::experiment::{Conclusion, Experiment};
@@ -25,7 +25,7 @@ pub fn line(window: &Window) -> String {
     )
 }
 
-/// Result of a search for the peak load of the proxy `subject`.
+/// The result of a search for the peak load of the proxy `subject`.
 pub struct PeakOutcome<'a> {
     pub subject: &'a str,
     pub search: &'a Search,
@@ -89,7 +89,8 @@ impl PeakOutcome<'_> {
         robots.into_iter().chain(outside).chain(generator).collect()
     }
 
-    /// Returns the reason if the response time of the result left its window (R90).
+    /// Returns the reason why there is no verdict, if the mean response time of the result is
+    /// outside the range.
     fn outside_window(&self) -> Option<(Condition, NoVerdictReason)> {
         let condition = self.finder.summary()?.window(&self.search.law);
         let reason = condition.failure(Verdict::NoQuote)?;
@@ -123,8 +124,8 @@ impl PeakOutcome<'_> {
         measures
     }
 
-    /// Builds the HTML page with charts of load and response time during the fill, as in Appendix D
-    /// (R76, R78).
+    /// Builds the HTML page with charts of load and response time while the cache fills, as in
+    /// appendix D of the Squid book.
     fn page(&self, setup: &Setup, records: &[Record]) -> String {
         let setting = format!(
             "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \

@@ -1,5 +1,5 @@
-//! `foxy sim` without a storage scheme: simulates hit ratios of cache policies for several cache
-//! sizes.
+//! `foxy sim` without a storage scheme: simulates the hit ratios of cache policies for several
+//! cache sizes.
 
 use super::input::Input;
 use clap::ArgMatches;

@@ -1,4 +1,5 @@
-//! Input of `foxy sim`: a log file, or one synthetic trace for each seed of the random numbers.
+//! The input of `foxy sim`: a log file, or one synthetic trace for each seed of the random
+//! generator.
 
 use crate::logs;
 use clap::ArgMatches;
@@ -9,7 +10,7 @@ use foxy_workload::trace::synthetic::{self, MODELS, TraceModel, generate};
 
 use std::path::PathBuf;
 
-/// Number of requests in the paper's trace (Table 1).
+/// The number of requests in the trace of the WebCoSM paper (Table 1).
 const GETS: u64 = 1_058_206;
 
 pub enum Input {

@@ -1,6 +1,6 @@
-//! Devices on which `foxy sim` runs storage schemes: memory, null, a modelled disk, or a folder. In
-//! a folder, each run has a temporary sub-folder. The next run removes sub-folders that killed runs
-//! left.
+//! The places in which `foxy sim` runs storage schemes: memory, null (nothing is stored), a
+//! modelled disk, or a folder. In a folder, each run has a temporary sub-folder. The next run
+//! removes sub-folders that killed runs left.
 
 use crate::folder::{SIM_PREFIX, remove_leftovers};
 use crate::folder::{claim, store_lock, words};
@@ -43,8 +43,8 @@ impl Where {
         })
     }
 
-    /// Returns the number of runs that may run at the same time. A folder allows one run. In
-    /// memory, half of the memory limits the number.
+    /// Returns how many runs may take place at the same time. A folder allows one. In memory, all
+    /// runs together may use half of the machine's memory.
     pub fn threads(&self, cores: usize, memory: Option<ByteSize>, stored: u64) -> usize {
         match self {
             Self::Folder(_) => 1,
@@ -67,8 +67,8 @@ impl Where {
         }
     }
 
-    /// Locks the folder, and removes files that killed runs left. Must be called before the first
-    /// run.
+    /// Locks the folder, and removes files that killed runs left. The caller must do this before
+    /// the first run.
     pub fn claim(&self) -> Result<Option<File>, Failure> {
         let Self::Folder(path) = self else { return Ok(None) };
         let claimed = claim("--device", path)?;

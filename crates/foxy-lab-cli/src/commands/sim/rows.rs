@@ -1,5 +1,5 @@
 //! Formats results of `foxy sim` as table rows and records. Each value is the mean over all seeds
-//! of the random numbers.
+//! of the random generator.
 
 use foxy_base::ByteSize;
 use foxy_lab::simulation::storage::runs::{RunResult, SimulationPlan};

@@ -1,5 +1,6 @@
-//! The reads and writes of URLs that storage schemes perform. Two simulated cache levels produce
-//! them, or the command reads them from a file. The command can also save them to a file.
+//! The reads, writes and deletions that storage schemes perform. A simulation of a proxy's memory
+//! and disk cache makes them from a trace, or the command reads them from a file. The command can
+//! also save them to a file.
 
 use super::input::Input;
 use clap::ArgMatches;

@@ -1,5 +1,5 @@
-//! `foxy store bench disk`: compares the default engine's write rate and read times with the values
-//! of the raw disk. Both measurements use one folder and happen in one run.
+//! `foxy store bench disk`: compares the write rate and the read times of the default engine with
+//! the values of the disk without a store. Both measurements use one folder and happen in one run.
 
 use super::engine::{MeasureBar, MeasureRow, finish};
 use super::ground::Ground;
@@ -23,7 +23,7 @@ const TURNS: u32 = 12;
 struct Scale {
     size: u64,
     reads: u64,
-    /// Pause before reads on the idle disk. During the pause, the disk finishes earlier writes.
+    /// The pause before reads on the idle disk, in which the disk finishes earlier writes.
     rest: Duration,
 }
 
@@ -141,8 +141,8 @@ fn reads(
     Ok(())
 }
 
-/// Returns the write rate of each fill, divided by the mean of the raw rates measured before and
-/// after it.
+/// Returns the write rate of each fill of the store, as a share of the disk's own rate. This is the
+/// mean of the rates measured without a store before and after the fill.
 fn shares(raw: &[Written], fills: &[Written]) -> Vec<f64> {
     let beside = raw.windows(2).map(|pair| f64::midpoint(pair[0].rate(), pair[1].rate()));
     fills.iter().zip(beside).map(|(fill, disk)| fill.rate() / disk).collect()

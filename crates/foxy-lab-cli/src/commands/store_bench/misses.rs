@@ -17,8 +17,8 @@ use foxy_report::{Measure, Record, Table};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bound on the engine's misses, as a share of LRU's misses. A second bound requires that the
-/// engine's byte misses do not exceed LRU's byte misses.
+/// The bound on the engine's misses, as a share of the misses of LRU. A second bound requires that
+/// the engine misses no more bytes than LRU.
 const MISSES: f64 = 0.9;
 
 const ABOUT: &str = "\
@@ -214,8 +214,8 @@ fn written(tally: &MissTally) -> (f64, f64) {
     )
 }
 
-/// Returns the model's verdict for each disk size, followed by the verdicts of the engines that
-/// ran.
+/// Returns the verdict on the engine's rules for each disk size, followed by the verdicts on the
+/// real engines that ran.
 fn verdicts(disks: &[Disk]) -> String {
     let mut text = String::from("webcosm: a tenth fewer misses than LRU, byte misses no more\n");
     for disk in disks {

@@ -1,6 +1,6 @@
 //! Measures how long a killed store takes to restart, for `foxy store bench engine`. One store is
-//! full of records. The other store has the size of a terabyte disk, and stores the content of only
-//! a few of its records.
+//! full of records. The other store is as large as a terabyte disk, and really stores only a few of
+//! its records.
 
 use super::engine::{MeasureBar, MeasureRow};
 use super::ground::Ground;
@@ -60,8 +60,8 @@ fn hits_lost(scale: u32, seed: u64) -> Result<MeasureRow, Failure> {
     ))
 }
 
-/// Fills a store, leaves its files as a killed process would, and measures how long it takes to
-/// reopen the store.
+/// Fills a store, leaves its files as a killed process would, and measures the time until the store
+/// is open again.
 #[expect(clippy::cast_precision_loss, reason = "measures")]
 fn killed(ground: &Ground, case: &Case, seed: u64) -> Result<Vec<MeasureRow>, Failure> {
     let failed = |text: &str| ground.failed(text);

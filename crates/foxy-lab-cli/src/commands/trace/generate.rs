@@ -1,5 +1,5 @@
-//! `foxy trace generate`: writes a synthetic trace that resembles a published trace. Prints the
-//! differences between the statistics of both traces.
+//! `foxy trace generate`: writes a synthetic trace that resembles a published trace. Prints how the
+//! statistics of the two traces differ.
 
 use super::files;
 use crate::arguments::{option, path};

@@ -14,7 +14,8 @@ use std::time::Duration;
 const QUICK_REQUESTS: u32 = 40;
 const QUICK_LATENCY: Duration = Duration::from_millis(30);
 pub const CACHE: ByteSize = ByteSize(64 << 20);
-/// A request fails if its answer takes longer than the servers' latency plus this time.
+/// A request fails if its answer takes longer than the delay of the benchmark's servers plus this
+/// time.
 const SLACK: Duration = Duration::from_secs(60);
 
 const LONG: &str = "\

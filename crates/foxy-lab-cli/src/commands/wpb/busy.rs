@@ -1,5 +1,5 @@
-//! Measures the CPU and disk use of a proxy in each part of a benchmark point, which is a test with
-//! a fixed number of clients (R101).
+//! Measures the CPU and disk use of a proxy in each part of a point. A point is a test of the
+//! Wisconsin Proxy Benchmark with a fixed number of clients.
 
 use crate::peers::single::Single;
 use crate::peers::usage::{Moment, Spent};
@@ -18,8 +18,8 @@ pub struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// `single` is the proxy that this command started. If it is `None`, the user started the
-    /// proxy, and this command does not measure its use.
+    /// `single` is the proxy that this command started. With `None`, the user started the proxy,
+    /// and this command cannot measure its use.
     pub fn new(mut single: Option<&'a mut Single>) -> Self {
         let last = single.as_mut().and_then(|single| single.moment());
         Self { single, last, spent: Vec::new() }

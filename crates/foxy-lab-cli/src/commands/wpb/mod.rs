@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (clients, interrupted) = (arguments::clients(matches)?, interrupted()?);
     let experiment = Experiment::new("wpb", matches).with_bars(measurable(matches, &clients))?;
-    // Each client needs one connection to the proxy and one connection at the origin. Each server
-    // needs one listener.
+    // Each client needs a connection to the proxy, and the origin in this process another. Each
+    // server of the benchmark needs a listener.
     let most = u64::from(clients.iter().copied().max().unwrap_or_default());
     allow_connections(
         2 * most + most.div_ceil(wpb::CLIENTS_PER_SERVER.into()),
@@ -135,8 +135,8 @@ fn route(plan: &WpbPlan) -> Result<(Option<Origin>, Route), Failure> {
     }
 }
 
-/// Each point (a test with a fixed number of clients) requests different files. Otherwise files of
-/// earlier points would cause hits.
+/// Returns the options of a point (a test with a fixed number of clients). Each point requests
+/// other files. Otherwise files of earlier points would cause hits.
 fn run_of(plan: &WpbPlan, clients: u32, route: &Route, interrupted: &Arc<AtomicBool>) -> WpbRun {
     let mut state = plan.knobs.seed ^ u64::from(clients).rotate_left(32);
     let servers = match route {

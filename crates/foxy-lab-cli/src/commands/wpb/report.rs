@@ -1,5 +1,5 @@
-//! Presents the results of `foxy wpb`: tables, errors, warnings, and a page with the figures of
-//! paper 003 (Figs 2–11).
+//! Presents the results of `foxy wpb`: tables, errors, warnings, and a page. The page has Figures 2
+//! to 11 of the benchmark's paper (paper 003 in docs/figures.md).
 
 use super::arguments::WpbPlan;
 use super::busy::BusyPoint;
@@ -11,10 +11,10 @@ use foxy_report::chart::{Axis, Chart, Line, Look, Plot, Provenance, Value};
 use foxy_report::number::readable;
 use foxy_report::{Page, Setup, Table, scale_text};
 
-/// If the generator thread is busy for more than this share of the time, the generator limits the
-/// run.
+/// If the thread of the clients uses a CPU for more than this share of the time, the clients limit
+/// the run. The report then warns.
 const BUSY: f64 = 0.9;
-/// The benchmark must fetch at least the cache size multiplied by this number.
+/// A point must fetch at least this many times the cache size, by the benchmark's rule.
 const TIMES: u64 = 4;
 
 pub struct Outcome<'a> {

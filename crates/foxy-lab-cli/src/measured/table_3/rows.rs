@@ -1,4 +1,5 @@
-//! Rows and charts of Figures 18, 19 and 20, next to the values of paper 001.
+//! The rows and charts of Figures 18, 19 and 20, next to the values of the WebCoSM paper (paper
+//! 001).
 
 use super::{FOXY, MeasuredRates, RatePoint, SQUID};
 use foxy_lab::simulation::figures::picture::{Picture, Series, Style};
@@ -9,10 +10,11 @@ const RESPONSE: &str = "001-fig19";
 const BANDWIDTH: &str = "001-fig20";
 const HIGHEST: f64 = 340.0;
 const COMPARED: f64 = 110.0;
-/// The cause that the paper gives for Squid's limit (R56).
+/// The cause that the paper names for Squid's limit.
 const OVERLOAD: &str = "the overloaded disk makes Squid forward hits";
 
-/// Returns the condition that the cause shows. The runs do not measure the disk.
+/// Returns the condition that the run shows this cause. It is never met, because the runs do not
+/// measure the disk.
 fn overload() -> Condition {
     Condition::unmeasured(OVERLOAD, "the disk's busy time is not measured")
 }
@@ -38,8 +40,7 @@ pub fn rows(all: &[MeasuredRates]) -> Vec<FigureRow> {
                 .under(overload())
                 .under(fills(squid.iter().chain(foxy)));
         rows.push(bandwidth);
-        // If both proxies sustained the highest rate, their limits are unknown and cannot be
-        // compared.
+        // If a proxy sustained even the highest rate, its limit is unknown and cannot be compared.
         if squid.iter().all(|run| run.iter().any(|point| !point.good)) {
             let ratio = |name: &str, of: fn(&[RatePoint]) -> f64| {
                 row(THROUGHPUT, name, "times", &over(foxy, squid, of))
@@ -59,7 +60,7 @@ fn row(figure: &str, name: &str, unit: &str, values: &[f64]) -> FigureRow {
     FigureRow::of(figure, name, unit, values).from_place(Place::Measured)
 }
 
-/// Returns the condition that each rate filled the cache often enough.
+/// Returns the condition that each run at a rate wrote the cache full often enough.
 fn fills<'a>(runs: impl Iterator<Item = &'a Vec<RatePoint>>) -> Condition {
     let reached = runs.flatten().map(|point| point.fills).fold(f64::INFINITY, f64::min);
     Condition::Fills { reached }
@@ -115,8 +116,8 @@ impl MeasuredRates {
         ]
     }
 
-    /// Returns the row of response times. The paper reports 0.7 s at its highest rate, although
-    /// each miss waits one second.
+    /// Returns the row of response times. The paper reports a mean of 0.7 s at its highest rate,
+    /// although the origin delays each miss by one second.
     fn response(&self, values: &[f64]) -> FigureRow {
         row(RESPONSE, &format!("{}, mean response at 340/s", self.name), "ms", values)
             .judged()

@@ -1,5 +1,5 @@
-//! Rows with latencies, hits and errors of the reference architectures, next to the values of paper
-//! 003.
+//! The rows with latencies, hits and errors of the reference architectures, next to the values of
+//! paper 003 (docs/figures.md).
 
 use super::MeasuredWpb;
 use foxy_lab::load::wpb::Part;
@@ -53,8 +53,8 @@ mod tests {
     use foxy_report::figure::Verdict;
     use std::time::Duration;
 
-    /// Builds the points of a run. Each entry contains the number of clients and the mean latencies
-    /// of the three parts in milliseconds.
+    /// Builds the report of a run. Each entry of `points` has a number of clients and the mean
+    /// latencies of the three parts in milliseconds.
     fn run(points: &[(u32, [u64; 3])]) -> Vec<PointReport> {
         let part = |milliseconds: u64| {
             let mut part = PartReport { answers: 1, ..PartReport::default() };

@@ -1,5 +1,4 @@
-//! Tests that stopped proxies and their child processes end. Shell scripts take the place of
-//! proxies.
+//! Tests that stopping a proxy ends all its processes. Shell scripts take the place of proxies.
 
 use super::*;
 use crate::peers::Holding;
@@ -101,8 +100,8 @@ fn what_a_proxy_leaves_behind_that_was_killed_ends_too() {
     check_that_it_ends(&child);
 }
 
-/// The first script ends only after the lab asked the second script to end. If the lab waited for
-/// the first script before it asked the second script, the lab would kill the first script.
+/// The first script ends only after the lab has asked the second script to end. If the lab first
+/// waited for the first script, the wait would time out and the lab would kill this script.
 #[test]
 fn proxies_that_are_asked_to_end_do_so_side_by_side() {
     let folder = tempfile::tempdir().expect("a folder");

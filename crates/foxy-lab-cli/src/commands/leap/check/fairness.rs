@@ -1,5 +1,5 @@
-//! Checks whether LEAP measures identical proxies as equal (R125). Counts how often LEAP reports a
-//! difference between identical proxies.
+//! Checks whether LEAP measures identical proxies as equal. Counts how often LEAP reports a
+//! difference between them, which is a false alarm.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -12,7 +12,7 @@ const RATE: f64 = 100.0;
 const PROXIES: usize = 4;
 const NAMES: [&str; PROXIES] = ["proxy-1", "proxy-2", "proxy-3", "proxy-4"];
 /// Second names of the proxies. LEAP measures each proxy under two names. The difference between
-/// the two results is noise.
+/// its two names is noise.
 const AGAIN: [&str; PROXIES] = ["proxy-1-again", "proxy-2-again", "proxy-3-again", "proxy-4-again"];
 
 struct FairnessRun {
@@ -63,8 +63,8 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
 fn judged(report: &LeapReport) -> FairnessRun {
     let differences = report.differences();
     let floor = noise_floor(&differences);
-    // All paths except the direct path 0 lead to identical proxies. Pairs of paths with the same
-    // address give the noise floor.
+    // Path 0 is the direct path to the origin. All other paths lead to identical proxies. Pairs of
+    // paths with the same address give the noise floor.
     let alike: Vec<_> = differences.iter().filter(|pair| pair.paths.0 > 0).collect();
     let between: Vec<_> =
         alike.iter().filter(|pair| !pair.same && pair.paths.1 <= PROXIES).collect();

@@ -1,4 +1,4 @@
-//! Measures the overhead of LEAP (R123, R124). One test has two equal paths side by side. In the
+//! Measures the delay that LEAP itself adds. One test compares two equal paths side by side. In the
 //! other test, a LEAP run measures another LEAP run.
 
 use super::{CheckSetting, Findings, failed};
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 const RATE: f64 = 1000.0;
 
-/// The names of the two paths in a table of the paper.
+/// The names of the two paths in a table of the LEAP paper.
 type Names = [&'static str; 2];
 const TABLE_2: Names = ["PT proxy direct", "PT proxy tested"];
 const TABLE_3: Names = ["direct", "inner LEAP"];
@@ -29,7 +29,7 @@ pub fn run(setting: &CheckSetting<'_>) -> Result<Findings, Failure> {
         LeapPace::Closed(1),
         setting.seed,
     );
-    // The inner run needs its own stop flag, because it ends before the check ends.
+    // The inner run needs its own stop flag, because it must end before the check does.
     let inner = foxy_lab::leap::LeapRun { interrupted: std::sync::Arc::default(), ..inner };
     let here = Front::here().map_err(start)?;
     let front = Front { authority: Some(to.to_string()), any_host: true, ..here };

@@ -1,5 +1,5 @@
-//! Checks whether a hit of the Collector takes as long as the miss before it (paper §3.3, R116,
-//! R119), for each combination of condition and object size.
+//! Checks whether a hit of the Collector takes as long as the miss before it (LEAP paper, §3.3).
+//! Tests each combination of request condition and object size.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Time for which the Collector must store an answer without revalidation.
+/// The time for which the Collector must use an answer without asking the origin again.
 const HELD: Duration = Duration::from_secs(181);
-/// Delay before the next request, so that the previous answer has certainly ended.
+/// The delay before the next request. The previous answer has certainly ended by then.
 const LATER: Duration = Duration::from_millis(40);
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
 
@@ -220,8 +220,8 @@ fn asked(
 struct Apart {
     median: f64,
     p90: f64,
-    /// Distance between the two distributions. The distributions differ if the distance is at least
-    /// 1.
+    /// The distance between the distributions of hit times and miss times. They differ if the
+    /// distance is at least 1.
     distance: f64,
 }
 
