@@ -4,8 +4,8 @@
 use crate::workspace;
 use serde_json::Value;
 
-/// Each crate of ours, and the crates of ours that it may depend on. A new edge is a design
-/// decision: see ARCHITECTURE.md.
+/// Each of our crates, with our crates that it may depend on. A new pair is a design decision: see
+/// ARCHITECTURE.md.
 const ALLOWED: [(&str, &[&str]); 16] = [
     ("foxy-base", &[]),
     ("foxy-http", &[]),
@@ -50,14 +50,14 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("foxy", &["*"]),
 ];
 
-/// Crates that no crate may have as a normal dependency.
+/// Crates for programs and tests. No crate may depend on them outside its tests.
 const NEVER_NORMAL: [&str; 3] = ["foxy", "foxy-testkit", "foxy-torture"];
 
 /// Crates that `cargo package` must accept, so that other programs can embed the store.
 const PACKAGED: [&str; 3] = ["foxy-base", "foxy-device", "foxy-store"];
 
-/// Checks every normal dependency between our crates against the table. It ignores
-/// dev-dependencies, which tests need.
+/// Checks every normal dependency between our crates against the table `ALLOWED`. Leaves out
+/// dev-dependencies, which only tests use.
 pub fn check() -> Result<String, String> {
     let metadata = workspace::metadata()?;
     let edges = edges(&metadata);
@@ -99,7 +99,7 @@ fn edges(metadata: &Value) -> Vec<(String, String)> {
     edges
 }
 
-/// Returns the reasons why `cargo package` would refuse crates of [`PACKAGED`].
+/// Returns the reasons why `cargo package` would refuse the crates of [`PACKAGED`].
 fn unpackaged(metadata: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
@@ -107,7 +107,7 @@ fn unpackaged(metadata: &Value) -> Vec<String> {
         if !PACKAGED.contains(&name) {
             continue;
         }
-        // Cargo metadata shows `publish = false` as an empty list of registries.
+        // `cargo metadata` shows `publish = false` as an empty list of registries.
         if !package["publish"].is_null() {
             wrong.push(format!("{name} is not to be published, but other programs embed it"));
         }

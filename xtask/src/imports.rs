@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The path of each module of a crate, with the paths of the modules that it imports.
 type Imports<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// Number of modules in the largest import cycle of any crate; 0 without a cycle.
+/// Returns the number of modules in the largest import cycle of any crate, or 0 without a cycle.
 pub fn largest_cycle(files: &[SourceFile]) -> usize {
     let mut crates: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for file in files {
@@ -27,16 +27,16 @@ fn imports<'a>(modules: &BTreeMap<&'a str, &'a str>) -> Imports<'a> {
     modules.iter().map(of).collect()
 }
 
-/// Returns the module at `path`. If it has no file of its own, returns its nearest parent with a
-/// file.
+/// Returns the path of the module `path`. If the module has no file of its own, returns the nearest
+/// parent with a file.
 fn nearest<'a>(modules: &BTreeMap<&'a str, &'a str>, path: &str) -> Option<&'a str> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let ends: Vec<usize> = ends.collect();
     ends.iter().rev().find_map(|&end| modules.get_key_value(&path[..end]).map(|(found, _)| *found))
 }
 
-/// Returns the paths after `crate::` and `super::` in `text`, with slashes. Expands the braces of
-/// an import.
+/// Returns the paths after `crate::` and `super::` in the text of the module `path`, with slashes.
+/// An import with braces gives several paths.
 fn paths(path: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -58,7 +58,8 @@ fn above(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(above, _)| above)
 }
 
-/// Adds to `found` the paths at the start of `text`, each below `parent`.
+/// Adds to `found` the path at the start of `text`, below the module `parent`. A path with braces
+/// gives several paths.
 fn named(text: &str, parent: &str, found: &mut Vec<String>) {
     let mut path = parent.to_owned();
     let mut rest = text;
@@ -86,7 +87,8 @@ fn named(text: &str, parent: &str, found: &mut Vec<String>) {
     found.push(path);
 }
 
-/// Splits the content of an opened brace at its commas, except commas in inner braces.
+/// Splits the text after an opening brace at its commas, up to the closing brace. Commas in inner
+/// braces do not count.
 fn parts(text: &str) -> Vec<&str> {
     let (mut depth, mut begin, mut parts) = (0_usize, 0, Vec::new());
     for (at, character) in text.char_indices() {
@@ -107,7 +109,8 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Size of the largest set of modules that all reach each other.
+/// Returns the size of the largest set of modules in which each imports each other, directly or
+/// through other modules.
 fn largest(imports: &Imports<'_>) -> usize {
     let reached: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|module| (*module, reachable(imports, module))).collect();

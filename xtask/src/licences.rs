@@ -38,7 +38,7 @@ pub fn check() -> Result<String, String> {
     }
 }
 
-/// Whether at least one choice in the SPDX expression needs only licences of [`PERMISSIVE`].
+/// Whether the SPDX expression offers at least one choice with only licences of [`PERMISSIVE`].
 fn is_permissive(expression: &str) -> bool {
     let flat = expression.replace(['(', ')'], " ").replace('/', " OR ");
     let mut required = flat.split(" AND ");

@@ -1,5 +1,5 @@
-//! `cargo xtask`: the source checks behind `make test`. A developer can run each check alone. The
-//! checks read source files and `cargo metadata`, and never run foxy.
+//! `cargo xtask`: the source checks behind `make test`. A developer can also run each check alone.
+//! The checks read source files and `cargo metadata`, and never run foxy.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs every step in order, and prints its position.
+/// Runs every check in order, and prints its position in the list.
 fn all() -> Result<(), String> {
     STEPS.iter().enumerate().try_for_each(|(before, (name, step))| {
         print!("[{} of {}] ", before + 1, STEPS.len());
@@ -78,7 +78,7 @@ fn all() -> Result<(), String> {
     })
 }
 
-/// Runs a step, and prints its duration.
+/// Runs a check, and prints its duration.
 #[expect(clippy::disallowed_methods, reason = "nothing decides by this time")]
 fn run(name: &str, step: Step) -> Result<(), String> {
     println!("xtask {name} …");

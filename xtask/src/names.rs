@@ -1,9 +1,9 @@
-//! Counts types of a crate that share a name, and functions with long names.
+//! Counts types that share a name within a crate, and functions with long names.
 
 use crate::workspace::SourceFile;
 use std::collections::BTreeMap;
 
-/// Counts the types whose name an earlier type of their crate has. Leaves out tests.
+/// Counts the types that have the name of an earlier type in the same crate. Leaves out tests.
 pub fn repeated_types(files: &[SourceFile]) -> usize {
     let mut names: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for file in files {
@@ -18,7 +18,8 @@ pub fn repeated_types(files: &[SourceFile]) -> usize {
     names.values().map(|count| count - 1).sum()
 }
 
-/// Limit of a function name in characters, because a longer name reads as a sentence.
+/// The longest name of a function, in characters, that is not counted. A longer name reads as a
+/// sentence.
 const LONG: usize = 80;
 
 /// Counts the functions, including tests, whose name has more than [`LONG`] characters.
@@ -48,7 +49,7 @@ pub fn is_test(source: &str) -> bool {
     parts.any(|part| ["tests", "testing"].contains(&part) || part.ends_with("_tests"))
 }
 
-/// Returns a source text without the test module at its end.
+/// Returns the text of a source file without the test module at its end.
 pub fn production(text: &str) -> &str {
     text.find("#[cfg(test)]\nmod tests {").map_or(text, |end| &text[..end])
 }

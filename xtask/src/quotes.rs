@@ -1,5 +1,5 @@
-//! `cargo xtask quotes FOLDER`: compares the table of quoted values with the text of the papers,
-//! which are not part of the repository.
+//! `cargo xtask quotes FOLDER`: compares the table of quoted values with the texts of the papers.
+//! The texts are not in the repository.
 
 use crate::workspace;
 use foxy_report::figure::quotes::compare;
@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const TABLE: &str = "crates/foxy-report/src/figure/quotes.tsv";
-/// The list of requirements beside the folder of the papers.
+/// The list of the papers' requirements, beside the folder of the papers.
 const LIST: &str = "SEEDS.md";
 
-/// Compares each quote with the papers in `folder`, and writes places and seal into the table.
+/// Compares each quote with the papers in `folder`. Writes into the table where the quotes were
+/// found, and the seal: checksums of papers and table.
 pub fn update(folder: &str) -> Result<String, String> {
     let file = workspace::root().join(TABLE);
     let read = |path: &Path| {
@@ -21,7 +22,7 @@ pub fn update(folder: &str) -> Result<String, String> {
     Ok(format!("{TABLE}: every quote is in its paper"))
 }
 
-/// Returns the papers by the number with which their file names begin.
+/// Returns the text of each paper, by the number with which its file name begins.
 fn papers(
     folder: &Path,
     read: impl Fn(&Path) -> Result<String, String>,

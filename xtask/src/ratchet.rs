@@ -1,5 +1,6 @@
-//! Ratchets: measures of the source tree that may only fall. `xtask/ratchet.json` has the limit of
-//! each measure. Clippy checks the lengths of functions (`clippy.toml`).
+//! Ratchets: limits on measures of the source tree that only fall, such as the number of long
+//! files. `xtask/ratchet.json` has the limits. Clippy checks the lengths of functions
+//! (`clippy.toml`).
 
 use crate::imports;
 use crate::names;
@@ -7,18 +8,18 @@ use crate::workspace::{self, SourceFile};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A source file with more lines counts as long.
+/// A source file with more than this number of lines counts as long.
 const LONG: usize = 500;
-/// A source file with more lines fails the check, even if the ratchet allows more.
+/// A source file with more than this number of lines fails the check, whatever the limits allow.
 const TOO_LONG: usize = 800;
-/// A folder with more source files counts as crowded.
+/// A folder with more than this number of source files counts as crowded.
 const CROWDED: usize = 20;
-/// A line with more columns counts as wide.
+/// A line with more than this number of columns counts as wide.
 const WIDE: usize = 100;
 const FILE: &str = "xtask/ratchet.json";
 
-/// A measure of the source tree: its key in the file, its description, and the function that
-/// counts.
+/// A measure of the source tree: its key in `ratchet.json`, its description, and the function that
+/// computes it.
 struct Measure {
     key: &'static str,
     counts: &'static str,
@@ -71,8 +72,8 @@ fn crowded_folders(files: &[SourceFile]) -> usize {
     folders.values().filter(|&&count| count > CROWDED).count()
 }
 
-/// Counts wide lines. Leaves out tables, links and lines without a space, because they cannot
-/// break.
+/// Counts wide lines. Leaves out tables, links and lines without a space, because nobody can break
+/// them.
 fn wide_lines(files: &[SourceFile]) -> usize {
     let is_wide = |line: &&str| {
         let breaks = line.trim_start().contains(' ') && !line.starts_with(['|', '[']);
@@ -101,7 +102,7 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Returns a message for each measure above its limit.
+/// Returns a message for each measure that exceeds its limit.
 pub fn complaints(files: &[SourceFile]) -> Result<Vec<String>, String> {
     let limits = limits()?;
     let mut wrong = too_long(files);
@@ -128,7 +129,7 @@ fn limits() -> Result<Map<String, Value>, String> {
     serde_json::from_str(&text).map_err(|error| format!("{FILE}: {error}"))
 }
 
-/// Lowers each limit to the current count. Never raises a limit.
+/// Lowers each limit to the current value of its measure. Never raises a limit.
 pub fn tighten() -> Result<String, String> {
     let (files, before) = (workspace::files()?, limits()?);
     let lower = |Measure { key, take, .. }: &Measure| {

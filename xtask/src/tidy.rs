@@ -1,5 +1,5 @@
-//! Checks rules for all tracked files: a first line that says the purpose, no leftovers, no dead
-//! links. [`crate::ratchet`] checks the lengths.
+//! Checks rules for all tracked files: each begins with a line that states its purpose, and has no
+//! leftovers and no dead links. [`crate::ratchet`] checks lengths.
 
 use crate::ratchet;
 use crate::workspace::{self, SourceFile};
@@ -65,7 +65,7 @@ fn dead_links(files: &[SourceFile]) -> Vec<String> {
     wrong
 }
 
-/// Returns a message for each test that docs/clauses.md names and the code does not have.
+/// Returns a message for each test that docs/clauses.md names and that the code does not have.
 fn missing_tests(files: &[SourceFile]) -> Vec<String> {
     const CLAUSES: &str = "docs/clauses.md";
     let Some(document) = files.iter().find(|file| file.path == CLAUSES) else {
@@ -78,7 +78,7 @@ fn missing_tests(files: &[SourceFile]) -> Vec<String> {
     missing.map(|name| format!("{CLAUSES}: names {name}, which is no test here")).collect()
 }
 
-/// Returns the words in backquotes with an underscore: the names of tests.
+/// Returns the names of tests in `text`: the words in backquotes that have an underscore.
 fn test_names(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter(|word| word.contains('_')).collect()
 }

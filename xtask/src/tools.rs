@@ -1,11 +1,11 @@
-//! Finds or installs the programs that the tests need besides Rust. Prints a message if a program
+//! Finds or installs the programs besides Rust that the tests need. Prints a message if a program
 //! is missing and cannot be installed.
 
 use crate::workspace;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The HTTP/2 test suite. 2.2.1 is the newest version that Go can install.
+/// The package of h2spec, the HTTP/2 test suite. Go cannot install a version after 2.2.1.
 const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible";
 
 /// A program that a test needs.
@@ -50,7 +50,7 @@ const TOOLS: [Tool; 4] = [
     },
 ];
 
-/// Checks for each program, and tries to install a missing one.
+/// Checks whether each program is installed. Tries to install a missing program.
 pub fn check() -> Result<String, String> {
     let mut missing = Vec::new();
     for tool in TOOLS {
@@ -73,13 +73,13 @@ pub fn check() -> Result<String, String> {
     }
 }
 
-/// Folder of the programs that only tests use.
+/// The folder for programs that only tests use.
 fn place() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target.unwrap_or_else(|| workspace::root().join("target")).join("tools")
 }
 
-/// Installs packages of the operating system, if this user is root.
+/// Installs packages of the operating system with `apt-get`, if this user is root.
 fn from_the_system(packages: &[&str]) {
     if !succeeds("sh", &["-c", "test \"$(id -u)\" = 0 && command -v apt-get"]) {
         return;

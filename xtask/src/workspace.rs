@@ -1,4 +1,4 @@
-//! Reads the input of the checks: tracked files and `cargo metadata`.
+//! Reads the input of the checks: the tracked files, and the output of `cargo metadata`.
 
 use serde_json::Value;
 use std::path::PathBuf;
