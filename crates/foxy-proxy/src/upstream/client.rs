@@ -1,5 +1,5 @@
-//! Sends requests to origins for one worker. It opens connections, keeps idle connections, and
-//! counts both. `exchange` runs the exchanges that this client starts.
+//! Sends the requests of one worker to origins. Opens connections, keeps idle connections, and
+//! counts both. `exchange` runs the *exchanges*, each of which is one request and its response.
 
 use crate::core::counters::Counters;
 use crate::core::places::ClientBlock;
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A request to an origin, without the client's hop-by-hop headers. The exchange sets the framing
-/// headers for the length of the body.
+/// A request to an origin, without the client's hop-by-hop headers. The exchange adds the framing
+/// headers (Content-Length or Transfer-Encoding) for the body.
 #[derive(Debug)]
 pub struct UpstreamRequest {
     /// The origin to connect to.
@@ -40,14 +40,15 @@ pub struct UpstreamRequest {
     pub body: RequestBody,
 }
 
-/// A connection for a client's CONNECT.
+/// An open connection that carries the bytes of a client's CONNECT.
 #[derive(Debug)]
 pub struct OpenTunnel {
     /// The connection to the origin, or to the parent proxy.
     pub stream: Transport,
-    /// The bytes of the tunnel that arrived already.
+    /// The bytes from the origin that have already arrived through the tunnel.
     pub early: Bytes,
-    /// The number of the parent proxy that opened the tunnel.
+    /// The number of the parent proxy that opened the tunnel. `None` if the proxy connected to the
+    /// origin itself.
     pub parent: Option<usize>,
 }
 
@@ -60,15 +61,15 @@ pub struct UpstreamCounts {
     pub connect_failures: u64,
     /// Requests sent on a connection that has served another request before.
     pub reused: u64,
-    /// Requests sent again, because an idle connection had been closed or the origin had not
+    /// Requests that were sent again, because the origin had closed an idle connection or had not
     /// processed the request.
     pub retried: u64,
     /// Requests sent over HTTP/2.
     pub http2: u64,
 }
 
-/// Starts exchanges with origins. Clones share all state and must stay on one current-thread
-/// runtime.
+/// Starts exchanges with origins for one worker. Clones share all state, and must stay on one
+/// current-thread runtime.
 #[derive(Clone)]
 pub struct UpstreamClient {
     shared: Rc<UpstreamCore>,
@@ -80,14 +81,14 @@ pub(crate) struct UpstreamCore {
     pool: RefCell<Pool>,
     http2_pool: RefCell<Http2Pool>,
     counts: Cell<UpstreamCounts>,
-    /// `Some` if the operator has set parent proxies.
+    /// The parent proxies. `None` if the operator has set none.
     pub(crate) parents: Option<ParentRoutes>,
 }
 
 impl UpstreamClient {
     /// Creates a client without connections. The caller must be within a `LocalSet`, because this
-    /// method starts a task. The task closes connections that were idle too long, and ends with the
-    /// last clone.
+    /// method starts a task. The task closes connections that were idle too long. It ends when the
+    /// last clone is dropped.
     pub fn new(
         settings: UpstreamSettings,
         resolver: Rc<dyn Resolve>,
@@ -122,12 +123,12 @@ impl UpstreamClient {
         UpstreamExchange::new(Rc::clone(&self.shared), request)
     }
 
-    /// Opens a connection for a CONNECT of `client`, whose Via field through a parent proxy is
-    /// `via`.
+    /// Opens a connection for a CONNECT of `client`. `via` is the Via field that a parent proxy
+    /// receives with the CONNECT.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
-    /// reason for which connecting failed.
+    /// [`ConnectError::Forbidden`] if the destination policy forbids the port or every address.
+    /// Otherwise the reason why connecting failed.
     pub async fn connect(
         &self,
         origin: &Origin,
@@ -161,12 +162,13 @@ impl UpstreamClient {
         })
     }
 
-    /// Checks whether a CONNECT to this origin is allowed, by its port and the current addresses of
-    /// its name. Opens no connection. Does not resolve a name that a parent proxy resolves.
+    /// Checks whether the destination policy allows a CONNECT to this origin, by its port and the
+    /// current addresses of its name. Opens no connection. If a parent proxy resolves the name,
+    /// checks no addresses.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if the policy forbids the port or every address. Otherwise the
-    /// reason for which the name has no address.
+    /// [`ConnectError::Forbidden`] if the destination policy forbids the port or every address.
+    /// Otherwise the reason why the name has no address.
     pub async fn may_connect(
         &self,
         origin: &Origin,
@@ -193,8 +195,8 @@ impl UpstreamClient {
 }
 
 impl UpstreamCore {
-    /// Opens a new connection. The future of this work is large, so it is boxed. The futures of
-    /// exchanges on idle connections stay small in this way.
+    /// Opens a new connection. The future that does this is large, so it is boxed. The futures of
+    /// exchanges on idle connections then stay small.
     pub(crate) async fn dial(
         &self,
         route: &Route,
@@ -220,7 +222,8 @@ impl UpstreamCore {
         let opened = parents.open_tunnel(&self.dialer, number, origin, None).await;
         let (stream, early) = opened?;
         if !early.is_empty() {
-            // A TLS server sends nothing before the client's first message.
+            // A TLS server sends nothing before the client's first message, so these bytes are an
+            // error.
             return Err(ParentFailure::Failed.into());
         }
         let limit = Instant::now() + self.dialer.connect_timeout(origin);
@@ -243,8 +246,8 @@ impl UpstreamCore {
         dialled
     }
 
-    /// Returns an idle connection. The origin has not closed the connection, as far as the proxy
-    /// knows.
+    /// Returns an idle connection on the same route. As far as the proxy knows, the origin has not
+    /// closed it.
     pub(crate) fn take_idle(&self, route: &Route) -> Option<Connection> {
         let connection = self.pool.borrow_mut().take(route, Instant::now())?;
         self.count(|counts| counts.reused += 1);
@@ -262,7 +265,7 @@ impl UpstreamCore {
     }
 }
 
-/// Closes connections that were idle too long, until the client is dropped.
+/// Closes connections that were idle too long. Ends when the client is dropped.
 async fn sweep(shared: Weak<UpstreamCore>, limits: PoolLimits) {
     let pause = (limits.idle / 4).clamp(Duration::from_millis(100), Duration::from_secs(5));
     loop {

@@ -1,6 +1,6 @@
-//! Opens connections to origins. It tries the addresses that the policy allows by Happy Eyeballs
-//! (RFC 8305, without its sorting by history), and then does the TLS handshake. It does not speak
-//! HTTP and keeps no connection.
+//! Opens connections to origins. Tries the addresses that the destination policy allows by Happy
+//! Eyeballs (RFC 8305, without its sorting by history). Then does the TLS handshake. Does not speak
+//! HTTP, and keeps no connection.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -20,27 +20,28 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// Time for which the attempt for one address runs before the next address is tried too (RFC 8305
-/// §5).
+/// After this time, the dialer tries the next address too, while it still waits for the first
+/// address (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Largest number of addresses of one name that are tried.
+/// Largest number of addresses that the dialer tries for one name.
 const MAX_ADDRESSES: usize = 16;
 
-/// An origin: scheme, host, port, and the party that chose it. Two origins are equal only if all
-/// fields are equal.
+/// A destination: scheme, host and port, and who chose it. Two origins are equal only if all fields
+/// are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// `http` or `https`.
     pub scheme: Scheme,
-    /// A name in lower case, or an address. An IPv6 address may have brackets.
+    /// A host name in lower case, or an address. An IPv6 address may have brackets.
     pub host: Rc<str>,
     /// The TCP port.
     pub port: u16,
-    /// The party that chose the origin. A connection that a client chose is never shared with a
-    /// connection that the operator chose.
+    /// The client or the operator chose the origin. Their connections are never shared, because the
+    /// destination policy applies only to clients.
     pub chosen: ChosenBy,
-    /// The origin of the operator to which this server belongs.
+    /// The operator's origin (a group of servers) to which this server belongs. `None` in a forward
+    /// proxy.
     pub(crate) member: Option<GroupMember>,
 }
 
@@ -50,7 +51,7 @@ impl Origin {
         Self { scheme, host: host.to_ascii_lowercase().into(), port, chosen, member: None }
     }
 
-    /// Returns the settings of the operator's origin.
+    /// Returns the settings of the operator's origin, if this server belongs to one.
     pub(crate) fn group(&self) -> Option<&GroupSettings> {
         self.member.as_ref().map(|member| &member.group.settings)
     }
@@ -78,8 +79,8 @@ impl Dialer {
         &self.policy
     }
 
-    /// Opens a new connection to `origin`. TCP and TLS share one time limit. Without TLS, the
-    /// connection uses the offered protocol.
+    /// Opens a new connection to `origin`. The time limit covers TCP and TLS together. Without TLS,
+    /// the connection uses the protocol `offered`.
     pub(crate) async fn dial(
         &self,
         origin: &Origin,
@@ -90,8 +91,8 @@ impl Dialer {
         self.secure(origin, stream, offered, deadline).await
     }
 
-    /// Does the TLS handshake on a connection to an `https` origin. Uses the connection as it is
-    /// for other origins.
+    /// Does the TLS handshake on a connection to an `https` origin. Returns a connection to any
+    /// other origin unchanged.
     pub(crate) async fn secure(
         &self,
         origin: &Origin,
@@ -112,8 +113,8 @@ impl Dialer {
         }
     }
 
-    /// Checks whether a parent proxy may receive a request for `origin`. The parent resolves names,
-    /// so the policy applies only to addresses in URLs.
+    /// Checks whether a parent proxy may receive a request for `origin`. The parent resolves names
+    /// itself, so the destination policy can check only addresses in URLs.
     pub(crate) fn check_unresolved(&self, origin: &Origin) -> Result<(), ConnectError> {
         match read_host(&origin.host) {
             _ if origin.port == 0 => Err(DestinationRefusal::PortZero.into()),
@@ -126,8 +127,8 @@ impl Dialer {
         }
     }
 
-    /// Opens a new TCP connection to `origin`, without Nagle's delay. Also returns the deadline for
-    /// the TLS handshake.
+    /// Opens a new TCP connection to `origin`, with Nagle's algorithm off. Also returns the
+    /// deadline for the TLS handshake.
     pub(crate) async fn dial_tcp(
         &self,
         origin: &Origin,
@@ -146,13 +147,14 @@ impl Dialer {
         Ok((stream, deadline))
     }
 
-    /// Returns the time limit for connecting to `origin`.
+    /// Returns the time limit for connecting to `origin`, which the operator can set for each
+    /// origin.
     pub(crate) fn connect_timeout(&self, origin: &Origin) -> Duration {
         origin.group().and_then(|group| group.connect_timeout).unwrap_or(self.timeout)
     }
 
-    /// Returns the addresses of `origin` that the policy allows, in the order in which the dialer
-    /// tries them.
+    /// Returns the addresses of `origin` that the destination policy allows, in the order in which
+    /// the dialer tries them.
     pub(crate) async fn addresses(
         &self,
         origin: &Origin,
@@ -182,8 +184,8 @@ impl Dialer {
         }
     }
 
-    /// Checks whether the policy allows a connection to an address. The outer error means that the
-    /// check itself failed.
+    /// Checks whether the destination policy allows a connection to an address. The inner error is
+    /// the refusal. The outer error means that the check itself failed.
     fn may_dial(
         &self,
         address: SocketAddr,
@@ -204,7 +206,7 @@ impl Dialer {
     }
 }
 
-/// Orders addresses alternately by family, IPv6 first (RFC 8305 §4).
+/// Orders addresses so that IPv6 and IPv4 alternate, IPv6 first (RFC 8305 §4).
 fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
     let mut six = found.iter().filter(|address| address.is_ipv6());
     let mut four = found.iter().filter(|address| address.is_ipv4());
@@ -217,7 +219,7 @@ fn interleaved(found: &[IpAddr]) -> Vec<IpAddr> {
 }
 
 /// Returns the first connection that succeeds. Tries the next address after [`STAGGER`], or as soon
-/// as an attempt fails. If no attempt succeeds, returns the first failure.
+/// as an attempt fails. If every attempt fails, returns the first failure.
 async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     let mut waiting = addresses.iter();
     let mut attempts = FuturesUnordered::new();
@@ -239,16 +241,15 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, ConnectError> {
     }
 }
 
-/// Returns true if packets to `address` stay on this machine. For an address of this machine, the
-/// kernel uses the same address as the source. A connected datagram socket shows this source
-/// address, and nothing is sent. Network interfaces may change, so the caller must check
-/// immediately before use.
+/// Returns true if packets to `address` stay on this machine. For its own address, the kernel uses
+/// the same address as the source of packets. A connected UDP socket shows this source address, and
+/// nothing is sent. Network interfaces may change, so the caller must check immediately before use.
 fn is_own(address: IpAddr) -> io::Result<bool> {
-    // Connecting needs a port number, but no packet is sent to the port.
+    // Connecting a UDP socket needs a port number, but no packet is sent to the port.
     const DISCARD: u16 = 9;
     let there = SocketAddr::new(address, DISCARD);
     let socket = Socket::new(Domain::for_address(there), Type::DGRAM, Some(Protocol::UDP))?;
-    // Without a route, the address cannot belong to this machine.
+    // If the kernel has no route to the address, the address does not belong to this machine.
     let Ok(()) = socket.connect(&there.into()) else { return Ok(false) };
     let from = socket.local_addr()?.as_socket();
     Ok(from.is_some_and(|from| from.ip().to_canonical() == address.to_canonical()))

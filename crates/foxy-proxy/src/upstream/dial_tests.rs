@@ -1,4 +1,4 @@
-//! Tests which addresses are tried in which order, and which errors report failures.
+//! Tests in which order the dialer tries addresses, and which errors it reports.
 
 use super::*;
 use crate::upstream::address::destination::DestinationRefusal;

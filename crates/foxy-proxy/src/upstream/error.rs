@@ -1,5 +1,5 @@
-//! The reasons for which an origin gave no answer or an incomplete answer, with the status for the
-//! client. `docs/errors.md` explains the reasons to users.
+//! The reasons why an origin gave no answer or an incomplete answer, with the status that the
+//! client receives. `docs/errors.md` explains the reasons to users.
 
 use crate::core::transport::is_out_of_descriptors;
 use crate::upstream::address::destination::DestinationRefusal;
@@ -7,7 +7,7 @@ use foxy_http::DecodeError;
 use std::fmt;
 use std::io;
 
-/// The texts and the status of a reason, for logs, answers and messages.
+/// The name, status and sentence of a reason, for logs, answers and messages.
 struct Report {
     name: &'static str,
     status: u16,
@@ -18,8 +18,8 @@ const fn report(name: &'static str, status: u16, description: &'static str) -> R
     Report { name, status, description }
 }
 
-/// Defines an enum of reasons with a name, a status and a sentence each. The sentence also becomes
-/// the documentation of the reason.
+/// Defines an enum of reasons. Each reason has a name, a status and a sentence. The sentence is
+/// also the documentation of the reason.
 macro_rules! reasons {
     ($(#[$about:meta])+ $error:ident {
         $($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal;)+
@@ -48,7 +48,7 @@ macro_rules! report_methods {
                 self.report().name
             }
 
-            /// Returns the status for the client. It is used if no head was forwarded yet.
+            /// Returns the status that the client receives, if no response head was forwarded yet.
             pub fn status(self) -> u16 {
                 self.report().status
             }
@@ -98,11 +98,11 @@ conversions! {
 }
 
 reasons! {
-    /// The reason for which no addresses were found for a name.
+    /// The reason why a name has no known address.
     ResolveError {
         /// The name does not exist or has no address. This reason also covers hosts that end in a
         /// number but are not addresses (`0x7f.1`, `2130706433`). No DNS name ends in a number, and
-        /// libraries disagree about the address.
+        /// libraries read such hosts as different addresses.
         NoSuchHost = "no-such-host", 502, "the host name does not exist or has no address";
         TimedOut = "dns-timeout", 504, "no name server answered in time";
         ServerFailed = "dns-failed", 502,
@@ -115,15 +115,15 @@ reasons! {
 }
 
 impl ResolveError {
-    /// Returns true if the DNS server failed and the name may exist. Another server may then
-    /// succeed.
+    /// Returns true if the DNS server failed, so that the name may still exist. Another DNS server
+    /// may then know the name.
     pub(crate) const fn is_the_servers(self) -> bool {
         matches!(self, Self::TimedOut | Self::ServerFailed | Self::BadAnswer)
     }
 }
 
 reasons! {
-    /// The reason for which TLS with an origin failed.
+    /// The reason why the TLS handshake with an origin failed.
     TlsError {
         Untrusted = "certificate-untrusted", 502,
             "no trusted authority signed the origin's certificate";
@@ -131,7 +131,8 @@ reasons! {
         WrongName = "certificate-name-mismatch", 502,
             "the origin's certificate is for another name";
         Expired = "certificate-expired", 502, "the origin's certificate is not valid at this time";
-        /// The certificate has another error, in its encoding, signature or purpose.
+        /// The certificate has another error: in its encoding, in its signature, or in the purpose
+        /// that it permits.
         BadCertificate = "certificate-invalid", 502, "the origin's certificate cannot be used";
         Refused = "tls-refused", 502, "the origin refused the TLS handshake";
         Closed = "tls-closed", 502, "the origin closed the connection within the TLS handshake";
@@ -141,7 +142,7 @@ reasons! {
 }
 
 reasons! {
-    /// The reason for which an origin could not be reached through a parent proxy.
+    /// The reason why the proxy could not reach an origin through a parent proxy.
     ParentFailure {
         Unreachable = "parent-unreachable", 502, "no parent proxy can be reached";
         Credentials = "parent-credentials", 502,
@@ -149,31 +150,31 @@ reasons! {
         Refused = "parent-refused", 403, "the parent proxy refuses a tunnel to this destination";
         Failed = "parent-failed", 502, "the parent proxy opened no tunnel to the origin";
         TimedOut = "parent-timeout", 504, "the parent proxy opened no tunnel in time";
-        /// The parent is this proxy itself, or leads back to it.
+        /// The parent proxy is this proxy itself, or leads back to this proxy.
         Loop = "parent-loop", 508,
             "the parent proxy leads back to this proxy; check the chain of proxies";
     }
 }
 
 impl ParentFailure {
-    /// Returns true if another parent may succeed.
+    /// Returns true if the request may succeed through another parent proxy.
     pub(crate) const fn permits_another(self) -> bool {
         !matches!(self, Self::Refused | Self::Loop)
     }
 }
 
-/// The reason for which connecting to an origin failed.
+/// The reason why the proxy could not connect to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectError {
     /// No addresses were found for the origin's name.
     Resolve(ResolveError),
-    /// The policy forbids the port, or every address of the origin.
+    /// The destination policy forbids the port, or every address of the origin.
     Forbidden(DestinationRefusal),
     /// No address answered in time.
     TimedOut,
     /// The origin's machine refuses connections to the port.
     ConnectionRefused,
-    /// No route leads to the origin.
+    /// The network has no route to the origin.
     Unreachable,
     /// This machine has no file descriptors, ports or memory left.
     OutOfResources,
@@ -181,7 +182,7 @@ pub enum ConnectError {
     Failed,
     /// TLS on the connection failed.
     Tls(TlsError),
-    /// No parent proxy opened a way to the origin.
+    /// No parent proxy connected the proxy to the origin.
     Parent(ParentFailure),
 }
 
@@ -227,37 +228,38 @@ impl From<&io::Error> for ConnectError {
 }
 
 reasons! {
-    /// The reason for which an exchange over HTTP/2 failed.
+    /// The reason why an exchange over HTTP/2 failed.
     Http2Error {
         /// The origin violated HTTP/2 (RFC 9113) or does not speak it. The error concerns frames,
         /// compression or windows, or a message is malformed or too large.
         Protocol = "http2-protocol", 502, "the origin broke the rules of HTTP/2";
-        /// The origin sent more frames than messages need, or sent interim responses faster than
-        /// the proxy reads them.
+        /// The origin sent more frames than its messages need, or sent interim responses faster
+        /// than the proxy could read them.
         Flood = "http2-flood", 502, "the origin sent more HTTP/2 frames than messages need";
         StreamReset = "http2-stream-reset", 502,
             "the origin reset the HTTP/2 stream within its answer";
-        /// The origin refused each attempt without processing the request (RFC 9113 §8.7).
+        /// The origin refused every attempt without processing the request (RFC 9113 §8.7).
         Refused = "http2-refused", 503, "the origin refuses the request over HTTP/2";
         Crowded = "http2-crowded", 503,
             "too many requests wait for the origin's HTTP/2 connections";
     }
 }
 
-/// The reason for which an exchange has no complete response. The client must never mistake an
-/// incomplete response for a complete response. If no head was forwarded yet, the client receives
-/// [`UpstreamError::status`]. Otherwise the client's connection is cut off.
+/// The reason why an exchange has no complete response. A client must never take an incomplete
+/// response for a complete response. If no head was forwarded yet, the client receives
+/// [`UpstreamError::status`]. Otherwise the proxy cuts the client's connection off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UpstreamError {
     /// No connection could be opened.
     Connect(ConnectError),
     /// The origin closed or reset the connection before any byte of a response.
     NoResponse,
-    /// The origin did not send a final head in time, or did not read the request.
+    /// The origin did not send a final response head in time, or accepted no more bytes of the
+    /// request.
     HeadTimeout,
     /// The origin sent no more bytes of the body in time.
     BodyTimeout,
-    /// The response is not acceptable, or ended too early.
+    /// The response violates HTTP, or ended too early.
     BadResponse(DecodeError),
     /// The connection was reset before the response was complete.
     Reset,
@@ -268,7 +270,7 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// Returns true if the origin, or the network path to it, failed. A stored response may then be
+    /// Returns true if the origin or the network caused the failure. A stored response may then be
     /// served instead.
     pub const fn is_the_origins(self) -> bool {
         !matches!(self, Self::Connect(ConnectError::Forbidden(_)) | Self::RequestBodyBroken)

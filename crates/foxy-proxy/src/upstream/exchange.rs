@@ -1,6 +1,6 @@
-//! Runs one request to an origin and its response, over an idle or new connection of either HTTP
-//! version. Sending and reading happen at the same time, so that the proxy notices an early answer.
-//! An incomplete response never counts as a complete response.
+//! Runs one *exchange*: a request to an origin and its response. It uses an idle or a new
+//! connection, with either HTTP version. The request is sent while the response is read, so that
+//! the proxy notices an early answer. An incomplete response never counts as complete.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -20,42 +20,44 @@ use foxy_http::{BodyLength, Headers, Method, ResponseEvent, ResponseHead};
 use std::rc::Rc;
 use tokio::time::Instant;
 
-/// Largest number of times that a request is repeated over HTTP/2.
+/// Largest number of times that one exchange sends its request again over HTTP/2.
 const MAX_REPEATS: usize = 3;
 
 /// Events before the body of a response.
 #[derive(Debug)]
 pub enum HeadEvent {
-    /// The client sent `Expect: 100-continue` and must now receive a 100. Either the origin sent a
-    /// 100, or the origin took too long. This event occurs at most once.
+    /// The client sent `Expect: 100-continue`, and must now receive a 100 response. Either the
+    /// origin sent a 100 response, or it took too long. This event occurs at most once.
     Continue,
     /// Another 1xx response, which the caller forwards.
     Interim(ResponseHead),
-    /// The final head, with the framing of the body. If the framing is [`BodyLength::Tunnel`], the
-    /// caller continues with [`UpstreamExchange::into_tunnel`], otherwise with
+    /// The final head, and the framing of the body. If the framing is [`BodyLength::Tunnel`], the
+    /// caller continues with [`UpstreamExchange::into_tunnel`]. Otherwise the caller continues with
     /// [`UpstreamExchange::next`].
     Final(ResponseHead, BodyLength),
 }
 
-/// A part of a response body. The order is any number of `Data`, at most one `Trailers`, and `End`.
+/// An event of a response body. First any number of `Data`, then at most one `Trailers`, then
+/// `End`.
 #[derive(Debug)]
 pub enum BodyEvent {
     /// At least one byte of the body.
     Data(Bytes),
     /// At least one trailer after a body of unknown length.
     Trailers(Headers),
-    /// The response is complete, exactly as the origin announced it.
+    /// The response is complete: its length is the length that the origin announced.
     End,
 }
 
-/// An exchange with an origin. If it is dropped before its end, an HTTP/1.1 connection is closed,
-/// and an HTTP/2 stream is reset.
+/// An exchange with an origin. Dropping it before its end closes its HTTP/1.1 connection, or resets
+/// its HTTP/2 stream.
 pub struct UpstreamExchange {
     shared: Rc<UpstreamCore>,
     route: Route,
-    /// `Some` if the operator has set parent proxies.
+    /// The attempts through parent proxies. `None` if the operator has set no parent proxies.
     attempts: Option<Box<ParentAttempts>>,
-    /// `Some` if the origin has servers to choose from.
+    /// The attempts with the servers of the operator's origin. `None` if the origin has no servers
+    /// to choose from.
     servers: Option<Box<ServerAttempts>>,
     client: Option<ClientBlock>,
     request: OutgoingRequest,
@@ -113,24 +115,24 @@ impl UpstreamExchange {
         }
     }
 
-    /// Counts a look-up of the origin's name for `client`. The number of look-ups of a client is
-    /// limited.
+    /// Sets the client for whom the exchange looks up the origin's name. The number of simultaneous
+    /// look-ups of a client is limited.
     pub fn asked_by(self, client: ClientBlock) -> Self {
         Self { client: Some(client), ..self }
     }
 
-    /// Returns the server and the parent proxy that receive the request.
+    /// Returns the server and the parent proxy to which the request goes.
     pub(crate) fn responder(&self) -> Responder {
         let server = self.servers.as_ref().and_then(|servers| servers.chosen());
         Responder { parent: self.route.by.parent(), server }
     }
 
-    /// Returns the next event before the body. The caller calls this method until it returns
-    /// [`HeadEvent::Final`]. The caller may drop the future while it waits, and call the method
-    /// again.
+    /// Returns the next event before the body. The caller repeats the call until it returns
+    /// [`HeadEvent::Final`]. If the caller drops the future before it is ready, nothing is lost,
+    /// and the caller may call again.
     ///
     /// # Errors
-    /// The reason for which there is no response. The exchange has then ended.
+    /// The reason why there is no response. The exchange has then ended.
     pub async fn head(&mut self) -> Result<HeadEvent, UpstreamError> {
         assert!(self.request.stage == Stage::Head, "the final head was given already");
         loop {
@@ -164,12 +166,13 @@ impl UpstreamExchange {
         }
     }
 
-    /// Returns the next part of the body, and meanwhile sends more of the request. Reads from the
-    /// origin only while the future is polled. The caller may drop the future while it waits, and
-    /// call the method again. After [`BodyEvent::End`], the connection is kept if possible.
+    /// Returns the next event of the body, and meanwhile sends more of the request. Reads from the
+    /// origin only while the future is polled. If the caller drops the future before it is ready,
+    /// nothing is lost, and the caller may call again. After [`BodyEvent::End`], the connection is
+    /// kept if possible.
     ///
     /// # Errors
-    /// The reason for which the response is incomplete. The exchange has then ended.
+    /// The reason why the response is incomplete. The exchange has then ended.
     pub async fn next(&mut self) -> Result<BodyEvent, UpstreamError> {
         assert!(self.request.stage != Stage::Head, "the final head comes first");
         if self.request.stage == Stage::Done {
@@ -189,8 +192,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Returns the connection after a head with [`BodyLength::Tunnel`], and the tunnel's bytes that
-    /// arrived together with that head.
+    /// Returns the connection, after a head whose framing is [`BodyLength::Tunnel`]. Also returns
+    /// the bytes of the tunnel that arrived together with this head.
     pub fn into_tunnel(mut self) -> Option<(Transport, Bytes)> {
         match self.link.take()? {
             Link::Http1(link) => Some(link.into_tunnel()),
@@ -198,10 +201,10 @@ impl UpstreamExchange {
         }
     }
 
-    /// Finds a connection and starts to send the request's head.
+    /// Finds a connection, and begins to send the head of the request.
     ///
-    /// Over HTTP/1.1, only a repeatable request uses an idle connection. The origin may have closed
-    /// that connection in the meantime, and the request would be lost (RFC 9112 §9.3.1).
+    /// Over HTTP/1.1, only a request that may be sent twice uses an idle connection. The origin may
+    /// have closed the connection meanwhile, and the request would be lost (RFC 9112 §9.3.1).
     async fn connect(&mut self) -> Result<(), UpstreamError> {
         while self.link.is_none() {
             self.choose_route()?;
@@ -242,7 +245,7 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Chooses the server and the way to it, unless they were chosen before.
+    /// Chooses the server of the origin and the route to it, unless both are already chosen.
     fn choose_route(&mut self) -> Result<(), ConnectError> {
         if let Some(servers) = &mut self.servers
             && servers.needs_server()
@@ -265,8 +268,8 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Prepares to try another parent proxy after a failure. Fails if another parent would not
-    /// help.
+    /// Prepares to try another parent proxy after a failure. Fails with the same error if another
+    /// parent proxy could not help.
     fn try_another_parent(&mut self, error: ConnectError) -> Result<(), ConnectError> {
         match (&self.shared.parents, &mut self.attempts) {
             (Some(parents), Some(attempts)) => parents.try_another(attempts, self.route.by, error),
@@ -274,7 +277,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Prepares to try another parent proxy or another server, after the request could not be sent.
+    /// Prepares to try another parent proxy or another server, because the request could not be
+    /// sent.
     fn try_another_way(&mut self, error: UpstreamError) -> Result<(), UpstreamError> {
         let error = match error {
             UpstreamError::Connect(error) => match self.try_another_parent(error) {
@@ -286,9 +290,9 @@ impl UpstreamExchange {
         self.change_server(error, false)
     }
 
-    /// Notes a failure of the server, and prepares to send the request to another server. Fails if
-    /// this is not allowed or would not help. `received` means that the server may have received
-    /// the request.
+    /// Records a failure of the chosen server, and prepares to send the request to another server.
+    /// Fails if this is not allowed or would not help. `received` means that the failed server may
+    /// have received the request.
     fn change_server(&mut self, error: UpstreamError, received: bool) -> Result<(), UpstreamError> {
         let servers = self.servers.as_mut().zip(ServerFault::of(error));
         let (servers, fault) = servers.ok_or(error)?;
@@ -300,8 +304,9 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Judges the server by its answer. A GET or HEAD goes to another server after a failure
-    /// status, and every repeatable request if no byte of a response has arrived.
+    /// Judges the chosen server by its answer. After a failure status, a GET or HEAD goes to
+    /// another server. After no response at all, every request that may be sent twice goes to
+    /// another server.
     fn judged(&mut self, turned: Result<WaitEnd, UpstreamError>) -> Result<WaitEnd, UpstreamError> {
         let turned = self.judged_by_parent(turned);
         let Some(servers) = &mut self.servers else { return turned };
@@ -333,8 +338,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Judges the parent proxy that received the request by its answer. If the parent refuses the
-    /// credentials, the request may go to another parent, because the parent did not process it.
+    /// Judges the parent proxy by its answer. If the parent refuses this proxy's credentials, it
+    /// has not processed the request. The request may then go to another parent.
     fn judged_by_parent(
         &mut self,
         turned: Result<WaitEnd, UpstreamError>,
@@ -376,7 +381,8 @@ impl UpstreamExchange {
         }
     }
 
-    /// Prepares to send the request again, if the rules allow this. Fails otherwise.
+    /// Prepares to send the request again. Fails if HTTP forbids this, or if the body was already
+    /// read from the client.
     fn retry(&mut self, why: RetryReason) -> Result<(), UpstreamError> {
         let link = self.link.take();
         let request = &self.request;
@@ -405,13 +411,13 @@ impl UpstreamExchange {
         Ok(())
     }
 
-    /// Counts another attempt over HTTP/2. Returns the error after too many attempts.
+    /// Counts another attempt over HTTP/2. Returns the error if there were too many attempts.
     fn repeat(&mut self, error: impl Into<UpstreamError>) -> Result<(), UpstreamError> {
         self.repeats += 1;
         if self.repeats > MAX_REPEATS { Err(error.into()) } else { Ok(()) }
     }
 
-    /// Keeps the connection if both the request and the response are complete.
+    /// Keeps the connection for later requests, if both the request and the response are complete.
     fn finish(&mut self) {
         self.request.stage = Stage::Done;
         let sent = self.request.body.is_complete();

@@ -1,29 +1,32 @@
-//! Parts of every fail over, between parent proxies and between the servers of an origin: the rest
-//! after a failure, and the set of servers that have failed for a request.
+//! Parts that the fail-over between parent proxies and the fail-over between an origin's servers
+//! share. After a failure, a server or parent *rests*: for some time, it receives no requests. Each
+//! request remembers which servers or parents have failed for it.
 
 use foxy_base::{Instant, Random};
 use std::time::Duration;
 
-/// Largest number of servers or parents among which a request can change.
+/// Largest number of servers of an origin, and of parent proxies, among which a request can choose.
 pub(crate) const MAX_CHOICES: usize = 64;
 
-/// Rest after the first failure.
+/// Length of the rest after the first failure.
 pub(crate) const FIRST_REST: Duration = Duration::from_millis(500);
-/// The rest doubles at most this number of times, so the longest rest is 16 s.
+/// The rest doubles with each failure, at most this number of times. So the longest rest is 16 s,
+/// plus the random part.
 const MAX_DOUBLINGS: u32 = 5;
-/// Largest extra part of a rest, which is random. So several proxies do not return at once.
+/// Each rest is longer by a random part, up to this share of the rest. So several proxies do not try
+/// a server again at the same moment.
 const JITTER: f64 = 0.25;
 
-/// Whether a failure counts during a rest.
+/// Whether a failure during a rest makes the rest longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhileResting {
-    /// The failure belongs to a request from before the rest, so it does not lengthen the rest.
+    /// No: the failed request began before the rest.
     Ignore,
-    /// The failure is worse than the cause of the rest.
+    /// Yes: the failure is worse than the failure that began the rest.
     Count,
 }
 
-/// The time for which a server receives no requests, because it has failed.
+/// The rest of a server or parent: the time for which it receives no requests after a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rest {
     failures: u32,
@@ -32,18 +35,18 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Returns the end of the last rest.
+    /// Returns the end of the current or last rest.
     pub(crate) const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Returns true while a request tries the server again.
+    /// Returns true while one request tries the server again after its rest.
     pub(crate) const fn is_tried(&self) -> bool {
         self.is_tried
     }
 
-    /// Begins a rest, which is longer after each failure. Returns false if the failure does not
-    /// count.
+    /// Begins a rest after a failure. Each rest is longer than the last rest. Returns false if the
+    /// failure begins no new rest.
     pub(crate) fn begin(
         &mut self,
         during: WhileResting,
@@ -59,8 +62,8 @@ impl Rest {
         true
     }
 
-    /// Notes that a request will try the server after the rest. If the request gives no result,
-    /// another request may try after as long a time as the rest.
+    /// Notes that one request now tries the server after its rest. Other requests wait for the
+    /// result. If no result comes, another request may try after the same time again.
     pub(crate) fn try_now(&mut self, now: Instant) {
         if now >= self.until {
             self.is_tried = true;
@@ -68,12 +71,13 @@ impl Rest {
         }
     }
 
-    /// Ends the rest now. The next rest is still longer.
+    /// Ends the rest now. The next rest will still be longer than this rest.
     pub(crate) fn end_early(&mut self, now: Instant) {
         self.until = self.until.min(now);
     }
 
-    /// Notes that the trial succeeded. The next rest is still longer.
+    /// Notes that the server answered the request that tried it again. The next rest will still be
+    /// longer than this rest.
     pub(crate) fn is_passed(&mut self, now: Instant) {
         self.is_tried = false;
         self.end_early(now);
@@ -84,7 +88,7 @@ fn length(failures: u32) -> Duration {
     FIRST_REST * 2u32.pow(failures.saturating_sub(1).min(MAX_DOUBLINGS))
 }
 
-/// The servers that have failed for a request, by number.
+/// The numbers of the servers or parents that have failed for one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tried(u64);
 

@@ -1,5 +1,5 @@
-//! Runs one exchange over HTTP/1.1, on a connection of its own. Sending and reading happen at the
-//! same time. This module opens no connection and keeps none.
+//! Runs one exchange over HTTP/1.1, on a connection that no other exchange uses meanwhile. The
+//! request is sent while the response is read. This module opens no connection and keeps none.
 
 use crate::core::transport::Transport;
 use crate::upstream::error::UpstreamError;
@@ -15,11 +15,11 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncReadExt, AsyncWrite};
 
-/// Bytes of buffer space for one read.
+/// Bytes of buffer space for one read from the origin.
 const READ_BYTES: usize = 32 << 10;
 
-/// Bytes of a request line other than its method and target, including the empty line at the end of
-/// the head.
+/// Number of bytes of a request line besides the method and target. The empty line at the end of
+/// the head counts too.
 const LINE_OVERHEAD_BYTES: usize = "  HTTP/1.1\r\n\r\n".len();
 
 pub(crate) struct Http1Link {
@@ -27,11 +27,11 @@ pub(crate) struct Http1Link {
     out: OutgoingBody,
     /// True if the connection has served another request before.
     kept: bool,
-    /// True once any byte of a response has arrived.
+    /// True if at least one byte of a response has arrived.
     answered: bool,
     /// True if writing failed. The origin may still have sent an answer that can be read.
     write_failed: bool,
-    /// True if the TLS library has sent all written bytes.
+    /// True if no written bytes wait in the TLS library.
     flushed: bool,
 }
 
@@ -41,7 +41,7 @@ enum Http1Progress {
 }
 
 impl Http1Link {
-    /// Starts to send the head of a request. `kept` means that the connection has served another
+    /// Begins to send the head of a request. `kept` means that the connection has served another
     /// request before.
     pub(crate) fn open(mut connection: Connection, kept: bool, request: &OutgoingRequest) -> Self {
         if request.upgrade {
@@ -61,7 +61,7 @@ impl Http1Link {
         Self { connection, out, kept, answered: false, write_failed: false, flushed: true }
     }
 
-    /// Sends and reads until there is an event to report.
+    /// Sends the request and reads the response until there is an event to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut OutgoingRequest,
@@ -107,17 +107,17 @@ impl Http1Link {
         (sent && decoder.reusable(buffer).is_ok()).then_some(self.connection)
     }
 
-    /// Returns true once any byte of a response has arrived.
+    /// Returns true if at least one byte of a response has arrived.
     pub(crate) fn has_answered(&self) -> bool {
         self.answered
     }
 
-    /// Returns the connection, and the bytes that were read but not decoded.
+    /// Returns the connection for a tunnel, and the bytes of the tunnel that were already read.
     pub(crate) fn into_tunnel(self) -> (Transport, Bytes) {
         (self.connection.stream, self.connection.buffer.freeze())
     }
 
-    /// Reads before it writes, so that the proxy notices an early answer.
+    /// Reads first and then writes, so that the proxy notices an early answer.
     fn poll(&mut self, context: &mut Context<'_>, sending: bool) -> Poll<Http1Progress> {
         let Connection { stream, buffer, .. } = &mut self.connection;
         if buffer.capacity() - buffer.len() < READ_BYTES / 8 {
@@ -150,8 +150,8 @@ impl Http1Link {
         Poll::Ready(Ok(()))
     }
 
-    /// Handles the result of a read. Returns `None` if the decoder should try again with the new
-    /// bytes.
+    /// Handles the result of a read. Returns `None` if bytes arrived, which the decoder should now
+    /// parse.
     fn read(
         &mut self,
         read: io::Result<usize>,

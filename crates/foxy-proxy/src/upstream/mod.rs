@@ -1,6 +1,6 @@
-//! The upstream side of the proxy. It resolves names, connects to origins, and sends requests to
-//! origins. It caches nothing and does not know about clients' connections. Readers should start at
-//! [`UpstreamClient`]. `address::destination` decides which addresses are allowed.
+//! The upstream side of the proxy: resolves names, connects to origins, and sends requests to them.
+//! It caches nothing, and does not know the connections of clients. Start to read at
+//! [`UpstreamClient`]. `address::destination` decides to which addresses the proxy may connect.
 
 mod address;
 mod client;

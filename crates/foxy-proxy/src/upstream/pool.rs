@@ -1,5 +1,5 @@
-//! Idle HTTP/1.1 connections to origins. The connection that was used last is reused first, so that
-//! unneeded connections stay idle and close. The pool opens no connections.
+//! Idle HTTP/1.1 connections to origins. The pool returns the connection that was used last, so
+//! that unneeded connections stay idle and close. The pool opens no connections.
 
 use crate::core::transport::Transport;
 use crate::upstream::route::Route;
@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A connection to an origin, with the bytes that were read but not decoded.
+/// An HTTP/1.1 connection to an origin, with bytes that were read but not parsed yet.
 pub(crate) struct Connection {
     pub(crate) stream: Transport,
     pub(crate) decoder: ResponseDecoder,
@@ -21,8 +21,8 @@ impl Connection {
         Self { stream, decoder: ResponseDecoder::new(limits), buffer: BytesMut::new() }
     }
 
-    /// Returns true if nothing arrived after the last response, neither bytes nor the end of the
-    /// stream. Otherwise the connection cannot be used again.
+    /// Returns true if neither bytes nor the end of the stream arrived after the last response.
+    /// Otherwise the connection cannot be used for another request.
     fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -40,8 +40,8 @@ pub(crate) struct PoolLimits {
     pub(crate) idle: Duration,
 }
 
-/// Idle connections by route. The key also tells who chose the origin. So a client never receives a
-/// connection to an address that only the operator may choose.
+/// Idle connections by route. A route also tells whether a client or the operator chose the origin.
+/// So a client never receives a connection to an address that only the operator may choose.
 pub(crate) struct Pool {
     limits: PoolLimits,
     idle: HashMap<Route, VecDeque<Idle>>,
@@ -57,8 +57,8 @@ impl Pool {
         self.total
     }
 
-    /// Returns the newest connection of `route` on which nothing has arrived. Closes newer
-    /// connections on which something has arrived.
+    /// Returns the most recently used connection of `route` on which nothing has arrived since.
+    /// Closes the connections on which something has arrived.
     pub(crate) fn take(&mut self, route: &Route, now: Instant) -> Option<Connection> {
         let waiting = self.idle.get_mut(route)?;
         let mut found = None;
@@ -75,8 +75,8 @@ impl Pool {
         found
     }
 
-    /// Keeps a connection whose last exchange ended without errors. If a limit is exceeded, closes
-    /// the oldest connection.
+    /// Keeps a connection whose last exchange ended without an error. If the pool then exceeds a
+    /// limit, closes the oldest connection.
     pub(crate) fn put(&mut self, route: &Route, mut connection: Connection, now: Instant) {
         if self.limits.per_origin == 0 || self.limits.total == 0 {
             return;
@@ -94,8 +94,8 @@ impl Pool {
         }
     }
 
-    /// Closes connections that were idle too long, that the origin closed, or that received bytes
-    /// without a request.
+    /// Closes connections that were idle too long or that the origin closed. Also closes
+    /// connections on which bytes arrived without a request.
     pub(crate) fn sweep(&mut self, now: Instant) {
         let limit = self.limits.idle;
         self.idle.retain(|_, waiting| {

@@ -19,7 +19,7 @@ impl Origins {
         Self { listener: TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener") }
     }
 
-    /// Returns a connection, and the origin's end of the connection.
+    /// Returns a connection of the proxy, and the origin's end of the same connection.
     async fn connect(&self) -> (Connection, TcpStream) {
         let address = self.listener.local_addr().expect("its address");
         let ours = TcpStream::connect(address).await.expect("a connection");
@@ -92,8 +92,8 @@ async fn bytes_that_the_runtime_has_not_seen_yet_are_found() {
     let copy =
         connection.stream.with_socket(|socket| SockRef::from(socket).try_clone().expect("a copy"));
     pool.put(&origin("a"), connection, now);
-    // From here on, the test gives the runtime no time to poll, so the runtime does not know about
-    // these bytes.
+    // From here on, the test never yields to the runtime. So the runtime does not learn that these
+    // bytes have arrived.
     let mut end = end.into_std().expect("a socket");
     end.write_all(b"late").expect("written");
     while copy.peek(&mut [MaybeUninit::uninit()]).is_err() {

@@ -1,5 +1,5 @@
-//! Finds a connection for an exchange, or waits for one. The connection is a shared HTTP/2
-//! connection, an idle connection, or a new connection.
+//! Finds a connection for an exchange, or waits for one: a shared HTTP/2 connection, an idle
+//! HTTP/1.1 connection, or a new connection.
 
 use crate::core::places::ClientBlock;
 use crate::core::transport::Transport;
@@ -18,18 +18,19 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Shortest time for which an HTTP/2 connection stays open without a request, even if the settings
-/// keep no idle connections. So simultaneous requests can still share the connection.
+/// Shortest time for which an HTTP/2 connection without a request stays open, even if the settings
+/// keep no idle connections. So requests that arrive at nearly the same time can share it.
 const MIN_IDLE_TIME: Duration = Duration::from_millis(100);
 
 /// The kinds of connections that an exchange can use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReachOptions {
-    /// True if HTTP/2 is possible and allowed.
+    /// True if the exchange may use HTTP/2.
     pub(crate) http2: bool,
-    /// True if an idle HTTP/1.1 connection is allowed.
+    /// True if the exchange may use an idle HTTP/1.1 connection.
     pub(crate) kept: bool,
-    /// The client for which a look-up of the origin's name counts.
+    /// The client for whom the proxy looks up the origin's name. The number of simultaneous
+    /// look-ups of a client is limited.
     pub(crate) client: Option<ClientBlock>,
 }
 
@@ -37,13 +38,13 @@ pub(crate) enum Reached {
     /// An HTTP/1.1 connection for this exchange alone. The flag is true if the connection has
     /// served another request before.
     Http1(Box<Connection>, bool),
-    /// Space for a request on a shared HTTP/2 connection.
+    /// A place for one request on a shared HTTP/2 connection.
     Http2(Lease),
 }
 
 impl UpstreamCore {
-    /// Finds a connection for `route`. Fails if no connection has space within the time limit for a
-    /// head.
+    /// Finds a connection for an exchange on `route`. Fails if no connection has a place within the
+    /// time limit for a response head.
     pub(crate) async fn reach(
         self: &Rc<Self>,
         route: &Route,
@@ -85,13 +86,15 @@ impl UpstreamCore {
         }
     }
 
-    /// Returns the time limit for a final response head of `origin`.
+    /// Returns the time limit for the final response head of `origin`, which the operator can set
+    /// for each origin.
     pub(crate) fn head_timeout(&self, origin: &Origin) -> Duration {
         let of_group = origin.group().and_then(|group| group.head_timeout);
         of_group.unwrap_or(self.settings.head_timeout)
     }
 
-    /// Returns true if requests may share an HTTP/2 connection. Parent proxies speak HTTP/1.1.
+    /// Returns true if requests on this route may share an HTTP/2 connection. The proxy uses only
+    /// HTTP/1.1 with parent proxies.
     pub(crate) fn may_share(&self, route: &Route) -> bool {
         let http2 = route.origin.group().and_then(|group| group.http2);
         match http2.unwrap_or(self.settings.http2) {
@@ -120,9 +123,9 @@ impl UpstreamCore {
         Reached::Http1(Box::new(Connection::new(stream, self.settings.limits)), false)
     }
 
-    /// Waits until a connection has space or an attempt to connect has ended. Starts an attempt if
-    /// no attempt is in progress. So simultaneous requests share one connection, and one attempt
-    /// finds out which protocol the origin chooses.
+    /// Waits until an HTTP/2 connection has a place, or until an attempt to connect has ended. If
+    /// no attempt is in progress, starts one. So simultaneous requests share one connection, and
+    /// only one attempt finds out which protocol the origin chooses.
     async fn wait(
         self: &Rc<Self>,
         route: &Route,
@@ -168,7 +171,7 @@ impl UpstreamCore {
         }
     }
 
-    /// Starts HTTP/2 on a new connection, and lets requests share the connection.
+    /// Starts HTTP/2 on a new connection, and lets requests on the same route share it.
     async fn share(
         self: &Rc<Self>,
         connections: &Rc<OriginConnections>,
@@ -192,8 +195,8 @@ impl UpstreamCore {
     }
 }
 
-/// An attempt to connect. Dropping this value tells the waiting exchanges that the attempt has
-/// ended.
+/// An attempt to connect. Dropping this value tells the exchanges that wait for it that the attempt
+/// has ended.
 struct DialAttempt {
     shared: Weak<UpstreamCore>,
     route: Route,

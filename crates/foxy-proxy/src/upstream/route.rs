@@ -1,22 +1,24 @@
-//! The way to an origin: directly, or through a parent proxy. Connections are kept by route.
+//! The *route* to an origin: directly, or through a parent proxy. Idle connections are found by
+//! their route.
 
 use crate::upstream::dial::Origin;
 use crate::upstream::origins::group::GroupMember;
 
-/// The use of a parent proxy on the way to an origin.
+/// Whether and how a route leads through a parent proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum By {
     /// The proxy connects to the origin itself.
     Direct,
-    /// The parent with this number receives each request, and connects to the origin. `origin` is
-    /// the parent, so requests to several origins share connections.
+    /// The parent proxy with this number receives each request, and itself connects to the origin.
+    /// The `origin` of such a route is the parent, so requests to several origins share
+    /// connections.
     Parent(usize),
-    /// The parent with this number opens a tunnel to the origin.
+    /// The parent proxy with this number opens a tunnel to the origin.
     Tunnel(usize),
 }
 
 impl By {
-    /// Returns the number of the parent.
+    /// Returns the number of the parent proxy, if the route has one.
     pub(crate) const fn parent(self) -> Option<usize> {
         match self {
             Self::Direct => None,
@@ -25,20 +27,21 @@ impl By {
     }
 }
 
-/// The way to an origin. Requests share a connection only if their routes are equal.
+/// The route to an origin. Requests share a connection only if their routes are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Route {
-    /// The server that receives the requests on a connection.
+    /// The server that reads the requests: the origin, or the parent proxy that receives each
+    /// request.
     pub(crate) origin: Origin,
     pub(crate) by: By,
 }
 
-/// The receivers of a request on its way, for logs.
+/// The servers that answered a request, for the access log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Responder {
-    /// The number of the parent proxy.
+    /// The number of the parent proxy, if there is one.
     pub(crate) parent: Option<usize>,
-    /// The server of the operator's origin.
+    /// The server of the operator's origin, if the operator has set the origin.
     pub(crate) server: Option<GroupMember>,
 }
 

@@ -1,6 +1,6 @@
-//! A request while it is sent to an origin. This module receives body pieces from the client,
-//! frames them for HTTP/1.1, and decides how long the origin may take. It does not read or write
-//! any connection.
+//! A request while it is sent to an origin. This module receives pieces of the body from the
+//! client, frames them for HTTP/1.1, and decides how long to wait for the origin. It does not read
+//! or write a connection.
 
 use crate::upstream::error::UpstreamError;
 use crate::upstream::settings::UpstreamSettings;
@@ -12,13 +12,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// Number of body pieces that may wait between a client and an origin.
+/// Number of pieces of a request body that may wait between the client and the origin.
 const MAX_WAITING_PIECES: usize = 2;
 
-/// Largest number of slices in one vectored write.
+/// Largest number of buffers that one vectored write sends.
 const MAX_SLICES: usize = 8;
 
-/// A part of a request body. The order is any number of `Data`, and `End`.
+/// A piece of a request body. First any number of `Data`, then `End`.
 #[derive(Debug)]
 pub enum BodyPiece {
     /// Bytes of the body.
@@ -27,10 +27,10 @@ pub enum BodyPiece {
     End(Headers),
 }
 
-/// Passes the pieces of a request body from the client's side. Sending waits while the origin reads
-/// nothing, and fails once the origin needs no more of the body. Dropping the sender before
-/// [`BodyPiece::End`] means that the client left. A body of known length is complete with its last
-/// byte and needs no `End`.
+/// Passes the pieces of a request body from the client to the exchange. Sending waits while the
+/// origin reads nothing. Sending fails once the origin needs no more of the body. If the sender is
+/// dropped before [`BodyPiece::End`], the client has disconnected. A body of known length is
+/// complete with its last byte, and needs no `End`.
 pub type BodySender = mpsc::Sender<BodyPiece>;
 
 /// The body of a request to an origin.
@@ -41,14 +41,14 @@ pub struct RequestBody {
     pieces: Option<mpsc::Receiver<BodyPiece>>,
 }
 
-/// A piece of a body, after the check against the body's length.
+/// A piece of a body that fits the announced length of the body.
 #[derive(Debug)]
 pub(crate) enum Accepted {
     /// Bytes of the body. `last` marks the last bytes of a body of known length.
     Data { data: Bytes, last: bool },
     /// The end of a body of unknown length, with its trailers.
     End(Headers),
-    /// The end of a body that was already complete. Nothing is left to send.
+    /// The end of a body that was already complete, so nothing is left to send.
     Nothing,
 }
 
@@ -59,13 +59,13 @@ enum BodyLeft {
 }
 
 impl RequestBody {
-    /// Creates a request without a body and without any header about a body.
+    /// Creates a body for a request that has none, and sends no header field about a body.
     pub fn none() -> Self {
         Self { length: BodyLength::None, left: BodyLeft::Bytes(0), pieces: None }
     }
 
-    /// Creates a body of this length. The pieces arrive through the sender. An empty body is
-    /// complete immediately and accepts no pieces.
+    /// Creates a body with this framing, whose pieces arrive through the returned sender. A body of
+    /// length 0 is complete immediately, and accepts no pieces.
     pub fn channel(length: BodyLength) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(MAX_WAITING_PIECES);
         let left = match length {
@@ -77,24 +77,24 @@ impl RequestBody {
         (sender, Self { length, left, pieces })
     }
 
-    /// Returns the framing of the body.
+    /// Returns the framing of the body: its length, chunks, or no body.
     pub fn length(&self) -> BodyLength {
         self.length
     }
 
-    /// Returns true if the body is complete. A body that is complete from the start can be sent a
-    /// second time.
+    /// Returns true if no more pieces of the body are needed. A request whose body is complete from
+    /// the start can be sent a second time.
     pub(crate) fn is_complete(&self) -> bool {
         self.pieces.is_none() || self.left == BodyLeft::Bytes(0)
     }
 
-    /// Accepts no more pieces. Sending of pieces then fails.
+    /// Accepts no more pieces. The client's side then fails to send pieces.
     pub(crate) fn refuse(&mut self) {
         self.pieces = None;
     }
 
-    /// Returns the next piece, or `None` if the client left. Waits for ever if the body is
-    /// complete. Dropping the future loses no piece.
+    /// Returns the next piece of the body, or `None` if the client has disconnected. If the body is
+    /// complete, waits for ever. Dropping the future loses no piece.
     pub(crate) async fn next(&mut self) -> Option<BodyPiece> {
         match &mut self.pieces {
             Some(pieces) => pieces.recv().await,
@@ -102,7 +102,8 @@ impl RequestBody {
         }
     }
 
-    /// Checks a piece against the body's length. The piece `None` means that the client left.
+    /// Checks a piece against the announced length of the body. `None` as a piece means that the
+    /// client has disconnected.
     pub(crate) fn accept(&mut self, piece: Option<BodyPiece>) -> Result<Accepted, UpstreamError> {
         match (piece, self.left) {
             (Some(BodyPiece::Data(data)), BodyLeft::Chunks) => {
@@ -122,7 +123,8 @@ impl RequestBody {
         }
     }
 
-    /// Queues a piece in HTTP/1.1 framing. The piece `None` means that the client left.
+    /// Adds a piece in HTTP/1.1 framing to the queue. `None` as a piece means that the client has
+    /// disconnected.
     pub(crate) fn frame(
         &mut self,
         piece: Option<BodyPiece>,
@@ -167,7 +169,8 @@ impl OutgoingBody {
         self.queue.clear();
     }
 
-    /// Returns the front of the queue for one vectored write, and the number of slices in use.
+    /// Returns the first bytes of the queue for one vectored write, and the number of buffers that
+    /// contain them.
     pub(crate) fn slices(&self) -> ([IoSlice<'_>; MAX_SLICES], usize) {
         let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let mut count = 0;
@@ -191,7 +194,7 @@ impl OutgoingBody {
     }
 }
 
-/// The request, with the bytes of its body that are not sent yet.
+/// The request, with the bytes of its body that the origin has not received yet.
 pub(crate) struct OutgoingRequest {
     pub(crate) method: Method,
     pub(crate) target: Bytes,
@@ -199,10 +202,11 @@ pub(crate) struct OutgoingRequest {
     pub(crate) body: RequestBody,
     pub(crate) upgrade: bool,
     pub(crate) waits_for_continue: bool,
-    /// True if a piece of the body was already consumed, so that the body cannot be sent again.
+    /// True if a piece of the body was already taken from the client. The request can then not be
+    /// sent a second time.
     pub(crate) taken: bool,
     pub(crate) stage: Stage,
-    /// Time limit for the final head.
+    /// Time limit for the final response head.
     pub(crate) head_timeout: Duration,
     /// Time when the origin last accepted bytes of the request, or last sent a byte of the response
     /// body.
@@ -216,18 +220,18 @@ pub(crate) enum Stage {
     Done,
 }
 
-/// The result of waiting for the origin.
+/// The event that ended a wait for the origin.
 pub(crate) enum WaitEnd {
     Event(ResponseEvent),
     ContinueTimeout,
-    /// The origin did not answer. Depending on the reason, the request may be sent again.
+    /// The origin did not answer. The reason decides whether the request may be sent again.
     Retry(RetryReason),
 }
 
-/// The reason for which it may be possible to send a request again.
+/// The reason why a request may perhaps be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryReason {
-    /// The origin had closed an idle connection before it answered on this connection.
+    /// The origin closed a connection that had been idle, before it answered.
     Lost,
     /// The origin reported that it did not process the request (RFC 9113 §8.7).
     Refused,
@@ -240,7 +244,7 @@ pub(crate) enum RetryReason {
 }
 
 impl OutgoingRequest {
-    /// Returns true if the next piece of the body should be sent once there is space.
+    /// Returns true if the exchange should take the next piece of the body from the client.
     pub(crate) fn wants_piece(&self) -> bool {
         !self.waits_for_continue && !self.body.is_complete()
     }
@@ -249,8 +253,8 @@ impl OutgoingRequest {
         self.active = Instant::now();
     }
 
-    /// Returns the time until which the origin may stay inactive. Returns `None` while the proxy
-    /// waits for the client.
+    /// Returns the time until which the origin may accept and send nothing. Returns `None` while
+    /// the proxy waits for the client.
     pub(crate) fn deadline(&self, sending: bool, settings: &UpstreamSettings) -> Option<Instant> {
         let wait = match self.stage {
             Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,
@@ -261,7 +265,8 @@ impl OutgoingRequest {
         Some(self.active + wait)
     }
 
-    /// Decides what the origin's inactivity means. `sent` means that all bytes so far were sent.
+    /// Decides what it means that the origin did nothing until the deadline. `sent` means that all
+    /// bytes so far were sent.
     pub(crate) fn timed_out(&self, sent: bool) -> Result<WaitEnd, UpstreamError> {
         match self.stage {
             Stage::Head if self.waits_for_continue && sent => Ok(WaitEnd::ContinueTimeout),
@@ -271,7 +276,7 @@ impl OutgoingRequest {
     }
 }
 
-/// Waits until `deadline`. Waits for ever if there is no deadline.
+/// Waits until `deadline`. Without a deadline, waits for ever.
 pub(crate) async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

@@ -13,20 +13,20 @@ pub struct UpstreamSettings {
     pub resolve_timeout: Duration,
     /// TLS settings and trusted certificate authorities.
     pub tls: OriginTls,
-    /// Tells when the proxy uses HTTP/2 with origins.
+    /// When the proxy uses HTTP/2 with origins.
     pub http2: OriginHttp2,
     /// Parent proxies through which the proxy reaches origins.
     pub parents: Option<Arc<Parents>>,
-    /// Time limit for connecting, over all addresses of the origin, including TLS. For a tunnel
-    /// through a parent proxy, the limit applies to the parent's answer and to TLS separately.
+    /// Time limit for connecting, including TLS, for all addresses of the origin together. Through
+    /// a parent proxy, the limit applies to the parent's answer to a CONNECT, and again to TLS.
     pub connect_timeout: Duration,
-    /// Time limit for a final response head, counted from the last byte of the request. The same
-    /// limit applies while the origin reads no more of the request.
+    /// Time limit for the final head of a response, counted from the last byte of the request. The
+    /// limit also applies while the origin accepts no more bytes of the request.
     pub head_timeout: Duration,
     /// Longest time during which no byte of a response body arrives.
     pub body_timeout: Duration,
-    /// Time limit for the answer to `Expect: 100-continue`. After this time, the body is sent
-    /// anyway.
+    /// Time limit for the origin's answer to `Expect: 100-continue`. After this time, the proxy
+    /// sends the body anyway.
     pub continue_timeout: Duration,
     /// Time for which an idle connection is kept.
     pub idle_timeout: Duration,
@@ -35,12 +35,13 @@ pub struct UpstreamSettings {
     /// Largest number of idle connections over all origins. HTTP/1.1 and HTTP/2 connections are
     /// counted separately.
     pub idle_total: usize,
-    /// Largest number of name look-ups at a time. If another look-up starts, the oldest look-up is
-    /// abandoned.
+    /// Largest number of name look-ups at the same time. A further look-up ends the oldest look-up
+    /// without a result.
     pub lookups: usize,
-    /// Largest number of name look-ups at a time for one client. More look-ups are refused.
+    /// Largest number of name look-ups at the same time for one client. The proxy refuses further
+    /// look-ups.
     pub lookups_per_client: usize,
-    /// Limits for a response's head, trailers and interim responses.
+    /// Limits for the head, trailers and interim responses of a response.
     pub limits: foxy_http::Limits,
 }
 
@@ -65,15 +66,16 @@ impl Default for UpstreamSettings {
     }
 }
 
-/// Tells when the proxy uses HTTP/2 with origins.
+/// When the proxy uses HTTP/2 with origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OriginHttp2 {
-    /// The proxy uses HTTP/2 with origins behind TLS that choose it (ALPN, RFC 7301).
+    /// The proxy uses HTTP/2 with an `https` origin if the origin chooses it during the TLS
+    /// handshake (ALPN, RFC 7301).
     #[default]
     Auto,
     /// The proxy never uses HTTP/2 with origins.
     Off,
-    /// The proxy uses HTTP/2 as with `Auto`, and also with origins without TLS. Without TLS, the
-    /// proxy starts with HTTP/2 immediately (RFC 9113 §3.3).
+    /// Like `Auto` for origins with TLS. With an origin without TLS, the proxy uses HTTP/2 from the
+    /// first byte, and assumes that the origin knows HTTP/2 (RFC 9113 §3.3).
     PriorKnowledge,
 }

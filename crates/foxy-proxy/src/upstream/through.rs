@@ -1,5 +1,5 @@
-//! Reaches origins through parent proxies. It chooses a parent for each request, and another parent
-//! if the first fails before anything of the request was sent.
+//! Reaches origins through parent proxies. Chooses a parent for each request. If the parent fails
+//! before anything of the request was sent, chooses another parent.
 
 use crate::core::counters::{Counter, Counters};
 use crate::upstream::address::destination::{ChosenBy, DestinationRefusal};
@@ -21,21 +21,22 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// The attempts of one request to reach its origin.
+/// The attempts of one request to reach its origin through parent proxies.
 pub(crate) struct ParentAttempts {
     origin: Origin,
-    /// The target in origin form. For a tunnel, it is empty.
+    /// The target of the request in origin form. Empty for a tunnel.
     target: Bytes,
     is_tunnel: bool,
     tried: Tried,
-    /// The reason for which the last parent failed.
+    /// The reason why the last parent failed.
     failure: ParentFailure,
-    /// True until a route is chosen, and again after the route's parent has failed.
+    /// True if a route must be chosen: at the start, and again after the parent of the route has
+    /// failed.
     pub(crate) needs_route: bool,
 }
 
 impl ParentAttempts {
-    /// Creates the attempts for a request of this target.
+    /// Creates the attempts for a request whose target is `target`.
     pub(crate) fn for_request(origin: &Origin, target: &Bytes) -> Self {
         Self { target: target.clone(), is_tunnel: false, ..Self::for_tunnel(origin) }
     }
@@ -52,12 +53,13 @@ impl ParentAttempts {
         }
     }
 
-    /// Restarts the attempts for another server.
+    /// Begins again, because the request now goes to another server of its origin.
     pub(crate) fn restart(&mut self, origin: &Origin) {
         *self = Self::for_request(origin, &self.target);
     }
 
-    /// Returns the scheme for which the parent must be meant. A tunnel most often carries TLS.
+    /// Returns the scheme that a parent must serve to receive the request. A tunnel counts as
+    /// https, because it usually carries TLS.
     fn scheme(&self) -> Scheme {
         if self.is_tunnel { Scheme::Https } else { self.origin.scheme }
     }
@@ -67,7 +69,8 @@ impl ParentAttempts {
         Aim { scheme: self.scheme(), host, port: *port, key }
     }
 
-    /// Returns the text for rendezvous hashing. A parent can cache only requests that it reads.
+    /// Returns the text from which rendezvous hashing chooses the parent. A parent that reads
+    /// requests gets the whole URL, so that it caches its own share of the URLs.
     fn key(&self) -> Vec<u8> {
         match self.scheme() {
             Scheme::Http => absolute_target(&self.origin, &self.target),
@@ -76,7 +79,7 @@ impl ParentAttempts {
     }
 }
 
-/// The parents of a worker's requests.
+/// The parent proxies, as the requests of one worker use them.
 pub(crate) struct ParentRoutes {
     parents: Arc<Parents>,
     counters: Arc<Counters>,
@@ -96,16 +99,16 @@ impl ParentRoutes {
         })
     }
 
-    /// Returns true if no parent may receive the request.
+    /// Returns true if the operator wants no parent for the destination of the request.
     pub(crate) fn are_bypassed(&self, attempts: &ParentAttempts) -> bool {
         self.parents.are_bypassed(attempts.aim(&[]))
     }
 
-    /// Returns the way of a request. Counts the choice.
+    /// Chooses the route of a request, and counts the choice.
     ///
     /// # Errors
-    /// [`ConnectError::Forbidden`] if no parent may receive the destination. Otherwise the reason
-    /// for which no parent works.
+    /// [`ConnectError::Forbidden`] if the destination policy forbids the destination. Otherwise the
+    /// reason why no parent works.
     pub(crate) fn choose_route(
         &self,
         dialer: &Dialer,
@@ -140,8 +143,8 @@ impl ParentRoutes {
         Ok(Route { origin, by })
     }
 
-    /// Notes that the parent of a route has failed before anything of the request was sent. Returns
-    /// the error if another parent would not help.
+    /// Notes that the parent of a route has failed, before anything of the request was sent. Fails
+    /// with the same error if another parent could not help.
     pub(crate) fn try_another(
         &self,
         attempts: &mut ParentAttempts,
@@ -159,7 +162,7 @@ impl ParentRoutes {
         }
     }
 
-    /// Opens a TCP connection to a parent.
+    /// Opens a TCP connection to the parent with this number.
     pub(crate) async fn dial_parent(
         &self,
         dialer: &Dialer,
@@ -173,8 +176,8 @@ impl ParentRoutes {
         })
     }
 
-    /// Opens a tunnel to `origin` through a parent. `via` is the Via field of a client's CONNECT
-    /// with this proxy. Returns the bytes that arrived after the parent's answer.
+    /// Opens a tunnel to `origin` through a parent. `via` is the Via field of a client's CONNECT,
+    /// with this proxy added. Also returns the bytes that arrived after the parent's answer.
     pub(crate) async fn open_tunnel(
         &self,
         dialer: &Dialer,
@@ -213,7 +216,7 @@ impl ParentRoutes {
         Err(self.fails(number, failure))
     }
 
-    /// Notes a failure of a parent, and returns it.
+    /// Records a failure of a parent, and returns the error for it.
     pub(crate) fn fails(&self, number: usize, failure: ParentFailure) -> ConnectError {
         let is_down = matches!(failure, ParentFailure::Unreachable | ParentFailure::Credentials);
         if is_down && self.parents.fails(number, ParentFault::Down, clock::monotonic()) {
@@ -222,17 +225,18 @@ impl ParentRoutes {
         failure.into()
     }
 
-    /// Notes that a parent accepted a connection and gave no answer.
+    /// Records that a parent accepted a connection, but gave no answer.
     pub(crate) fn is_silent(&self, number: usize) {
         self.parents.fails(number, ParentFault::Silent, clock::monotonic());
     }
 
-    /// Notes that a parent answered.
+    /// Records that a parent answered a request.
     pub(crate) fn works(&self, number: usize) {
         self.parents.works(number);
     }
 
-    /// Adapts a request to its route: the form of its target, and the credentials.
+    /// Changes a request for its route: sets the form of its target, and adds the parent's
+    /// credentials.
     pub(crate) fn adapt(&self, request: &mut OutgoingRequest, attempts: &ParentAttempts, by: By) {
         request.headers.remove("proxy-authorization");
         request.target = attempts.target.clone();
@@ -243,13 +247,14 @@ impl ParentRoutes {
     }
 }
 
-/// Returns the way that a request with this target would use now. Changes nothing.
+/// Returns the route that a request with this target would use now, for an explanation. Changes
+/// nothing.
 pub(crate) fn expected_way(parents: &Parents, origin: &Origin, target: &Bytes) -> ExpectedWay {
     let attempts = ParentAttempts::for_request(origin, target);
     parents.expected(attempts.aim(&attempts.key()), clock::monotonic())
 }
 
-/// Returns the parent as a server to connect to. The operator chose it.
+/// Returns the parent as a destination to which the operator permits connections.
 fn origin_of(parent: &Parent) -> Origin {
     Origin::new(Scheme::Http, parent.host(), parent.port(), ChosenBy::Operator)
 }
@@ -260,14 +265,15 @@ fn authorize(headers: &mut Headers, parent: &Parent) {
     }
 }
 
-/// Returns the host and port of an origin, as in a CONNECT.
+/// Returns the host and port of an origin, as a CONNECT contains them.
 fn authority(origin: &Origin) -> String {
     let Origin { host, port, .. } = origin;
     let is_bare = host.contains(':') && !host.starts_with('[');
     if is_bare { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-/// Returns the target of a request to a parent, in absolute form (RFC 9112 §3.2.2, §3.2.4).
+/// Returns the target of a request to a parent: the whole URL (absolute form, RFC 9112 §3.2.2,
+/// §3.2.4).
 fn absolute_target(origin: &Origin, target: &[u8]) -> Vec<u8> {
     let authority = authority(origin);
     let usual = format!(":{}", origin.scheme.default_port());

@@ -1,5 +1,5 @@
-//! TLS to origins: trusted certificate authorities, the handshake, and the reasons for its
-//! failures. This module opens no connections and reads no files.
+//! TLS with origins: trusted certificate authorities, the handshake, and the reasons for failed
+//! handshakes. This module opens no connections and reads no files.
 
 use crate::core::tls::provider;
 use crate::core::transport::Transport;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Names of the HTTP versions in ALPN (RFC 7301), for TLS handshakes.
+/// Names of the HTTP versions that TLS handshakes contain (ALPN, RFC 7301).
 const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
@@ -25,7 +25,8 @@ pub struct Authorities {
     roots: RootCertStore,
 }
 
-/// The reason for which a file contains no usable authorities. The text comes from the parser.
+/// The reason why a file contains no usable certificate authorities. The text comes from the
+/// parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthoritiesError {
     /// The file is not in PEM format.
@@ -51,13 +52,13 @@ impl fmt::Display for AuthoritiesError {
 impl std::error::Error for AuthoritiesError {}
 
 impl Authorities {
-    /// Creates an empty list, with which no origin is trusted.
+    /// Creates an empty list. With this list, the proxy trusts no origin.
     pub fn none() -> Self {
         Self { roots: RootCertStore::empty() }
     }
 
-    /// Adds the system's authorities. Skips authorities that cannot be parsed. Returns the number
-    /// of added authorities.
+    /// Adds the certificate authorities of the operating system. Skips certificates that cannot be
+    /// parsed. Returns the number of added authorities.
     pub fn add(&mut self, certificates: Vec<CertificateDer<'_>>) -> usize {
         self.roots.add_parsable_certificates(certificates).0
     }
@@ -69,7 +70,7 @@ impl Authorities {
             .with_root_certificates(self.roots)
     }
 
-    /// Adds every certificate of a PEM file.
+    /// Adds every certificate of a PEM file as a trusted authority.
     ///
     /// # Errors
     /// [`AuthoritiesError`], if any part of the file is unusable.
@@ -86,7 +87,8 @@ impl Authorities {
     }
 }
 
-/// The certificate with which the proxy presents itself to origins (RFC 8446 §4.4.2), and its key.
+/// The certificate with which the proxy identifies itself to origins (RFC 8446 §4.4.2), and its
+/// key.
 #[derive(Debug)]
 pub struct OwnCertificate {
     chain: Vec<CertificateDer<'static>>,
@@ -110,15 +112,15 @@ impl OwnCertificate {
     }
 }
 
-/// TLS settings for origins. Clones share remembered sessions. Two values are equal if they trust
-/// the same authorities and present the same certificate.
+/// TLS settings for origins. Clones share the sessions that can be resumed. Two values are equal if
+/// they trust the same authorities and send the same certificate.
 #[derive(Clone, Debug)]
 pub struct OriginTls {
     roots: Vec<TrustAnchor<'static>>,
     chain: Vec<CertificateDer<'static>>,
-    /// Offers HTTP/1.1 only.
+    /// Settings that offer only HTTP/1.1 to the origin.
     http1: Arc<ClientConfig>,
-    /// Offers HTTP/2 and HTTP/1.1.
+    /// Settings that offer HTTP/2 and HTTP/1.1 to the origin.
     both: Arc<ClientConfig>,
 }
 
@@ -144,10 +146,11 @@ impl OriginTls {
         Self::of(authorities.verifying().with_no_client_auth(), roots, Vec::new())
     }
 
-    /// Creates settings like [`Self::trusting`], with a certificate for origins that ask for one.
+    /// Creates settings like [`Self::trusting`]. They also have a certificate for origins that
+    /// require a certificate from clients.
     ///
     /// # Errors
-    /// The reason for which certificate and key cannot be used.
+    /// The reason why the certificate and the key cannot be used.
     pub fn presenting(own: OwnCertificate, authorities: Authorities) -> Result<Self, String> {
         let OwnCertificate { chain, key } = own;
         let roots = authorities.roots.roots.clone();
@@ -168,9 +171,9 @@ impl OriginTls {
         Self { roots, chain, http1: Arc::new(config), both: Arc::new(both) }
     }
 
-    /// Does the TLS handshake. Sends the host name (SNI, RFC 6066 §3) unless the host is an IP
-    /// address. The certificate must contain the host. The origin chooses one of the offered
-    /// protocols (ALPN, RFC 7301). If the origin chooses none, the protocol is HTTP/1.1.
+    /// Does the TLS handshake with an origin. Sends the host name (SNI, RFC 6066 §3), unless the
+    /// host is an IP address. The certificate must contain the host. The origin chooses one of the
+    /// offered protocols (ALPN, RFC 7301). If it chooses none, the protocol is HTTP/1.1.
     pub(crate) async fn connect(
         &self,
         host: &str,

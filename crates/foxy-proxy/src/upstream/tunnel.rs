@@ -1,5 +1,5 @@
-//! Passes bytes in both directions between a client and an origin, after CONNECT or an upgrade. It
-//! counts the bytes, and detects when no bytes pass for too long.
+//! A *tunnel* passes bytes in both directions between a client and an origin, after CONNECT or an
+//! upgrade. It counts the bytes, and ends if no bytes pass for too long.
 
 use bytes::{Buf, Bytes};
 use std::cell::Cell;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-/// Largest number of bytes of one read. A direction has a buffer only while bytes wait for the
-/// receiving side.
+/// Largest number of bytes of one read. Each direction has a buffer only while the receiving side
+/// accepts no bytes.
 const BUFFER_BYTES: usize = 16 << 10;
 
 /// The two ends of a tunnel, and the bytes that were read before it opened.
@@ -28,29 +28,29 @@ pub struct Tunnel<'a, C, O> {
     pub from_origin: Bytes,
 }
 
-/// The reason for which a tunnel ended.
+/// The reason why a tunnel ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TunnelEnd {
     /// Both sides closed their connections.
     Closed,
     /// No bytes passed for longer than the idle timeout.
     Idle,
-    /// A side reset its connection.
+    /// The client or the origin reset its connection.
     Reset,
 }
 
-/// The bytes that passed through a tunnel, and the reason for which it ended.
+/// The number of bytes that passed through a tunnel, and the reason why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelReport {
     /// Bytes from the client to the origin.
     pub to_origin: u64,
     /// Bytes from the origin to the client.
     pub to_client: u64,
-    /// The reason for which the tunnel ended.
+    /// The reason why the tunnel ended.
     pub end: TunnelEnd,
 }
 
-/// The time of the last transfer. Both directions share it.
+/// The time when bytes last passed. Both directions share it.
 struct TunnelActivity {
     last: Cell<Instant>,
 }
@@ -61,7 +61,7 @@ where
     O: AsyncRead + AsyncWrite + Unpin,
 {
     /// Passes bytes until both sides have closed, a side has reset its connection, or no bytes have
-    /// passed for `idle`. A side that closes its sending direction may still receive.
+    /// passed for `idle`. If a side only closes its sending direction, it still receives bytes.
     pub async fn run(self, idle: Duration) -> TunnelReport {
         let Self { client, from_client, mut origin, from_origin } = self;
         let activity = TunnelActivity { last: Cell::new(Instant::now()) };
@@ -98,8 +98,8 @@ impl TunnelActivity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelayStage {
     Open,
-    /// The sending side has closed this direction, but the proxy has not closed it towards the
-    /// receiving side yet.
+    /// The sending side has closed this direction. The proxy has not yet closed it towards the
+    /// receiving side.
     Closing,
     Closed,
 }
@@ -117,7 +117,8 @@ impl<'a> Direction<'a> {
         Self { pending: first, flushed: true, stage: RelayStage::Open, activity, count: 0 }
     }
 
-    /// Passes more bytes. Is ready once the end of the stream was passed on.
+    /// Passes more bytes in this direction. Is ready once the receiving side knows that no more
+    /// bytes follow.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -142,8 +143,8 @@ impl<'a> Direction<'a> {
         }
     }
 
-    /// Reads, and writes as many bytes as the peer accepts immediately. Flushes before it waits for
-    /// more bytes.
+    /// Reads bytes, and writes as many of them as the receiving side accepts immediately. Flushes
+    /// before it waits for more bytes.
     fn poll_more(
         &mut self,
         context: &mut Context<'_>,

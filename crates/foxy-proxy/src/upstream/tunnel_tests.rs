@@ -5,7 +5,7 @@ use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Returns the two ends of one connection.
+/// Returns the two ends of one TCP connection.
 async fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
     let one = TcpStream::connect(listener.local_addr().expect("its address"))

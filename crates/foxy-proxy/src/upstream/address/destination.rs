@@ -1,12 +1,12 @@
-//! Decides to which addresses the proxy may connect. The policy checks the address of the
-//! connection, never the host name. So no name, spelling or DNS change can circumvent the policy.
+//! The *destination policy* decides to which addresses the proxy may connect. It checks the address
+//! of each connection, never the host name. So no name, spelling or DNS change can circumvent it.
 //! It does no IO.
 
 use crate::upstream::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Tells who chose an origin. The address policy does not apply to the operator's choice.
+/// The party that chose an origin. The destination policy does not apply to the operator's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChosenBy {
     /// A client named the origin in a request.
@@ -15,20 +15,20 @@ pub enum ChosenBy {
     Operator,
 }
 
-/// The reason for which an address or port is refused. IANA's special-purpose registries (RFC 6890
-/// and its updates) list the addresses that are not globally reachable.
+/// The reason why the destination policy refuses an address or port. IANA's special-purpose
+/// registries (RFC 6890 and its updates) list the addresses that are not globally reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DestinationRefusal {
     /// `127.0.0.0/8`, `::1`: the proxy's own machine.
     Loopback,
-    /// `169.254.0.0/16`, `fe80::/10`: the local link.
+    /// `169.254.0.0/16`, `fe80::/10`: the local network link.
     LinkLocal,
     /// Private networks: RFC 1918, `fc00::/7`, `fec0::/10`, and the local NAT64 prefix
     /// `64:ff9b:1::/48`.
     Private,
     /// `100.64.0.0/10` (RFC 6598): addresses behind a carrier's address translation.
     SharedAddressSpace,
-    /// An address at which clouds give out credentials and instance data.
+    /// An address at which cloud providers give machines credentials and instance data.
     Metadata,
     /// `0.0.0.0/8`, `::`: unspecified addresses. A connection to such an address reaches the
     /// proxy's own machine.
@@ -37,14 +37,13 @@ pub enum DestinationRefusal {
     Multicast,
     /// `255.255.255.255`: the broadcast address.
     Broadcast,
-    /// Other addresses that are not globally reachable: `240.0.0.0/4`, benchmarking, protocol
-    /// assignments, and IPv6 outside `2000::/3`.
+    /// Other addresses that are not globally reachable: `240.0.0.0/4`, addresses for benchmarks and
+    /// protocols, and IPv6 outside `2000::/3`.
     Reserved,
     /// A public address of the proxy's own machine. Services at this address may be intended for
     /// this machine only.
     OwnMachine,
-    /// The proxy's own listening address. With such a destination, the proxy would send the request
-    /// to itself.
+    /// An address on which the proxy itself listens. The proxy would send the request to itself.
     OwnAddress,
     /// The client sent a CONNECT to a port that is not in [`DestinationPolicy::connect_ports`].
     ConnectPort,
@@ -72,7 +71,7 @@ impl DestinationRefusal {
         }
     }
 
-    /// Returns the setting that permits the destination, if there is one.
+    /// Returns the operator's setting that can permit the destination, if there is one.
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::OwnAddress | Self::PortZero => None,
@@ -86,7 +85,8 @@ impl DestinationRefusal {
         }
     }
 
-    /// Returns the reason phrase of the answer. Many programs show nothing else to their users.
+    /// Returns the reason phrase of the answer's status line. Many programs show only this phrase
+    /// to their users.
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Loopback => "Loopback address: see --allow-destination",
@@ -114,7 +114,7 @@ impl fmt::Display for DestinationRefusal {
 
 impl std::error::Error for DestinationRefusal {}
 
-/// The rules for allowed destinations.
+/// The destination policy: the addresses and ports to which the proxy may connect for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationPolicy {
     /// Address blocks that are allowed even if they are not globally reachable.
@@ -161,8 +161,7 @@ impl DestinationPolicy {
     }
 
     /// Checks whether an address belongs to the proxy's own machine and is therefore forbidden. The
-    /// address must have passed [`Self::check_address`]. Calls `is_own` only if the result depends
-    /// on it.
+    /// address must have passed [`Self::check_address`]. Calls `is_own` only if its result matters.
     pub fn check_machine(
         &self,
         ip: IpAddr,
@@ -183,9 +182,9 @@ impl DestinationPolicy {
         self.allowed.iter().any(|block| block.contains(ip))
     }
 
-    /// Checks whether the proxy may use an established connection. If both ends are on this
-    /// machine, the peer is the proxy itself or another service of the machine. The proxy is the
-    /// peer if it listens on this port for every address.
+    /// Checks whether the proxy may use an open connection. If both ends are on this machine, the
+    /// peer is the proxy itself or another service of the machine. It is the proxy if the proxy
+    /// listens on this port for every address.
     pub fn check_connection(
         &self,
         local: SocketAddr,
@@ -200,7 +199,7 @@ impl DestinationPolicy {
         self.check_machine(peer.ip(), chosen, |_| same_machine)
     }
 
-    /// Checks whether CONNECT to a port is allowed.
+    /// Checks whether clients may send CONNECT for this port.
     pub fn check_connect_port(&self, port: u16) -> Result<(), DestinationRefusal> {
         if self.connect_ports.contains(&port) {
             Ok(())
@@ -220,8 +219,8 @@ impl DestinationPolicy {
     }
 }
 
-/// Returns the refusal for the block that contains the address. Returns `None` for an allowed
-/// address.
+/// Returns the refusal for the special-purpose block that contains the address. Returns `None` if
+/// the address is globally reachable.
 fn refusal_of(address: IpAddr) -> Option<DestinationRefusal> {
     match address {
         IpAddr::V4(address) => refusal_of_v4(address),

@@ -1,4 +1,4 @@
-//! Resolves the names of origins, and decides which addresses the policy allows.
+//! Resolves the names of origins, and decides to which addresses the proxy may connect.
 
 pub(crate) mod destination;
 pub(crate) mod name_resolver;

@@ -1,6 +1,6 @@
-//! Resolves names by DNS, with the library hickory-resolver. It uses `/etc/hosts`, and the servers
-//! from `/etc/resolv.conf` or from the proxy's configuration. It caches a limited number of
-//! answers; `resolve` shares look-ups. `docs/decisions/` explains why it does not use the C
+//! Resolves names by DNS, with the library hickory-resolver. Uses `/etc/hosts`, and the DNS servers
+//! from `/etc/resolv.conf` or from the proxy's configuration. Caches a limited number of answers.
+//! `resolve` shares look-ups between requests. `docs/decisions/` explains why it does not use the C
 //! library.
 
 use crate::upstream::address::resolve::{Addresses, Resolve};
@@ -23,21 +23,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Limits of the answer cache: the number of answers, and the longest time that an answer is
-/// cached.
+/// Limits of the cache for DNS answers: the number of answers, and the longest time for which an
+/// answer stays.
 const MAX_ANSWERS: usize = 4096;
 const MAX_TTL: Duration = Duration::from_secs(3600);
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(60);
 
 /// A resolver that uses DNS.
 pub struct NameResolver {
-    /// One resolver for each server. If one resolver used several servers, the failure of one
-    /// server would count as a failure of all servers.
+    /// One resolver for each DNS server. A resolver with several servers would report the failure
+    /// of one server as a failure of all servers.
     resolvers: Vec<TokioResolver>,
     known: Rc<KnownNames>,
 }
 
-/// The reason for which the resolver could not be created.
+/// The reason why the resolver could not be created.
 #[derive(Debug)]
 pub struct ResolverUnusable(NetError);
 
@@ -55,7 +55,7 @@ impl std::error::Error for ResolverUnusable {}
 
 impl NameResolver {
     /// Creates a resolver that uses the DNS servers `servers`. If the list is empty, uses the
-    /// servers of the system's configuration. If that configuration names no server, only
+    /// servers of the system's configuration. If this configuration names no server, only
     /// `/etc/hosts` and IP addresses work. Every other look-up then fails with
     /// [`ResolveError::ServerFailed`].
     pub fn new(servers: &[SocketAddr]) -> Result<Self, ResolverUnusable> {
@@ -123,7 +123,7 @@ impl Resolve for NameResolver {
                         known.learn(text, &addresses, found.as_lookup().valid_until());
                         return Ok(addresses);
                     }
-                    // The server failed, but another server may succeed.
+                    // This DNS server failed. The next server may succeed.
                     Err(error) if error.is_the_servers() => failure = error,
                     Err(error) => return Err(error),
                 }
@@ -149,7 +149,7 @@ fn reason(error: &NetError) -> ResolveError {
 }
 
 /// Names whose addresses are known without a DNS query: names in `/etc/hosts`, and names with a
-/// fresh answer. The resolver has its own cache, but reading that cache may start a query.
+/// fresh DNS answer. The library has its own cache, but a read of that cache may start a query.
 pub(crate) struct KnownNames {
     hosts: Arc<Hosts>,
     answers: RefCell<HashMap<Box<str>, Answer>>,
@@ -205,7 +205,7 @@ impl KnownNames {
     }
 }
 
-/// Returns the current time. The resolver states the expiry of its answers on the same clock.
+/// Returns the current time. The library gives the expiry of its answers on the same clock.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
@@ -228,8 +228,7 @@ mod tests {
         );
     }
 
-    /// Starts a name server. It answers every query with the query itself, after `garble` has
-    /// changed it.
+    /// Starts a DNS server that answers every query with the query itself, changed by `garble`.
     async fn garbling(garble: fn(&mut Vec<u8>)) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
         let address = socket.local_addr().expect("bound");

@@ -1,6 +1,6 @@
-//! Resolves host names to addresses. IP addresses and known names need no look-up; for other names,
-//! it asks a resolver. Requests for the same name share a look-up, and the number of look-ups per
-//! client is limited. `destination` checks the addresses immediately before connecting.
+//! Resolves host names to addresses. IP addresses and known names need no look-up. For other names,
+//! asks a resolver. Requests for the same name share a look-up, and the number of look-ups per
+//! client is limited. `destination` checks the addresses immediately before the proxy connects.
 
 use crate::core::places::ClientBlock;
 use crate::upstream::error::ResolveError;
@@ -13,18 +13,18 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The addresses of a name. Within IPv4 and within IPv6, they are in the order in which the dialer
-/// tries them.
+/// The addresses of a name. The IPv4 addresses are in the order in which the dialer tries them, and
+/// so are the IPv6 addresses.
 pub type Addresses = Result<Rc<[IpAddr]>, ResolveError>;
 
-/// Resolves host names to addresses. [`crate::upstream::NameResolver`] uses DNS; tests have their
-/// own resolvers.
+/// Resolves host names to addresses. The proxy uses [`crate::upstream::NameResolver`], which asks
+/// DNS servers. Tests have their own resolvers.
 pub trait Resolve {
     /// Returns the addresses of `name`, which must not be an IP address. The future does not borrow
     /// the resolver.
     fn resolve(&self, name: &str) -> LocalBoxFuture<'static, Addresses>;
 
-    /// Returns the addresses of `name` if they are known without a query to a server.
+    /// Returns the addresses of `name` if they are known without a query to a DNS server.
     fn known(&self, _name: &str) -> Option<Rc<[IpAddr]>> {
         None
     }
@@ -36,15 +36,15 @@ type Lookup = LocalBoxFuture<'static, Addresses>;
 pub(crate) struct LookupLimits {
     /// Time limit for resolving one name.
     pub(crate) timeout: Duration,
-    /// Largest number of look-ups at a time. If another look-up starts, the oldest look-up is
-    /// abandoned.
+    /// Largest number of look-ups at the same time. A further look-up ends the oldest look-up
+    /// without a result.
     pub(crate) most: usize,
-    /// Largest number of look-ups at a time for one client. More look-ups are refused.
+    /// Largest number of look-ups at the same time for one client. Further look-ups fail.
     pub(crate) of_client: usize,
 }
 
-/// If no name server answers for a name in time, the name is not looked up again for this time (RFC
-/// 9520 §3.2).
+/// If no DNS server answers for a name in time, the proxy does not look the name up again for this
+/// time (RFC 9520 §3.2).
 const SILENCE_TIME: Duration = Duration::from_secs(5);
 
 const MAX_SILENT_NAMES: usize = 1024;
@@ -55,14 +55,15 @@ pub(crate) struct Lookups {
     limits: LookupLimits,
     in_flight: RefCell<HashMap<Box<str>, InFlight>>,
     begun: Cell<u64>,
-    /// Names for which no server answered in time. The value is the time until which the name is
-    /// remembered.
+    /// Names for which no DNS server answered in time. Until the time in the value, look-ups of the
+    /// name fail at once.
     silent: RefCell<HashMap<Box<str>, Instant>>,
 }
 
 struct InFlight {
     lookup: WeakShared<Lookup>,
-    /// Number of the look-up. The oldest look-up has the smallest number.
+    /// Look-ups are numbered in the order of their start, so the oldest look-up has the smallest
+    /// number.
     number: u64,
     client: Option<ClientBlock>,
     give_up: Rc<Notify>,
@@ -81,8 +82,8 @@ impl Lookups {
         Self { resolver, limits, in_flight, begun, silent }
     }
 
-    /// Returns the addresses of `host` for `client`. `host` is a name or an address; an IPv6
-    /// address may have brackets.
+    /// Returns the addresses of `host`, for a request of `client`. `host` is a name or an address.
+    /// An IPv6 address may have brackets.
     pub(crate) async fn find(&self, host: &str, client: Option<ClientBlock>) -> Addresses {
         let name = match read_host(host) {
             Host::Address(address) => return Ok(Rc::from([address])),
@@ -103,7 +104,7 @@ impl Lookups {
         found
     }
 
-    /// Joins the look-up of `name` that is in progress, or starts a look-up.
+    /// Joins a look-up of `name` that is in progress. Otherwise starts a look-up.
     fn join(
         &self,
         name: &str,

@@ -34,7 +34,7 @@ fn hosts_are_addresses_names_or_neither() {
     }
 }
 
-/// A resolver that answers only when the test permits it. It counts the look-ups.
+/// A resolver that gives its answers only when the test permits it. It counts the look-ups.
 #[derive(Default)]
 struct Held {
     asked: Cell<usize>,
@@ -59,7 +59,7 @@ impl Held {
     }
 }
 
-/// Creates look-ups with a limit of `most` in total and two per client.
+/// Creates `Lookups` with at most `most` look-ups at the same time, and at most two per client.
 fn lookups(most: usize) -> (Rc<Held>, Lookups) {
     let held = Rc::new(Held::default());
     let limits = LookupLimits { timeout: Duration::from_secs(5), most, of_client: 2 };

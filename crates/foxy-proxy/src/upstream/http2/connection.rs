@@ -1,4 +1,4 @@
-//! One HTTP/2 connection to an origin. Requests share the connection, and a task runs it.
+//! One HTTP/2 connection to an origin. Several requests share the connection. One task runs it.
 
 use crate::core::frames::FirstField;
 use crate::core::transport::Transport;
@@ -15,29 +15,31 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Number of requests that may use one connection at a time, even if the origin allows more.
+/// Largest number of requests on one connection at the same time, even if the origin allows more.
 const MAX_STREAMS: u32 = 64;
 
-/// Number of bytes of one response that may wait until the proxy reads them.
+/// Flow-control window of one stream in bytes: how many bytes of a response body may wait until the
+/// proxy reads them.
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// Flow-control window of a connection in bytes. It is the sum of the windows of all streams, so
-/// that a stalled stream does not use the space of another stream.
+/// Flow-control window of a connection in bytes. It is the sum of all stream windows, so that an
+/// unread response never blocks another response.
 const CONNECTION_WINDOW: u32 = MAX_STREAMS * STREAM_WINDOW;
 
-/// Number of bytes of a request's body that may wait in the HTTP/2 library.
+/// Number of bytes of one request body that may wait in the HTTP/2 library.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
 
-/// Limits for remembered reset streams, by time and by number. Late frames for a remembered stream
-/// are not an error.
+/// The HTTP/2 library remembers streams that were reset, for this time and up to this number.
+/// Frames that still arrive for such a stream are not an error.
 const RESET_MEMORY_TIME: Duration = Duration::from_secs(5);
 const MAX_REMEMBERED_RESETS: usize = 256;
 
-/// Time limit for closing a connection.
+/// Time limit for closing a connection in an orderly way.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Http2Connection {
-    /// The sender of requests. `None` once the connection must not be used for more requests.
+    /// The library's handle for sending requests. `None` once no more requests may use the
+    /// connection.
     requests: RefCell<Option<SendRequest<Bytes>>>,
     meter: Rc<RefCell<Meter>>,
     open: Cell<usize>,
@@ -46,16 +48,16 @@ pub(crate) struct Http2Connection {
     changed: Rc<Notify>,
 }
 
-/// The place of one request on a connection. Dropping the lease ends the request.
+/// A *lease*: the place of one request on a shared connection. Dropping the lease ends the request.
 pub(crate) struct Lease {
     connection: Rc<Http2Connection>,
     kept: bool,
     stream: Option<u32>,
 }
 
-/// Starts HTTP/2 on a connection, and starts the task that runs it. Notifies `changed` when there
-/// may be space for another request. Calls `ended` when the connection can no longer be used for
-/// requests. A connection without requests closes after `idle`.
+/// Starts HTTP/2 on a connection, and starts the task that runs it. Notifies `changed` when the
+/// connection may have a place for another request. Calls `ended` when the connection accepts no
+/// more requests. A connection without requests closes after the time `idle`.
 pub(crate) async fn begin(
     stream: Transport,
     limits: &Limits,
@@ -95,13 +97,14 @@ fn builder(limits: &Limits) -> Builder {
         .max_send_buffer_size(SEND_BUFFER_BYTES)
         .reset_stream_duration(RESET_MEMORY_TIME)
         .max_concurrent_reset_streams(MAX_REMEMBERED_RESETS)
-        // The origin has not sent its limit yet. Until then, the library sends only one stream and
+        // Before the origin has sent its limit on streams, the library sends only one request and
         // delays the others.
         .initial_max_send_streams(1);
     builder
 }
 
-/// Runs a connection until the origin closes it, or until it has had no request for `idle`.
+/// Runs a connection until the origin closes it, or until it has had no request for the time
+/// `idle`.
 async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection, idle: Duration) {
     let mut carried = pin!(carried);
     let mut look = Instant::now() + idle;
@@ -131,8 +134,8 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// The values that decide whether a connection permits another request, as last announced to the
-/// waiting exchanges.
+/// The values that decide whether a connection accepts another request. The waiting exchanges were
+/// last notified of these values.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,
@@ -141,7 +144,7 @@ struct Room {
 }
 
 impl Http2Connection {
-    /// Reserves space for one request. Returns `None` if the connection permits no more requests
+    /// Reserves the place of one request. Returns `None` if the connection accepts no more requests
     /// now.
     pub(crate) fn lease(self: &Rc<Self>) -> Option<Lease> {
         let most = {
@@ -157,7 +160,7 @@ impl Http2Connection {
         Some(Lease { connection: Rc::clone(self), kept: self.served.replace(true), stream: None })
     }
 
-    /// Ends the connection for new requests. It closes after its last request.
+    /// Accepts no more requests on this connection. It closes after its last request.
     pub(crate) fn retire(&self) {
         drop(self.requests.take());
     }
@@ -166,19 +169,19 @@ impl Http2Connection {
         self.requests.borrow().is_none()
     }
 
-    /// Returns true if the connection permits more requests, now or after other requests have
+    /// Returns true if the connection will accept more requests, now or after other requests have
     /// ended.
     pub(crate) fn is_usable(&self) -> bool {
         !self.is_retired() && !self.meter.borrow().leaving()
     }
 
     /// Returns the time when the last request ended. Returns `None` while a request is in progress,
-    /// or if the connection is retired.
+    /// or if the connection accepts no more requests.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         (self.open.get() == 0 && !self.is_retired()).then(|| self.idle_since.get())
     }
 
-    /// Wakes the waiting exchanges if the room for requests has changed.
+    /// If the number of places for requests has changed, wakes the exchanges that wait for a place.
     fn announce(&self, known: &mut Room, most: usize) {
         let room = {
             let meter = self.meter.borrow();
@@ -197,8 +200,8 @@ impl Lease {
         self.kept
     }
 
-    /// Sends the head of a request. `ended` means that no body follows. Fails if the connection
-    /// permits no more requests.
+    /// Sends the head of a request. `ended` means that the request has no body. Fails if the
+    /// connection accepts no more requests.
     pub(crate) fn send(
         &mut self,
         request: http::Request<()>,
@@ -225,19 +228,20 @@ impl Lease {
         }
     }
 
-    /// Returns the kind of the first field in the stream's last field block.
+    /// Returns the kind of the first field in the last head or trailers that arrived on the stream.
     pub(crate) fn last_block(&self) -> FirstField {
         let meter = self.connection.meter.borrow();
         self.stream.map_or(FirstField::Regular, |stream| meter.last_block(stream))
     }
 
-    /// Returns the kind of flood that closed the connection, if there was one.
+    /// If the connection was closed because the origin sent too many frames or heads, returns which
+    /// of both.
     pub(crate) fn flood(&self) -> Option<Flood> {
         self.connection.meter.borrow().flood()
     }
 
-    /// Notes that an answer did not arrive in time. If the connection has received nothing since
-    /// `asked`, it may be dead. It is then not used for more requests.
+    /// Notes that an answer did not arrive in time. If nothing has arrived on the connection since
+    /// `asked`, the connection may be dead. No more requests then use it.
     pub(crate) fn timed_out(&self, asked: Instant) {
         if self.connection.meter.borrow().heard() <= asked {
             self.connection.retire();

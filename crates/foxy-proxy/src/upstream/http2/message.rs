@@ -1,5 +1,5 @@
-//! Converts requests and responses between foxy's types and the types of the HTTP/2 library. The
-//! conversion is as strict as the HTTP/1.1 decoder, and does no IO.
+//! Converts requests and responses between foxy's types and the types of the HTTP/2 library. It
+//! refuses the same messages as the HTTP/1.1 decoder, and does no IO.
 
 use crate::upstream::dial::Origin;
 use bytes::Bytes;
@@ -10,8 +10,8 @@ use foxy_http::{
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 
-/// Fields that HTTP/2 does not have or expresses in another way (RFC 9113 §8.2.2, §8.3.1). For TE,
-/// only the value `trailers` is allowed.
+/// Header fields that HTTP/2 does not have or expresses in another way (RFC 9113 §8.2.2, §8.3.1).
+/// TE is allowed with the value `trailers`.
 const OF_HTTP1: [&str; 8] = [
     "connection",
     "host",
@@ -23,9 +23,9 @@ const OF_HTTP1: [&str; 8] = [
     "upgrade",
 ];
 
-/// Creates the head of a request. Returns `None` if the HTTP/2 library cannot represent the
-/// authority or target, because it has bytes that RFC 3986 does not allow. The proxy then sends the
-/// request unchanged over HTTP/1.1.
+/// Creates the head of a request. Returns `None` if the authority or target has bytes that RFC 3986
+/// does not allow. The HTTP/2 library cannot represent such bytes, so the proxy sends the request
+/// unchanged over HTTP/1.1.
 pub(crate) fn request(
     origin: &Origin,
     method: &Method,
@@ -65,8 +65,8 @@ pub(crate) fn request(
     Some(request)
 }
 
-/// Creates the head of an interim response. Refuses 101, which HTTP/2 does not have (RFC 9113
-/// §8.6).
+/// Converts the head of an interim (1xx) response. Refuses 101, which HTTP/2 does not have (RFC
+/// 9113 §8.6).
 pub(crate) fn interim(
     response: &Response<()>,
     limits: &Limits,
@@ -77,8 +77,9 @@ pub(crate) fn interim(
     }
 }
 
-/// Creates the final head of a response to `method`, and the framing of its body. `ended` means
-/// that no body follows. Refuses every response that the HTTP/1.1 decoder would refuse.
+/// Converts the final head of a response to `method`, and determines the framing of its body.
+/// `ended` means that no body follows. Refuses every response that the HTTP/1.1 decoder would
+/// refuse.
 pub(crate) fn response<B>(
     method: &Method,
     response: &Response<B>,
@@ -94,7 +95,7 @@ pub(crate) fn response<B>(
     Ok((head, length))
 }
 
-/// Converts trailers. Drops fields that trailers must not contain.
+/// Converts the trailers of a response. Drops fields that trailers must not contain.
 pub(crate) fn trailers(fields: &HeaderMap, limits: &Limits) -> Result<Headers, DecodeError> {
     let mut trailers = headers(fields, limits)?;
     if trailers.wire_length() > limits.trailers {

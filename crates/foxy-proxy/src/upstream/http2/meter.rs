@@ -1,6 +1,6 @@
-//! Limits the number of HTTP/2 frames from an origin that contain no message content. A meter
-//! counts frames by their headers (RFC 9113 §4.1) as they arrive. The HTTP/2 library decodes the
-//! frames.
+//! Limits how many HTTP/2 frames without message content an origin may send, such as PING. A
+//! *meter* sees all incoming bytes of a connection, and counts the frames by their headers (RFC
+//! 9113 §4.1). The HTTP/2 library decodes the frames.
 
 use crate::core::frames::{
     Allowance, FRAMES_A_REQUEST, FieldBlocks, FirstField, Frame, FrameEvent, FrameReader, flag,
@@ -17,13 +17,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
 /// Largest number of response heads of one stream that may wait until the proxy reads them. Flow
-/// control does not limit heads.
+/// control does not limit heads, only bodies.
 const MAX_UNREAD_HEADS: u32 = 12;
 
-/// The kind of message of which an origin sent too many.
+/// The kind of message that an origin sent too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flood {
-    /// Frames without message content: pings, settings, resets, priorities, unknown frames.
+    /// Frames without message content: pings, settings, resets, priorities, and frames of unknown
+    /// kinds.
     Frames,
     /// Response heads that arrive faster than the proxy reads them.
     Heads,
@@ -38,18 +39,18 @@ struct Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,
-    /// The SETTINGS frame has begun but is not complete.
+    /// The first bytes of the origin's SETTINGS frame have arrived.
     Coming,
     Known,
 }
 
-/// The state of a connection, derived from its incoming frames.
+/// The state of a connection, as its incoming frames show it.
 #[derive(Debug)]
 pub(crate) struct Meter {
     reader: FrameReader,
     blocks: FieldBlocks,
-    /// The stream whose field block is being received. The flag is true once the last frame of the
-    /// block has begun.
+    /// The stream whose field block (head or trailers) is arriving. The flag is true once the last
+    /// frame of the block has begun.
     block: Option<(u32, bool)>,
     allowance: Allowance,
     heads: HashMap<u32, Heads>,
@@ -74,17 +75,17 @@ impl Meter {
         }
     }
 
-    /// Returns true if the origin's settings have arrived. They contain its limit on streams.
+    /// Returns true if the origin's SETTINGS have arrived, which contain its limit on streams.
     pub(crate) fn settled(&self) -> bool {
         self.settings == Settings::Known
     }
 
-    /// Returns true if the origin accepts no more requests (GOAWAY).
+    /// Returns true if the origin has announced that it accepts no more requests (GOAWAY).
     pub(crate) const fn leaving(&self) -> bool {
         self.leaving
     }
 
-    /// Returns the time when bytes last arrived.
+    /// Returns the time when bytes last arrived on the connection.
     pub(crate) const fn heard(&self) -> Instant {
         self.heard
     }
@@ -104,7 +105,7 @@ impl Meter {
         }
     }
 
-    /// Returns the kind of the first field in the stream's last field block.
+    /// Returns the kind of the first field in the last head or trailers that arrived on the stream.
     pub(crate) fn last_block(&self, stream: u32) -> FirstField {
         self.heads.get(&stream).map_or(FirstField::Regular, |heads| heads.last)
     }
@@ -117,7 +118,8 @@ impl Meter {
         self.allowance.sent(bytes);
     }
 
-    /// Notes bytes from the origin. After an error, the caller must close the connection.
+    /// Counts the frames in `bytes`, which arrived from the origin. After an error, the caller must
+    /// close the connection.
     pub(crate) fn received(&mut self, mut bytes: &[u8], now: Instant) -> Result<(), Flood> {
         self.heard = now;
         while let Some(event) = self.reader.next(&mut bytes) {
@@ -180,7 +182,7 @@ impl Meter {
     }
 }
 
-/// A connection to an origin. The meter sees all incoming bytes of the connection.
+/// A connection to an origin. A meter sees all its incoming bytes.
 pub(crate) struct Metered {
     stream: Transport,
     meter: Rc<RefCell<Meter>>,
@@ -200,8 +202,8 @@ impl Metered {
 }
 
 impl AsyncRead for Metered {
-    /// Fails once the origin has sent too many frames or heads. The meter then knows the kind of
-    /// flood.
+    /// Fails once the origin has sent too many frames or heads. [`Meter::flood`] then tells which
+    /// of both.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

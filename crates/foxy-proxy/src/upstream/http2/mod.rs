@@ -1,6 +1,6 @@
-//! HTTP/2 to origins (RFC 9113): connections that many exchanges share, and the exchanges on them.
-//! The library `h2` handles frames, compression and windows. This module limits the memory and
-//! frames of a connection, and decides which requests may use it.
+//! HTTP/2 with origins (RFC 9113): connections that several exchanges share, and the exchanges on
+//! them. The library `h2` handles frames, compression and flow control. This module limits the
+//! memory and frames of a connection, and decides which requests may use it.
 
 mod connection;
 mod message;

@@ -1,6 +1,6 @@
-//! The HTTP/2 connections of a worker, by route. The key also tells who chose the origin. Two keys
-//! never share a connection, even if a certificate contains the names of both. The pool opens no
-//! connections.
+//! The HTTP/2 connections of a worker, by route. A route also tells whether a client or the
+//! operator chose the origin. Two routes never share a connection, even if a certificate contains
+//! the names of both origins. The pool opens no connections.
 
 use crate::core::transport::Transport;
 use crate::upstream::error::ConnectError;
@@ -13,18 +13,18 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Largest number of connections to one origin. Another connection is opened only if the existing
-/// connections permit no more requests.
+/// Largest number of connections to one origin. The proxy opens another connection only if no
+/// existing connection accepts more requests.
 const MAX_CONNECTIONS: usize = 8;
 
-/// Number of exchanges that may wait until a connection to one origin permits another request.
+/// Number of exchanges that may wait until a connection to one origin accepts another request.
 const MAX_WAITING_EXCHANGES: usize = 8192;
 
-/// Largest number of remembered origins. If there are more, the pool drops origins without a
+/// Number of origins that the pool remembers. Above this number, the pool forgets origins without a
 /// connection.
 const MAX_ORIGINS: usize = 4096;
 
-/// The result of an attempt to connect. All exchanges that wait for the attempt use it.
+/// The result of an attempt to connect. All exchanges that wait for the attempt receive it.
 pub(crate) enum DialOutcome {
     /// The origin now has one more HTTP/2 connection.
     Joined,
@@ -33,7 +33,7 @@ pub(crate) enum DialOutcome {
     Failed(ConnectError),
 }
 
-/// An attempt to connect. Several exchanges may wait for it.
+/// An attempt to connect to an origin. Several exchanges may wait for its result.
 #[derive(Default)]
 pub(crate) struct Attempt {
     outcome: RefCell<Option<Rc<DialOutcome>>>,
@@ -44,15 +44,16 @@ pub(crate) struct OriginConnections {
     connections: RefCell<Vec<Rc<Http2Connection>>>,
     attempt: RefCell<Option<Rc<Attempt>>>,
     chose_http1: Cell<bool>,
-    /// Number of connections to this origin that are allowed now. The number is smaller after an
-    /// attempt to open another connection has failed.
+    /// Largest number of connections to this origin at the moment. It is smaller after an attempt
+    /// to open a further connection has failed.
     most: Cell<usize>,
     waiting: Cell<usize>,
     used: Cell<Instant>,
     changed: Rc<Notify>,
 }
 
-/// Counts one exchange that waits until a connection permits another request.
+/// Counts one exchange as waiting until a connection accepts another request. Dropping this value
+/// ends the wait.
 pub(crate) struct WaitingForRoom<'a>(&'a OriginConnections);
 
 impl Drop for WaitingForRoom<'_> {
@@ -80,24 +81,25 @@ impl OriginConnections {
         }
     }
 
-    /// Notified when a connection may permit another request, or when an attempt has ended.
+    /// Is notified when a connection may accept another request, or when an attempt to connect has
+    /// ended.
     pub(crate) fn changed(&self) -> &Rc<Notify> {
         &self.changed
     }
 
-    /// Reserves space for a request on the first connection with space. So the later connections
-    /// become idle and close.
+    /// Reserves the place of a request on the first connection that has a place. Connections at the
+    /// end of the list then become idle and close.
     pub(crate) fn lease(&self) -> Option<Lease> {
         self.used.set(Instant::now());
         self.connections.borrow().iter().find_map(Http2Connection::lease)
     }
 
-    /// Returns true if the origin chose HTTP/1.1 last time.
+    /// Returns true if the origin chose HTTP/1.1 when the proxy last connected to it.
     pub(crate) fn chose_http1(&self) -> bool {
         self.chose_http1.get()
     }
 
-    /// Returns the attempt in progress, if there is one.
+    /// Returns the attempt to connect that is in progress, if there is one.
     pub(crate) fn attempt(&self) -> Option<Rc<Attempt>> {
         self.attempt.borrow().clone()
     }
@@ -116,8 +118,8 @@ impl OriginConnections {
         Some(attempt)
     }
 
-    /// Ends an attempt to connect. If the attempt failed, no additional connections to this origin
-    /// are opened until the next sweep.
+    /// Ends an attempt to connect. If it failed, the proxy opens no further connections to this
+    /// origin until the next call of [`Self::prune`].
     pub(crate) fn end(&self, attempt: &Attempt, outcome: DialOutcome) {
         match &outcome {
             DialOutcome::Joined => self.chose_http1.set(false),
@@ -153,7 +155,7 @@ impl OriginConnections {
         }
     }
 
-    /// Forgets the connections that permit no more requests.
+    /// Forgets the connections that accept no more requests.
     pub(crate) fn prune(&self) {
         self.connections.borrow_mut().retain(|connection| !connection.is_retired());
         self.most.set(MAX_CONNECTIONS);
@@ -197,8 +199,8 @@ impl Http2Pool {
         self.all().filter(|connection| connection.idle_since().is_some()).count()
     }
 
-    /// Drops origins that were not used for `idle`. If more than `most` connections are idle,
-    /// closes the connections that have been idle longest.
+    /// Forgets origins that were not used for the time `idle`. If more than `most` connections are
+    /// idle, closes the connections that have been idle longest.
     pub(crate) fn sweep(&mut self, now: Instant, idle: Duration, most: usize) {
         self.origins.retain(|_, known| {
             known.prune();

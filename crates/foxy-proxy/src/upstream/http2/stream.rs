@@ -1,6 +1,6 @@
-//! Runs one exchange over HTTP/2, on a stream of a shared connection. Reading and sending happen at
-//! the same time. If the exchange is dropped before its end, the stream is reset with CANCEL, and
-//! the connection continues.
+//! Runs one exchange over HTTP/2, on a stream of a shared connection. The request is sent while the
+//! response is read. If the exchange is dropped before its end, the stream is reset with CANCEL,
+//! and the connection continues.
 
 use crate::core::frames::FirstField;
 use crate::upstream::error::{Http2Error, UpstreamError};
@@ -18,13 +18,13 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A body of up to this number of bytes is read completely before its head is reported. If the
-/// length is wrong, the client then receives an error instead of a broken answer.
+/// A response body of up to this many bytes is read completely before the exchange reports the
+/// head. If the length is wrong, the client then receives an error instead of a broken answer.
 const MAX_WHOLE_BODY_BYTES: u64 = 16 << 10;
 
 pub(crate) struct Http2Exchange {
-    // This field must be dropped before the lease. Then the connection knows that the stream has
-    // ended before a waiting exchange learns that there is space.
+    // This field must be dropped before the lease. The connection then knows that the stream has
+    // ended, before a waiting exchange learns that it may use the place.
     reading: Reading,
     sender: SendStream<Bytes>,
     lease: Lease,
@@ -35,7 +35,7 @@ pub(crate) struct Http2Exchange {
     answered: bool,
 }
 
-/// The part of the response that is read next.
+/// The part of the response that the exchange reads next.
 enum Reading {
     Heads(ResponseFuture),
     Body { body: RecvStream, allowed: bool },
@@ -43,22 +43,22 @@ enum Reading {
     Done,
 }
 
-/// A head and the parts of its body that have arrived. They are reported only once the body is
-/// complete.
+/// The head of a response with a small body, and the pieces of the body so far. The exchange
+/// reports them only when the body is complete.
 #[derive(Default)]
 struct Withheld {
     events: VecDeque<ResponseEvent>,
-    /// True while these events must wait for more events.
+    /// True while the body is not complete, so that these events must wait.
     more: bool,
 }
 
 enum RequestEnd {
-    /// The client has more bytes of the body to send.
+    /// The client has not sent its whole body yet.
     Open,
-    /// The request ends with the bytes that are being sent.
+    /// The bytes that are being sent are the last bytes of the request.
     Data,
     Trailers(HeaderMap),
-    /// The request was sent, or the origin accepts no more bytes of it.
+    /// The whole request was sent, or the origin accepts no more bytes of it.
     Sent,
 }
 
@@ -73,7 +73,7 @@ enum Failure {
 }
 
 impl Http2Exchange {
-    /// Sends the head of a request. Returns `None` if the connection permits no more requests.
+    /// Sends the head of a request. Returns `None` if the connection accepts no more requests.
     pub(crate) fn open(
         mut lease: Lease,
         head: http::Request<()>,
@@ -92,7 +92,7 @@ impl Http2Exchange {
         })
     }
 
-    /// Sends and reads until there is an event to report.
+    /// Sends the request and reads the response until there is an event to report.
     pub(crate) async fn turn(
         &mut self,
         request: &mut OutgoingRequest,
@@ -133,7 +133,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Returns true once any part of a response has arrived.
+    /// Returns true if any part of a response has arrived.
     pub(crate) fn has_answered(&self) -> bool {
         self.answered
     }
@@ -154,7 +154,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Reads before it sends, so that the proxy notices an early answer.
+    /// Reads first and then sends, so that the proxy notices an early answer.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -228,8 +228,8 @@ impl Http2Exchange {
                             return Poll::Ready(Err(Failure::Ours(Http2Error::Protocol.into())));
                         }
                         Some(data) => {
-                            // The window opens only when the proxy reads the body. So at most one
-                            // window of bytes waits.
+                            // The origin receives flow-control credit only when the proxy reads the
+                            // body. So at most one window of bytes waits.
                             body.flow_control().release_capacity(data.len())?;
                             return Poll::Ready(Ok(ResponseEvent::Body(data)));
                         }
@@ -261,7 +261,7 @@ impl Http2Exchange {
         }
     }
 
-    /// Passes as many bytes to the HTTP/2 library as the window permits.
+    /// Passes as many bytes to the HTTP/2 library as the origin's flow control permits.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         if !self.out.is_empty() {
             self.sender.reserve_capacity(self.out.len());
@@ -288,8 +288,8 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    /// Decides what a failure means for the exchange. If the origin refused a stream or ended it by
-    /// GOAWAY, the origin did not process the request (RFC 9113 §8.7). The request may then be sent
+    /// Decides what a failure means for the exchange. If the origin refused the stream or ended it
+    /// with GOAWAY, it did not process the request (RFC 9113 §8.7). The request may then be sent
     /// again.
     fn failed(&self, failure: Failure) -> Result<WaitEnd, UpstreamError> {
         let error = match failure {

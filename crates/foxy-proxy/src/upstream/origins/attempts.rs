@@ -1,4 +1,5 @@
-//! The attempts of one request to get a response from the servers of its origin.
+//! The attempts of one request to get a response from the servers of an origin that the operator
+//! has set.
 
 use crate::upstream::dial::Origin;
 use crate::upstream::error::ConnectError;
@@ -10,27 +11,28 @@ use foxy_base::{Instant, clock};
 use foxy_http::Headers;
 use std::sync::Arc;
 
-/// The attempts of a request. At most one server has the request at a time.
+/// The attempts of one request. At most one server has the request at a time.
 pub(crate) struct ServerAttempts {
     group: Arc<OriginGroup>,
     tried: Tried,
     repeatable: Repeatable,
-    /// True if a second server may have received the request.
+    /// True if more than one server may have received the request.
     was_repeated: bool,
     current: Option<RunningAttempt>,
 }
 
-/// An attempt in progress. Dropping it ends the attempt.
+/// A server has the request. Dropping this value ends the attempt.
 struct RunningAttempt {
     group: Arc<OriginGroup>,
     number: usize,
     since: Instant,
-    /// True while the latency of the response counts and no head has arrived.
+    /// True while the request waits for the response head and its latency counts. Latency counts
+    /// only for requests without a body.
     waits: bool,
 }
 
 impl RunningAttempt {
-    /// Returns whether the latency until now counts, and counts it no more.
+    /// Ends the wait for the response head. Returns whether the latency of this wait counts.
     fn stop_waiting(&mut self) -> bool {
         let waits = std::mem::take(&mut self.waits);
         if waits {
@@ -53,12 +55,14 @@ impl ServerAttempts {
         Self { group, tried, repeatable, was_repeated: false, current: None }
     }
 
-    /// Returns true until a server is chosen, and again after the server has failed.
+    /// Returns true if a server must be chosen: at the start, and again after the chosen server has
+    /// failed.
     pub(crate) fn needs_server(&self) -> bool {
         self.current.is_none()
     }
 
-    /// Chooses a server. `waits` means that the request has no body.
+    /// Chooses a server for the request. `waits` means that the request has no body, so that its
+    /// latency counts.
     pub(crate) fn choose(&mut self, waits: bool) -> Result<Origin, ConnectError> {
         let (group, since) = (&self.group, clock::monotonic());
         let number = group.begin(self.tried, self.repeatable, waits, since);
@@ -67,13 +71,13 @@ impl ServerAttempts {
         Ok(group.server(number))
     }
 
-    /// Returns the chosen server.
+    /// Returns the server that now has the request.
     pub(crate) fn chosen(&self) -> Option<GroupMember> {
         let server = Some(self.current.as_ref()?.number);
         Some(GroupMember { group: Arc::clone(&self.group), server })
     }
 
-    /// Sets the Host field for the chosen server.
+    /// Sets the Host field that the chosen server receives.
     pub(crate) fn adapt(&self, headers: &mut Headers) {
         let Some(RunningAttempt { number, .. }) = self.current else { return };
         match &self.group.settings.send_host {
@@ -85,7 +89,7 @@ impl ServerAttempts {
         }
     }
 
-    /// Notes a good response head.
+    /// Records that the chosen server sent a response head without a failure status.
     pub(crate) fn works(&mut self) {
         if let Some(attempt) = &mut self.current {
             let (counts, now) = (attempt.stop_waiting(), clock::monotonic());
@@ -93,7 +97,7 @@ impl ServerAttempts {
         }
     }
 
-    /// Notes a failure of the chosen server. The failure belongs to the server alone.
+    /// Records a failure for which the chosen server is responsible.
     pub(crate) fn fails(&mut self, fault: ServerFault) {
         if let Some(attempt) = &mut self.current {
             attempt.stop_waiting();
@@ -101,8 +105,8 @@ impl ServerAttempts {
         }
     }
 
-    /// Prepares to send the request to another server. Returns false if no other server works.
-    /// `received` means that the failed server may have received the request.
+    /// Prepares to send the request to another server. Returns false if no other server may receive
+    /// it. `received` means that the failed server may have received the request.
     pub(crate) fn try_another(&mut self, received: bool) -> bool {
         let Some(attempt) = &self.current else { return false };
         let mut tried = self.tried;

@@ -1,25 +1,27 @@
-//! Chooses a server for each request of an origin: two servers that work, by chance, and of these
-//! the server with the lower cost.
+//! Chooses a server of an origin for each request. Draws two working servers at random, and takes
+//! the server with the lower cost. The cost grows with the requests in progress and with the
+//! latency.
 
 use crate::upstream::fail_over::Tried;
 use crate::upstream::origins::server::{ServerRank, ServerState};
 use foxy_base::{Instant, Random};
 
-/// Repetitions that are allowed from the start.
+/// Number of requests that may be sent to a second server, before any request has added to the
+/// budget.
 const FIRST_REPETITIONS: f64 = 100.0;
-/// Repetitions that each request adds.
+/// Each request adds this number to the budget of requests that may be sent twice.
 const REPETITIONS_PER_REQUEST: f64 = 0.2;
 const MOST_REPETITIONS: f64 = 1000.0;
 
-/// Whether a request may be sent a second time after a server has received it.
+/// Whether a second server may receive a request that a first server has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeatable {
     Yes,
     No,
 }
 
-/// Limits the share of requests that are sent twice. Otherwise an origin that fails as a whole
-/// would receive twice the load.
+/// Limits the share of requests that are sent twice. If all servers of an origin fail, they would
+/// otherwise receive twice the load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RepetitionBudget(f64);
 
@@ -34,7 +36,7 @@ impl RepetitionBudget {
         self.0 = (self.0 + REPETITIONS_PER_REQUEST).min(MOST_REPETITIONS);
     }
 
-    /// Returns true if another request may be sent a second time.
+    /// Takes one repetition from the budget. Returns false if the budget is used up.
     pub(crate) fn spend(&mut self) -> bool {
         let is_enough = self.0 >= 1.0;
         if is_enough {
@@ -44,9 +46,10 @@ impl RepetitionBudget {
     }
 }
 
-/// Chooses a server for a request for which the servers `tried` have failed. Only a repeatable
-/// request tries a server after its rest, because the server may fail again. If every server
-/// rests, a request that has tried none goes to the server whose rest ends first.
+/// Chooses a server for a request for which the servers `tried` have failed. A server rests after a
+/// failure: it receives no requests for some time. After its rest it may fail again, so only a
+/// repeatable request tries it. If every server rests, a request for which no server has failed yet
+/// goes to the server whose rest ends first.
 pub(crate) fn choose(
     servers: &[ServerState],
     tried: Tried,
@@ -75,7 +78,7 @@ pub(crate) fn choose(
     }
 }
 
-/// Returns the servers that may receive a request next.
+/// Returns the servers that may receive the request, except the servers `tried`.
 pub(crate) fn usable(
     servers: &[ServerState],
     tried: Tried,

@@ -1,5 +1,5 @@
-//! An origin of the operator: a group of servers with the same content, and their state. All
-//! workers share it. This module does no IO.
+//! A *group*: an origin that the operator has set, with its servers, which have the same content,
+//! and their state. All workers share it. This module does no IO.
 
 use crate::upstream::address::destination::ChosenBy;
 use crate::upstream::dial::Origin;
@@ -15,55 +15,58 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Largest number of servers of an origin. More servers are ignored.
+/// Largest number of servers of one origin. Further servers are ignored.
 pub const MAX_SERVERS: usize = MAX_CHOICES;
 
 /// The Host field that the servers of an origin receive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SentHost {
-    /// The client's Host.
+    /// The Host field that the client sent.
     #[default]
     Kept,
     /// Host and port of the server.
     Server,
-    /// This text.
+    /// A text that the operator has set.
     Fixed(String),
 }
 
-/// A request that tells whether a server is healthy.
+/// A request that the proxy sends regularly to find out whether a server is healthy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// The path, with an optional query.
+    /// The path of the request, with an optional query.
     pub path: String,
-    /// Time between two probes of a server. Also the time limit of a probe.
+    /// Time between two probes of a server. A probe also must end within this time.
     pub interval: Duration,
 }
 
-/// The operator's settings for an origin. A setting that is `None` has the value of the settings
-/// for all origins.
+/// The operator's settings for one origin. For a setting that is `None`, the proxy's setting for
+/// all origins applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSettings {
-    /// The name in logs, metrics and explanations.
+    /// The origin's name in logs, metrics and explanations.
     pub name: String,
-    /// The hosts. Without hosts, the origin serves every host.
+    /// The hosts whose requests the origin receives. Without hosts, the origin receives the
+    /// requests for every host.
     pub hosts: Vec<ServedHost>,
-    /// The beginning of the paths.
+    /// The origin receives requests whose path begins with this text.
     pub path: String,
-    /// The servers, at most [`MAX_SERVERS`] and at least one.
+    /// The servers of the origin: at least one, and at most [`MAX_SERVERS`].
     pub servers: Vec<OriginServer>,
     /// The Host field that the servers receive.
     pub send_host: SentHost,
-    /// Tells when the proxy uses HTTP/2.
+    /// When the proxy uses HTTP/2 with the servers.
     pub http2: Option<OriginHttp2>,
-    /// Trusted authorities, and the certificate of the proxy.
+    /// The trusted certificate authorities, and the certificate that the proxy presents to the
+    /// servers.
     pub tls: Option<OriginTls>,
-    /// The name in the TLS handshake, in place of the server's host.
+    /// The name that the proxy sends and expects in the TLS handshake, instead of the server's
+    /// host.
     pub server_name: Option<String>,
-    /// The probe of each server.
+    /// The probe that the proxy sends to each server.
     pub probe: Option<Probe>,
-    /// Time limit for connecting.
+    /// Time limit for connecting to a server.
     pub connect_timeout: Option<Duration>,
-    /// Time limit for a final response head.
+    /// Time limit for the final head of a server's response.
     pub head_timeout: Option<Duration>,
 }
 
@@ -85,7 +88,7 @@ impl GroupSettings {
         }
     }
 
-    /// Returns the authority for requests without Host.
+    /// Returns the Host that a request without a Host field gets.
     pub(crate) fn authority(&self) -> String {
         match self.hosts.first() {
             Some(ServedHost::Exactly(name)) => name.clone(),
@@ -94,7 +97,7 @@ impl GroupSettings {
     }
 }
 
-/// An origin with the state of its servers.
+/// An origin of the operator, with the state of its servers.
 pub struct OriginGroup {
     pub(crate) settings: GroupSettings,
     states: Mutex<GroupState>,
@@ -106,26 +109,26 @@ struct GroupState {
     random: Random,
 }
 
-/// A server as metrics and explanations show it.
+/// The state of one server, as metrics and explanations show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerStatus {
     /// Name of the origin.
     pub origin: String,
     /// URL of the server.
     pub server: String,
-    /// Number of requests that the server received, probes not included.
+    /// Number of requests that the server has received. Probes do not count.
     pub requests: u64,
     /// Number of requests that failed: no connection, no response, or status 500, 502, 503 or 504.
     pub errors: u64,
     /// Number of requests in progress.
     pub in_flight: u64,
-    /// True while the server receives no requests because it failed.
+    /// True while the server rests: it failed, and receives no requests for some time.
     pub rests: bool,
 }
 
 impl OriginGroup {
-    /// Creates an origin. Servers that `earlier` has too keep their state; new servers among them
-    /// start slowly.
+    /// Creates an origin. `earlier` is the same origin before a reload. Servers that `earlier` also
+    /// has keep their state. A new server first receives only a small share of the requests.
     pub(crate) fn new(
         mut settings: GroupSettings,
         earlier: Option<&Self>,
@@ -153,8 +156,8 @@ impl OriginGroup {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Chooses a server for a request, and counts the request as in flight. The caller must call
-    /// [`Self::end`]. `waits` means that the request has no body, so its latency counts.
+    /// Chooses a server for a request, and counts the request as in progress. The caller must call
+    /// [`Self::end`] later. `waits` means that the request has no body, so that its latency counts.
     pub(crate) fn begin(
         &self,
         tried: Tried,
@@ -175,18 +178,18 @@ impl OriginGroup {
         Some(number)
     }
 
-    /// Notes that a request that began to wait at `since` waits no more.
+    /// Notes that a request no longer waits for its response head. It began to wait at `since`.
     pub(crate) fn wait_no_more(&self, number: usize, since: Instant) {
         self.states().servers[number].load.wait_no_more(since);
     }
 
-    /// Notes the end of a request.
+    /// Notes that a request to this server has ended.
     pub(crate) fn end(&self, number: usize) {
         self.states().servers[number].load.end();
     }
 
-    /// Notes a good response to a request that began at `since`. `counts` means that its latency
-    /// tells about the server.
+    /// Records a response without a failure status. `since` is the time when the request began.
+    /// `counts` means that its latency tells how fast the server is.
     pub(crate) fn works(&self, number: usize, since: Instant, counts: bool, now: Instant) {
         let server = &mut self.states().servers[number];
         server.works(since, now);
@@ -195,14 +198,15 @@ impl OriginGroup {
         }
     }
 
-    /// Notes a failed request. Returns true if the server rests from now on.
+    /// Records a failed request. Returns true if the server rests from now on, which means that it
+    /// receives no requests for some time.
     pub(crate) fn fails(&self, number: usize, fault: ServerFault, now: Instant) -> bool {
         let GroupState { servers, random, .. } = &mut *self.states();
         servers[number].fails(fault, now, random)
     }
 
-    /// Returns true if a server exists to which the request may go next. `received` means that a
-    /// server has received the request already.
+    /// Returns true if another server may receive the request next. `received` means that one
+    /// server may have received it already.
     pub(crate) fn may_try_another(
         &self,
         tried: Tried,
@@ -215,7 +219,7 @@ impl OriginGroup {
         is_one && (!received || budget.spend())
     }
 
-    /// Returns the servers whose probes are due, and notes that the probes begin.
+    /// Returns the servers that must be probed now, and notes that their probes begin.
     pub(crate) fn due_probes(&self, now: Instant) -> Vec<usize> {
         let Some(Probe { interval, .. }) = self.settings.probe else { return Vec::new() };
         let mut states = self.states();
@@ -229,7 +233,8 @@ impl OriginGroup {
         self.states().servers[number].probe_ends(is_good, now);
     }
 
-    /// Returns the server with this number as a server to connect to. The operator chose it.
+    /// Returns the server with this number as a destination. The operator chose it, so the
+    /// destination policy does not apply.
     pub(crate) fn server(self: &Arc<Self>, number: usize) -> Origin {
         let OriginServer { scheme, host, port } = &self.settings.servers[number];
         let member = GroupMember { group: Arc::clone(self), server: Some(number) };
@@ -244,7 +249,7 @@ impl OriginGroup {
         origin
     }
 
-    /// Describes the servers.
+    /// Returns the state of each server, for metrics and explanations.
     pub fn status(&self, now: Instant) -> Vec<ServerStatus> {
         let states = self.states();
         let servers = self.settings.servers.iter().zip(&states.servers);
@@ -267,8 +272,8 @@ impl fmt::Debug for OriginGroup {
     }
 }
 
-/// An origin group, and the chosen server if there is one. Two members are equal only if they
-/// belong to the same group, so no connection has the TLS settings of another group.
+/// An origin of the operator, and the chosen server if there is one. Two members are equal only if
+/// they belong to the same origin. So a connection never has the TLS settings of another origin.
 #[derive(Clone)]
 pub(crate) struct GroupMember {
     pub(crate) group: Arc<OriginGroup>,
@@ -276,7 +281,7 @@ pub(crate) struct GroupMember {
 }
 
 impl GroupMember {
-    /// Returns the names of the origin and the chosen server, for logs.
+    /// Returns the name of the origin and the chosen server, for logs.
     pub(crate) fn names(&self) -> Option<(&str, &OriginServer)> {
         let GroupSettings { name, servers, .. } = &self.group.settings;
         Some((name, &servers[self.server?]))

@@ -1,23 +1,25 @@
-//! The load of a server: its requests in flight, and its latency as requests have observed it.
+//! The load of a server: its number of requests in progress, and the latency that these and earlier
+//! requests have observed.
 
 use foxy_base::Instant;
 use std::time::Duration;
 
-/// Time in which an observation loses about two thirds of its weight. So a server that was slow
-/// gets requests again, although no request has observed it since.
+/// After this time, an observed latency has lost about two thirds of its weight. So a server that
+/// was slow receives requests again, even if no request has measured it since.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// Latencies below this value count as equal, so that requests in flight decide.
+/// All latencies below this value count as this value. Among fast servers, the number of requests
+/// in progress then decides.
 const LEAST_LATENCY: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ServerLoad {
     in_flight: u64,
-    /// Number of requests in flight that wait for their response's head.
+    /// Number of requests in progress that still wait for the head of their response.
     waiting: u64,
-    /// Sum of the times when the waiting requests began, in nanoseconds.
+    /// Sum of the times in nanoseconds at which the waiting requests began to wait.
     begun: u128,
-    /// Peak of the observed latencies, which decays over time. In seconds.
+    /// The highest latency observed, in seconds. It decays over time.
     latency: f64,
     observed: Instant,
 }
@@ -41,14 +43,14 @@ impl ServerLoad {
         self.begun += u128::from(now.0);
     }
 
-    /// Notes that a request that began to wait at `since` waits no more.
+    /// Notes that a request no longer waits. It began to wait at `since`.
     pub(crate) fn wait_no_more(&mut self, since: Instant) {
         self.waiting = self.waiting.saturating_sub(1);
         self.begun = self.begun.saturating_sub(u128::from(since.0));
     }
 
-    /// Notes the latency of a response. A higher latency counts at once, and a lower latency
-    /// gradually.
+    /// Records the latency of a response. A higher latency than before counts at once. A lower
+    /// latency counts gradually.
     pub(crate) fn observe(&mut self, latency: Duration, now: Instant) {
         let (kept, latency) = (self.share_kept(now), latency.as_secs_f64());
         let before = self.latency * kept;
@@ -57,8 +59,9 @@ impl ServerLoad {
         self.observed = now;
     }
 
-    /// Returns the cost of another request, for comparison with other servers. Requests that wait
-    /// already longer than the known latency count as an observation.
+    /// Returns the cost of sending another request to this server, for comparison with other
+    /// servers. If requests have already waited longer than the known latency, their mean wait
+    /// counts instead.
     pub(crate) fn cost(&self, now: Instant) -> f64 {
         let known = (self.latency * self.share_kept(now)).max(LEAST_LATENCY.as_secs_f64());
         (self.in_flight as f64 + 1.0) * known.max(self.mean_wait(now).as_secs_f64())

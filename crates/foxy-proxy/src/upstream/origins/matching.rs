@@ -1,21 +1,21 @@
-//! Decides which hosts and paths belong to an origin. The decision uses only the cache key, so
-//! requests with equal keys go to the same origin.
+//! Decides which hosts and paths belong to an origin. The decision depends only on the cache key,
+//! so that requests with equal keys go to the same origin.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A host that an origin serves.
+/// The hosts that one entry of the operator's list covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServedHost {
     /// Every host.
     Every,
-    /// This name or address.
+    /// Exactly this name or address.
     Exactly(String),
-    /// The names below a name. The text begins with a dot.
+    /// All names that end in this text, which begins with a dot.
     Below(String),
 }
 
-/// A text that is neither a name, nor an address, nor `*.NAME`.
+/// The entry is neither a name, nor an address, nor `*.NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadServedHost(String);
 
@@ -62,7 +62,7 @@ impl fmt::Display for ServedHost {
 }
 
 impl ServedHost {
-    /// Returns true if the host, in lower case, is served.
+    /// Returns true if this entry covers the host, which must be in lower case.
     fn covers(&self, host: &[u8]) -> bool {
         match self {
             Self::Every => true,
@@ -72,7 +72,7 @@ impl ServedHost {
     }
 }
 
-/// The host and the path in a cache key.
+/// The host and the path of the URL in a cache key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyParts<'a> {
     host: &'a [u8],

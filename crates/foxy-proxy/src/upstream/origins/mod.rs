@@ -1,5 +1,6 @@
-//! The origins of a reverse proxy. Each origin has hosts, a path and servers with the same content.
-//! `Origins` finds the origin of a request, and the origin chooses one of its servers.
+//! The origins of a reverse proxy. The operator sets the hosts, the path and the servers of each
+//! origin. All servers of an origin have the same content. `Origins` finds the origin of a request,
+//! and the origin chooses one of its servers.
 
 pub(crate) mod attempts;
 pub(crate) mod choice;
@@ -20,7 +21,7 @@ pub struct Origins {
     groups: Vec<Arc<OriginGroup>>,
 }
 
-/// The reason for which no origin receives a request.
+/// The reason why no origin receives a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoOrigin {
     /// No origin serves the host.
@@ -30,8 +31,8 @@ pub(crate) enum NoOrigin {
 }
 
 impl Origins {
-    /// Creates the origins. Origins of `earlier` with equal settings stay, with their connections.
-    /// Servers of other origins keep their state.
+    /// Creates the origins after a start or reload. An origin of `earlier` with equal settings
+    /// stays, with its connections. In a changed origin, the servers that stay keep their state.
     pub fn new(all: Vec<GroupSettings>, earlier: &Self, now: Instant, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let group = |settings: GroupSettings| {
@@ -63,7 +64,8 @@ impl Origins {
         Err(missed)
     }
 
-    /// Returns the authority for requests without Host, which only HTTP/1.0 permits.
+    /// Returns the Host that a request without a Host field gets. Only HTTP/1.0 permits such a
+    /// request.
     pub(crate) fn usual_authority(&self) -> String {
         let mut groups = self.groups.iter();
         let usual = groups.find(|group| group.settings.hosts.is_empty());
@@ -74,7 +76,7 @@ impl Origins {
         &self.groups
     }
 
-    /// Describes the servers of all origins.
+    /// Returns the state of the servers of all origins, for metrics and explanations.
     pub fn status(&self, now: Instant) -> Vec<ServerStatus> {
         self.groups.iter().flat_map(|group| group.status(now)).collect()
     }

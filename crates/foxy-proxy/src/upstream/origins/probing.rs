@@ -1,4 +1,5 @@
-//! Probes the servers of origins: sends a GET to each server at the operator's interval.
+//! Probes the servers of origins: sends a GET to each server at the operator's interval, to find
+//! out whether the server is healthy.
 
 use crate::core::live::Live;
 use crate::upstream::client::{UpstreamClient, UpstreamRequest};
@@ -12,13 +13,14 @@ use foxy_http::{Headers, Method};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Pause between looks for due probes.
+/// Pause between two checks whether a server must be probed.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Largest number of body bytes that a probe reads, so that its connection can be used again.
+/// A probe reads at most this many bytes of the response body. After a complete body, the
+/// connection can be used again.
 const MAX_BODY_BYTES: usize = 64 << 10;
 
-/// Probes until the worker ends. Only one worker calls this.
+/// Probes servers until the worker ends. Only one worker of the proxy calls this.
 pub(crate) async fn run(upstream: UpstreamClient, origins: Live<Origins>) {
     loop {
         for group in origins.get().groups() {
@@ -37,7 +39,7 @@ async fn probe(upstream: UpstreamClient, group: Arc<OriginGroup>, number: usize)
     group.probe_ends(number, is_good, clock::monotonic());
 }
 
-/// Returns true if the server answers with a status from 200 to 399.
+/// Sends one probe. Returns true if the server answers with a status from 200 to 399.
 async fn send(
     upstream: &UpstreamClient,
     group: &Arc<OriginGroup>,

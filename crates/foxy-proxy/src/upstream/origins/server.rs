@@ -1,5 +1,7 @@
-//! A server of an origin: its URL, and the judgement on its health by requests and probes. All
-//! decisions take the time and the generator as arguments.
+//! A server of an origin: its URL, and the judgement of its health by requests and probes. A
+//! *probe* is a request that the proxy sends regularly for this purpose. After a failure, a server
+//! *rests*: it receives no requests for some time. All functions take the time and the random
+//! generator as arguments.
 
 use crate::upstream::Scheme;
 use crate::upstream::error::{ConnectError, Http2Error, UpstreamError};
@@ -9,22 +11,23 @@ use foxy_base::{Instant, Random};
 use std::fmt;
 use std::time::Duration;
 
-/// Time in which a server's share grows from [`LEAST_SHARE`] to its full share after its return.
+/// After its rest, a server first receives [`LEAST_SHARE`] of its usual share of requests. During
+/// this time, the share grows to the full share.
 const SLOW_START: Duration = Duration::from_secs(10);
 const LEAST_SHARE: f64 = 0.1;
 
-/// Weight of the newest response in the share of failures.
+/// The share of failures is a moving average. This is the weight of the newest response.
 const FAILURE_WEIGHT: f64 = 0.2;
-/// Share of failures at which a server rests. Three failures in a row reach this share.
+/// If the share of failures reaches this value, the server rests. Three failures in a row reach it.
 const MOST_FAILURES: f64 = 0.45;
 
-/// Number of failed probes in a row after which a server rests.
+/// After this number of failed probes in a row, the server rests.
 const MOST_FAILED_PROBES: u32 = 2;
 
 /// A server of an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginServer {
-    /// The protocol that the proxy uses with the server.
+    /// Whether the proxy uses TLS with the server.
     pub scheme: Scheme,
     /// The host name or address.
     pub host: String,
@@ -38,7 +41,7 @@ impl OriginServer {
         if is_bare { format!("[{}]", self.host) } else { self.host.clone() }
     }
 
-    /// Returns the authority in the form of the Host field.
+    /// Returns host and port in the form of the Host field. The default port is left out.
     pub fn authority(&self) -> String {
         let host = self.bracketed();
         if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
@@ -51,10 +54,10 @@ impl fmt::Display for OriginServer {
     }
 }
 
-/// The kind of a server's failure.
+/// How a server failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerFault {
-    /// The server accepts no connection.
+    /// The proxy cannot connect to the server.
     Unreachable,
     /// The server accepts connections, but fails requests: no response, no response in time, a
     /// malformed response, or status 500, 502, 503 or 504.
@@ -62,7 +65,8 @@ pub(crate) enum ServerFault {
 }
 
 impl ServerFault {
-    /// Returns the fault that an error proves. Returns `None` if the server may be without fault.
+    /// Returns the server's fault that an error shows. Returns `None` if the server may not have
+    /// caused the error.
     pub(crate) const fn of(error: UpstreamError) -> Option<Self> {
         match error {
             UpstreamError::Connect(
@@ -80,7 +84,7 @@ impl ServerFault {
         }
     }
 
-    /// Returns true if a response with this status is a failure of the server.
+    /// Returns true if this status means that the server failed.
     pub(crate) const fn is_status(status: u16) -> bool {
         matches!(status, 500 | 502 | 503 | 504)
     }
@@ -90,23 +94,23 @@ impl ServerFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ServerRank {
     Works,
-    /// The rest of the server is over, and no request has tried the server since.
+    /// The server's rest is over, but no request has tried the server since.
     OnTrial,
     Rests,
 }
 
-/// The state of a server. All workers share it.
+/// The state of a server, as the proxy knows it. All workers share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ServerState {
     fault: Option<ServerFault>,
     /// Time of the last failure that began a rest.
     failed: Instant,
     rest: Rest,
-    /// Share of failures among the last responses.
+    /// Share of failures among the last responses: a moving average from 0 to 1.
     failing: f64,
     failed_probes: u32,
     probed: Instant,
-    /// Start of the slow start.
+    /// Time at which the server returned from its rest. Its share of requests grows from then on.
     returned: Option<Instant>,
     pub(crate) load: ServerLoad,
     pub(crate) requests: u64,
@@ -114,12 +118,12 @@ pub(crate) struct ServerState {
 }
 
 impl ServerState {
-    /// Returns the state of a server that joins servers in use.
+    /// Returns the state of a new server of an origin that already has servers.
     pub(crate) fn joining(now: Instant) -> Self {
         Self { returned: Some(now), ..Self::default() }
     }
 
-    /// Returns the state that the same server has after a reload.
+    /// Returns the state that the server has after a reload. Its load is counted from zero.
     pub(crate) fn continued(&self) -> Self {
         Self { load: ServerLoad::default(), ..*self }
     }
@@ -133,12 +137,14 @@ impl ServerState {
         }
     }
 
-    /// Returns the end of the rest. Servers whose probes fail alone come first.
+    /// Returns the time at which the rest ends. If only the probes of the server fail, returns the
+    /// earliest time, so that this server is preferred.
     pub(crate) fn rests_until(&self) -> Instant {
         if self.fault.is_some() { self.rest.until() } else { Instant::ZERO }
     }
 
-    /// Returns the cost of another request. The server with the lowest cost is the best choice.
+    /// Returns the cost of sending another request to this server. The server with the lowest cost
+    /// is the best choice.
     pub(crate) fn cost(&self, now: Instant) -> f64 {
         self.load.cost(now) / self.share(now)
     }
@@ -150,7 +156,7 @@ impl ServerState {
         })
     }
 
-    /// Notes that a request will use the server.
+    /// Notes that a request will be sent to the server.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.requests += 1;
         self.load.begin();
@@ -159,8 +165,9 @@ impl ServerState {
         }
     }
 
-    /// Notes a good response to a request that began at `since`. A request from before the failure
-    /// proves nothing.
+    /// Records a response without a failure status, to a request that began at `since`. If the
+    /// request began before the last failure, its response does not show that the server works
+    /// again.
     pub(crate) fn works(&mut self, since: Instant, now: Instant) {
         if self.fault.is_some() && since < self.failed {
             return;
@@ -175,7 +182,7 @@ impl ServerState {
         }
     }
 
-    /// Notes a failure of a request. Returns true if the server rests from now on.
+    /// Records a failure of a request. Returns true if the server rests from now on.
     pub(crate) fn fails(&mut self, fault: ServerFault, now: Instant, random: &mut Random) -> bool {
         self.errors += 1;
         self.failing += (1.0 - self.failing) * FAILURE_WEIGHT;
@@ -193,7 +200,7 @@ impl ServerState {
         true
     }
 
-    /// Returns true if a probe is due, and notes that the probe begins.
+    /// Returns true if the server must be probed now, and then notes that the probe begins.
     pub(crate) fn begins_probe(&mut self, interval: Duration, now: Instant) -> bool {
         let is_due = self.probed == Instant::ZERO || now.since(self.probed) >= interval;
         if is_due {
@@ -202,8 +209,9 @@ impl ServerState {
         is_due
     }
 
-    /// Notes the result of a probe. A good probe ends the rest of a server that accepted no
-    /// connection, but not the rest of a server that failed requests.
+    /// Records the result of a probe. If the proxy could not connect to the server, a good probe
+    /// ends the server's rest. If requests failed on the server, a good probe does not end the
+    /// rest.
     pub(crate) fn probe_ends(&mut self, is_good: bool, now: Instant) {
         if !is_good {
             self.failed_probes = self.failed_probes.saturating_add(1);

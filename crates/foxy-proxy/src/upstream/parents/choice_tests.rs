@@ -1,4 +1,4 @@
-//! Tests for the choice of a parent.
+//! Tests which parent proxy is chosen for a request.
 
 use super::*;
 use std::time::Duration;

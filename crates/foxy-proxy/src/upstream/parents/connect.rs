@@ -1,4 +1,4 @@
-//! Asks a parent proxy for a tunnel to an origin, with a CONNECT request (RFC 9110 §9.3.6).
+//! Opens a tunnel to an origin through a parent proxy, with a CONNECT request (RFC 9110 §9.3.6).
 
 use crate::upstream::error::ParentFailure;
 use bytes::{Bytes, BytesMut};
@@ -6,19 +6,20 @@ use foxy_http::{BodyLength, Headers, Limits, Method, ResponseDecoder, ResponseEv
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The answer of a parent to CONNECT.
+/// The answer of a parent proxy to a CONNECT.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TunnelAnswer {
-    /// The tunnel is open. The bytes arrived after the head.
+    /// The tunnel is open. The bytes came through the tunnel, directly after the parent's answer.
     Open(Bytes),
-    /// The parent answered with this status.
+    /// The parent refused with this status.
     Status(u16),
     /// The parent closed the connection, or its answer is not HTTP.
     Broken,
 }
 
 impl TunnelAnswer {
-    /// Returns the bytes that arrived after the head of an open tunnel.
+    /// Returns the bytes that came through an open tunnel with the parent's answer. Otherwise
+    /// returns the reason for the failure.
     pub(crate) fn opened(self) -> Result<Bytes, ParentFailure> {
         Err(match self {
             Self::Open(rest) => return Ok(rest),
@@ -31,7 +32,8 @@ impl TunnelAnswer {
     }
 }
 
-/// Sends a CONNECT to `authority` (host and port) with these header fields, and reads the answer.
+/// Sends a CONNECT for `authority` (host and port) with the given header fields, and reads the
+/// parent's answer.
 pub(crate) async fn ask_for_tunnel(
     stream: &mut TcpStream,
     authority: &str,

@@ -1,20 +1,22 @@
 //! Judges whether a parent proxy works, by the results of earlier requests. A parent that fails
-//! rests for a time that grows with each failure.
+//! *rests*: it receives no requests for some time, which grows with each failure.
 
 use crate::upstream::fail_over::{Rest, WhileResting};
 use foxy_base::{Instant, Random};
 use std::time::Duration;
 
-/// Time after a rest for which a parent still counts as down if no request tries it again.
+/// If no request tries a parent again after its rest, the parent still counts as down for this
+/// time.
 const MEMORY: Duration = Duration::from_secs(60);
 
-/// The kind of a failure.
+/// How a parent failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParentFault {
-    /// The parent accepts no connection, or refuses the credentials. No request can succeed.
+    /// The parent accepts no connection, or refuses this proxy's credentials. No request through it
+    /// can succeed.
     Down,
-    /// The parent accepted a connection and then gave no answer. The origin may be the cause, so
-    /// other parents come first, but the parent stays in use.
+    /// The parent accepted a connection, but then gave no answer. Perhaps the origin gave no
+    /// answer. So requests prefer other parents, but may still use this parent.
     Silent,
 }
 
@@ -23,7 +25,7 @@ pub(crate) enum ParentFault {
 pub(crate) enum ParentRank {
     Works,
     Silent,
-    /// Another request is trying the parent again.
+    /// The parent was down, and one request is trying it again.
     Tried,
 }
 
@@ -34,7 +36,7 @@ pub(crate) struct ParentHealth {
 }
 
 impl ParentHealth {
-    /// Returns the parent's rank. Returns `None` while the parent rests.
+    /// Returns the rank of the parent among all parents. Returns `None` while the parent rests.
     pub(crate) fn rank(&self, now: Instant) -> Option<ParentRank> {
         match self.fault {
             None => Some(ParentRank::Works),
@@ -44,33 +46,34 @@ impl ParentHealth {
         }
     }
 
-    /// Notes that a request will try the parent. If the parent was down, it ranks behind the others
-    /// until the result is known.
+    /// Notes that a request will use the parent. If the parent was down, other requests prefer
+    /// other parents until the result is known.
     pub(crate) fn try_now(&mut self, now: Instant) {
         if self.fault == Some(ParentFault::Down) {
             self.rest.try_now(now);
         }
     }
 
-    /// Notes a failure. Failures of requests that began before the rest do not lengthen the rest.
-    /// Returns true if the parent was not down before, and is now.
+    /// Records a failure. If the failed request began before the rest, the rest does not become
+    /// longer. Returns true if the parent is down now and was not down before.
     pub(crate) fn fails(&mut self, fault: ParentFault, now: Instant, random: &mut Random) -> bool {
         let is_worse = self.fault != Some(ParentFault::Down) && fault == ParentFault::Down;
         let during = if is_worse { WhileResting::Count } else { WhileResting::Ignore };
         if !self.rest.begin(during, now, random) {
             return false;
         }
-        // A silent parent accepted a connection, so it is no longer down.
+        // A parent that only gave no answer has accepted a connection, so it is no longer down.
         self.fault = Some(fault);
         is_worse
     }
 
-    /// Notes an answer.
+    /// Records that the parent answered.
     pub(crate) fn works(&mut self) {
         *self = Self::default();
     }
 
-    /// Returns true if the parent was down at the last attempt, and this attempt was not long ago.
+    /// Returns true if the last request through the parent found it down, and if this was not long
+    /// ago.
     pub(crate) fn is_down(&self, now: Instant) -> bool {
         self.fault == Some(ParentFault::Down) && now < self.rest.until() + MEMORY
     }

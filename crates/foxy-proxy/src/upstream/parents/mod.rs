@@ -1,5 +1,5 @@
-//! Parent proxies: other proxies through which this proxy reaches origins. `Parents` chooses a
-//! parent for each request, and remembers which parents fail. This module does no IO.
+//! *Parents* are other proxies through which this proxy reaches origins. `Parents` chooses a parent
+//! for each request, and remembers which parents fail. This module does no IO.
 
 pub(crate) mod connect;
 pub(crate) mod health;
@@ -17,21 +17,21 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Largest number of parents. More parents are ignored.
+/// Largest number of parents. Further parents are ignored.
 pub const MAX_PARENTS: usize = MAX_CHOICES;
 
-/// The order in which parents are tried.
+/// How the proxy chooses a parent for a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParentChoice {
-    /// The first parent of the list that works.
+    /// The first parent in the operator's list that works.
     #[default]
     Order,
-    /// By rendezvous hashing of the URL, or of the host of a tunnel. So each parent caches another
-    /// part of the URLs, and a parent's failure moves only its own URLs.
+    /// By rendezvous hashing of the URL, or of the host of a tunnel. So each parent caches its own
+    /// share of the URLs. If a parent fails, only its URLs move to other parents.
     Rendezvous,
 }
 
-/// The way of a request for which no parent works.
+/// The handling of a request for which no parent works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ParentFallback {
     /// The proxy refuses the request.
@@ -46,9 +46,9 @@ pub enum ParentFallback {
 pub struct ParentSettings {
     /// The parents, at most [`MAX_PARENTS`].
     pub parents: Vec<Parent>,
-    /// The order in which parents are tried.
+    /// How the proxy chooses a parent for a request.
     pub choice: ParentChoice,
-    /// The way of a request for which no parent works.
+    /// The handling of a request for which no parent works.
     pub fallback: ParentFallback,
     /// Hosts that the proxy reaches without a parent.
     pub no_proxy: Vec<NoProxy>,
@@ -57,7 +57,7 @@ pub struct ParentSettings {
 /// The parents of this proxy, with their state. All workers share them.
 pub struct Parents {
     settings: ParentSettings,
-    /// The name of this proxy in the Via field of its own CONNECT requests.
+    /// The name of this proxy, for the Via field of the CONNECT requests that it sends to parents.
     via: String,
     states: Mutex<ParentStates>,
 }
@@ -67,45 +67,46 @@ struct ParentStates {
     random: Random,
 }
 
-/// The destination of a request.
+/// The destination of a request that may go through a parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aim<'a> {
     /// Scheme of the request. Tunnels count as `https`.
     pub(crate) scheme: Scheme,
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    /// Text that rendezvous hashing uses.
+    /// The text from which rendezvous hashing chooses the parent.
     pub(crate) key: &'a [u8],
 }
 
-/// The way to an origin.
+/// The chosen way to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// The operator wants no parent for this destination.
+    /// Directly, because the operator wants no parent for this destination.
     Direct,
-    /// No parent works, and the operator permits a direct connection.
+    /// Directly, because no parent works and the operator permits a direct connection.
     Fallback,
-    /// The parent with this number.
+    /// Through the parent with this number.
     Parent(usize),
-    /// No parent works.
+    /// No way: no parent works.
     Nothing,
 }
 
-/// The way that a request would use, for an explanation.
+/// The way to an origin that a request would use now, for an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedWay {
-    /// The operator wants no parent for this destination.
+    /// Directly, because the operator wants no parent for this destination.
     Direct,
-    /// No parent works, and the operator permits a direct connection.
+    /// Directly, because no parent works and the operator permits a direct connection.
     Fallback,
     /// Through this parent.
     Parent(Parent),
-    /// No parent works.
+    /// No way: no parent works.
     Nothing,
 }
 
 impl Parents {
-    /// Creates the parents. `via_name` is this proxy's name in Via. Returns `None` without parents.
+    /// Creates the parents. `via_name` is this proxy's name in Via. Returns `None` if the settings
+    /// list no parents.
     pub fn new(mut settings: ParentSettings, via_name: &str, seed: u64) -> Option<Self> {
         settings.parents.truncate(MAX_PARENTS);
         let health = vec![ParentHealth::default(); settings.parents.len()];
@@ -124,8 +125,8 @@ impl Parents {
         &self.via
     }
 
-    /// Returns true if no parent may receive requests for this destination. Loopback addresses mean
-    /// this machine, so they never go to a parent.
+    /// Returns true if requests for this destination must not go to a parent. For example, a
+    /// loopback address means this machine, and would mean another machine at the parent.
     pub(crate) fn are_bypassed(&self, aim: Aim<'_>) -> bool {
         let serves = |parent: &Parent| parent.serves(aim.scheme);
         let covers = |rule: &NoProxy| rule.covers(aim.host, aim.port);
@@ -134,7 +135,7 @@ impl Parents {
             || self.settings.no_proxy.iter().any(covers)
     }
 
-    /// Chooses the way of a request for which the parents `tried` have failed.
+    /// Chooses the way to an origin for a request for which the parents `tried` have failed.
     pub(crate) fn choose(&self, aim: Aim<'_>, tried: Tried, now: Instant) -> Chosen {
         if self.are_bypassed(aim) {
             return Chosen::Direct;
@@ -150,7 +151,7 @@ impl Parents {
         }
     }
 
-    /// Returns the way that a request would use now. Changes nothing.
+    /// Returns the way to an origin that a request would use now. Changes nothing.
     pub(crate) fn expected(&self, aim: Aim<'_>, now: Instant) -> ExpectedWay {
         if self.are_bypassed(aim) {
             return ExpectedWay::Direct;
@@ -182,19 +183,20 @@ impl Parents {
         usable.min().map(|(_, _, number)| number)
     }
 
-    /// Notes a failure. Returns true if the parent was not down before, and is now.
+    /// Records a failure of a parent. Returns true if the parent is down now and was not down
+    /// before.
     pub(crate) fn fails(&self, number: usize, fault: ParentFault, now: Instant) -> bool {
         let ParentStates { health, random } = &mut *self.states();
         health[number].fails(fault, now, random)
     }
 
-    /// Notes an answer.
+    /// Records that a parent answered a request.
     pub(crate) fn works(&self, number: usize) {
         self.states().health[number].works();
     }
 
-    /// Returns the parents that accepted no connection, or refused the credentials, at a recent
-    /// attempt.
+    /// Returns the parents that are down: at a recent attempt, they accepted no connection or
+    /// refused the credentials.
     pub fn down(&self, now: Instant) -> Vec<&Parent> {
         let states = self.states();
         let numbered = self.settings.parents.iter().zip(&states.health);
@@ -212,8 +214,8 @@ impl fmt::Debug for Parents {
     }
 }
 
-/// Returns the weight of a parent for a key. The parent with the largest weight receives the
-/// request. All proxies with the same parents compute the same weights.
+/// Returns the weight of a parent for a text, by rendezvous hashing. The parent with the largest
+/// weight receives the request. All proxies with the same parents compute the same weights.
 fn weight(parent: &Parent, key: &[u8]) -> u64 {
     xxh3_64_with_seed(key, xxh3_64_with_seed(parent.authority().as_bytes(), 0))
 }

@@ -1,11 +1,12 @@
-//! Decides which hosts the proxy reaches without a parent proxy, by the usual syntax of `no_proxy`.
+//! Decides which hosts the proxy reaches without a parent proxy. The operator's list has the syntax
+//! that programs use for `no_proxy`.
 
 use foxy_authority::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Hosts that the proxy reaches without a parent proxy.
+/// An entry of the operator's list: hosts that the proxy reaches without a parent proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoProxy {
     hosts: BypassedHosts,
@@ -15,13 +16,14 @@ pub struct NoProxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BypassedHosts {
     All,
-    /// Addresses. They match only URLs that contain an address, because a parent resolves names.
+    /// A block of addresses. It covers only URLs that contain an address, because the parent
+    /// resolves names.
     Network(Cidr),
     /// A name and all names below it.
     Name(String),
 }
 
-/// A text that is neither a host name nor an address nor a network.
+/// The entry is neither a host name, nor an address, nor a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadNoProxy(String);
 
@@ -52,7 +54,7 @@ impl NoProxy {
     }
 }
 
-/// Reads the address in a URL. Returns `None` for a name.
+/// Reads the host of a URL as an address. Returns `None` if the host is a name.
 fn address(host: &str) -> Option<IpAddr> {
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let address = match inner {
@@ -73,8 +75,8 @@ fn is_within(host: &str, name: &str) -> bool {
 impl FromStr for NoProxy {
     type Err = BadNoProxy;
 
-    /// Reads `*`, a name, an address or a network, with an optional port. A name also covers all
-    /// names below it, with or without a leading dot.
+    /// Reads an entry: `*`, a name, an address or a network, with an optional port. A name also
+    /// covers all names below it. A dot before the name changes nothing.
     fn from_str(text: &str) -> Result<Self, BadNoProxy> {
         let bad = || BadNoProxy(text.to_owned());
         let (host, port) = split_port(text.trim()).ok_or_else(bad)?;

@@ -8,16 +8,16 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::str::FromStr;
 
-/// Text that stands for the credentials of a parent in messages.
+/// Text that messages show instead of the credentials of a parent.
 const HIDDEN: &str = "***";
 
-/// The user name and password of this proxy at a parent, encoded for `Proxy-Authorization` (RFC
-/// 7617). `Debug` hides the password.
+/// The user name and password with which this proxy identifies itself to a parent, encoded for
+/// `Proxy-Authorization` (RFC 7617). `Debug` output hides them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ParentCredentials(String);
 
 impl ParentCredentials {
-    /// Reads `user:password`. Returns `None` if the user is empty, the colon is missing, or the
+    /// Reads `USER:PASSWORD`. Returns `None` if the user is empty, the colon is missing, or the
     /// text contains a control character.
     pub fn read(text: &[u8]) -> Option<Self> {
         let colon = text.iter().position(|&byte| byte == b':')?;
@@ -37,7 +37,7 @@ impl fmt::Debug for ParentCredentials {
     }
 }
 
-/// A parent proxy. `Display` shows its URL without credentials.
+/// A parent proxy. `Display` output shows its URL without credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parent {
     host: String,
@@ -47,13 +47,13 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// Uses the parent for origins of this scheme only. Tunnels count as `https`.
+    /// Limits the parent to origins of this scheme. Tunnels count as `https`.
     #[must_use]
     pub fn only_for(self, scheme: Scheme) -> Self {
         Self { only: Some(scheme), ..self }
     }
 
-    /// Uses `credentials`, unless the parent's URL contained credentials.
+    /// Sets the credentials, unless the parent's URL already contained credentials.
     #[must_use]
     pub fn with_credentials(self, credentials: &ParentCredentials) -> Self {
         let credentials = self.credentials.or_else(|| Some(credentials.clone()));
@@ -92,8 +92,8 @@ impl fmt::Display for Parent {
     }
 }
 
-/// The reason for which a text names no parent proxy. The messages do not repeat the text, because
-/// it may contain a password.
+/// The reason why a text is not the URL of a parent proxy. The messages do not repeat the text,
+/// because it may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadParent {
     /// The scheme is not `http`.
@@ -104,7 +104,7 @@ pub enum BadParent {
     TooMuch,
     /// The user is empty, or the credentials contain a control character or no colon.
     Credentials,
-    /// The credentials were copied from a message, which hides them.
+    /// The text contains the placeholder that messages show instead of credentials.
     Hidden,
 }
 
