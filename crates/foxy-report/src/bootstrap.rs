@@ -1,19 +1,23 @@
-//! Computes 95 % intervals by the bootstrap (Efron 1979), which assumes no distribution of the
-//! values.
+//! Computes 95 % intervals of a mean or median by the bootstrap (Efron 1979). It draws many samples
+//! from the measured values, at random and with repetition, and looks how far their statistic
+//! varies. It assumes no distribution of the values.
 
 use crate::statistics::mean;
 use foxy_base::random::Random;
 
 const RESAMPLES: usize = 1000;
-/// Number of blocks in a time series.
+/// Number of blocks that a time series is cut into. A sample is put together from whole blocks.
 const BLOCKS: usize = 10;
-/// Factor by which every interval is widened, because there are few blocks and neighbouring blocks
-/// depend on each other. Its parts are Student's 2.26 for the normal 1.96, √(10/9) for the
-/// variance, and a quarter for dependence. With the noise of the tests, at most one interval in
-/// twenty misses the true value. Without the quarter, one interval in twelve would miss it.
+/// Factor by which [`Interval::over_time`] widens an interval, because ten blocks are few and
+/// neighbouring blocks depend on each other. It is the product of three parts: 2.26 / 1.96
+/// (Student's t for ten blocks over the normal value), √(10/9) for the variance, and 1.25 for the
+/// dependence.
+///
+/// With the noise of the tests below, at most one 95 % interval in twenty misses the true value.
+/// Without the factor 1.25, one interval in twelve would miss it.
 const WIDENING: f64 = 1.5;
 
-/// The statistic of a sample.
+/// The quantity of which the bootstrap computes an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The arithmetic mean.
@@ -37,19 +41,21 @@ impl Statistic {
 /// A statistic with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Statistic of the sample.
+    /// Statistic of the measured values.
     pub value: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Interval {
-    /// Returns the percentile interval of a time series, or `None` without values. Neighbouring
-    /// values may depend on each other: the circular block bootstrap (Politis and Romano 1992)
-    /// draws blocks of a tenth of the values. Disturbances must be shorter than a block. For a
-    /// paired comparison, pass the differences.
+    /// Returns the 95 % interval of a time series, or `None` without values. Neighbouring values of
+    /// a time series may depend on each other. So each sample consists of blocks of neighbours, a
+    /// tenth of the values each (the circular block bootstrap of Politis and Romano 1992).
+    ///
+    /// The interval is right only if a disturbance, such as a pause of the machine, is shorter than
+    /// a block. For a paired comparison, pass the differences of the pairs.
     pub fn over_time(values: &[f64], statistic: Statistic, seed: u64) -> Option<Self> {
         let found = Self::drawn(values, values.len().div_ceil(BLOCKS), statistic, seed)?;
         let end = |end: f64| found.value + (end - found.value) * WIDENING;
@@ -78,7 +84,8 @@ impl Interval {
         Some(Self { value, low, high })
     }
 
-    /// Returns whether the interval lies on one side of zero.
+    /// Returns whether the interval lies on one side of zero. An interval of differences then shows
+    /// a difference that is more than noise.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -88,7 +95,7 @@ impl Interval {
 mod tests {
     use super::*;
 
-    /// Returns the interval for independent values.
+    /// Returns the interval from samples of single values, as if they did not depend on each other.
     fn plain(values: &[f64], statistic: Statistic, seed: u64) -> Option<Interval> {
         Interval::drawn(values, 1, statistic, seed)
     }

@@ -1,20 +1,21 @@
-//! Lists the names of measures that a run may record. Before the run, the command line checks that
-//! each limit of `--fail-if` is on such a measure.
+//! Lists the names of measures that a run may record. The command line uses the lists before a run,
+//! to refuse a limit of `--fail-if` on a measure that the run never records.
 
 use crate::Measure;
 use std::collections::BTreeSet;
 
-/// The names of possible measures of one subject under one workload. A name such as
-/// `errors_{cause}` stands for one measure per cause.
+/// The names of the measures that a run may record for one subject (a proxy, scheme or engine)
+/// under one workload. A name may have a placeholder: `errors_{cause}` stands for one measure per
+/// cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Measurable {
-    /// Subject, or `None` if its name is unknown before the run.
+    /// Name of the subject, or `None` if it is unknown before the run.
     pub subject: Option<String>,
     /// Workload of the measures, or `None` if they belong to no workload.
     pub workload: Option<String>,
-    /// Names of measures, with placeholders in braces.
+    /// Names of measures, with placeholders in braces such as `{cause}`.
     pub names: Vec<String>,
-    /// Each placeholder with its possible values.
+    /// Name of each placeholder, without braces, and the values that it stands for.
     pub choices: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -24,7 +25,7 @@ impl Measurable {
         Self { subject: Some(subject.into()), ..Self::of_any(names) }
     }
 
-    /// Lists measures of any subject.
+    /// Lists measures that every subject may have.
     pub fn of_any(names: &[&str]) -> Self {
         Self::default().and(names)
     }
@@ -35,7 +36,7 @@ impl Measurable {
         self
     }
 
-    /// Sets the possible values of the placeholder `word`.
+    /// Sets the values that the placeholder `{word}` stands for.
     pub fn choosing<T: Into<String>>(
         mut self,
         word: &'static str,
@@ -45,17 +46,17 @@ impl Measurable {
         self
     }
 
-    /// Sets the workload.
+    /// Sets the workload of the measures.
     pub fn under(self, workload: &str) -> Self {
         Self { workload: Some(workload.into()), ..self }
     }
 
-    /// Returns all names, with every value in place of each placeholder.
+    /// Returns all names. A name with a placeholder is returned once for each of its values.
     pub fn all(&self) -> BTreeSet<String> {
         self.names.iter().flat_map(|name| self.expand(name)).collect()
     }
 
-    /// Returns whether the list contains `measure`.
+    /// Returns whether the run may record a measure of this subject, workload and name.
     pub fn covers(&self, measure: &Measure) -> bool {
         self.workload == measure.workload
             && self.subject.as_ref().is_none_or(|subject| *subject == measure.subject)

@@ -39,7 +39,7 @@ pub(crate) fn with_decimals(value: f64, decimals: usize) -> String {
     grouped + fraction
 }
 
-/// Formats like [`with_decimals`], without trailing zeros.
+/// Formats like [`with_decimals`], but removes trailing zeros of the fraction.
 pub(crate) fn trimmed(value: f64, decimals: usize) -> String {
     let text = with_decimals(value, decimals);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }

@@ -1,4 +1,5 @@
-//! Computes means with intervals, distances between samples, and histograms of latencies.
+//! Computes means with 95 % intervals, the distance between two samples, and histograms of
+//! latencies.
 
 use hdrhistogram::Histogram;
 use std::time::Duration;
@@ -54,9 +55,10 @@ impl Summary {
     }
 }
 
-/// Returns the largest distance between the cumulative distributions of two samples (Kolmogorov and
-/// Smirnov). The unit is the critical value for α = 0.001, so above 1 the distributions differ.
-/// Returns 0 if a sample is empty.
+/// Returns the largest distance between the cumulative distributions of two samples, as in the test
+/// of Kolmogorov and Smirnov. It is divided by the test's critical value for α = 0.001. So a result
+/// above 1 shows that the two samples come from different distributions. Returns 0 if a sample is
+/// empty.
 #[expect(clippy::cast_precision_loss, reason = "samples are far below 2^53 values")]
 pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {
@@ -74,14 +76,14 @@ pub fn distribution_distance(one: &[f64], other: &[f64]) -> f64 {
     let apart = |&value: &f64| (share(&one, value) - share(&other, value)).abs();
     let distance = one.iter().chain(&other).map(apart).fold(0.0, f64::max);
     let (n, m) = (one.len() as f64, other.len() as f64);
-    // 1.949 is the factor c(0.001) = sqrt(-ln(0.0005) / 2) of the critical value.
+    // The critical value is c(α) · sqrt((n + m) / (n · m)). For α = 0.001, c is 1.949.
     distance / (1.949 * ((n + m) / (n * m)).sqrt())
 }
 
 const HOUR_IN_MICROSECONDS: u64 = 3_600_000_000;
 
-/// A histogram of latencies from 1 µs to an hour, with three significant digits. Each thread fills
-/// its own histogram, and [`Latencies::merge`] combines them.
+/// A histogram of latencies from 1 µs to an hour. It keeps three significant digits of each
+/// latency. Each thread fills its own histogram, and [`Latencies::merge`] combines them.
 #[derive(Clone, Debug)]
 pub struct Latencies {
     histogram: Histogram<u64>,
@@ -122,7 +124,7 @@ impl Latencies {
         self.histogram.mean()
     }
 
-    /// Returns pairs of quantile and microseconds, for a plot of the distribution.
+    /// Returns pairs of a quantile and its latency in microseconds, for a plot of the distribution.
     pub fn quantiles(&self) -> Vec<(f64, u64)> {
         const SHOWN: [f64; 12] =
             [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 1.0];

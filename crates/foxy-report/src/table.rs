@@ -82,8 +82,8 @@ impl Table {
     }
 }
 
-/// Returns whether a cell is a number, a range or a share, with an optional unit. `001-table2` and
-/// `1/s` are not numbers.
+/// Returns whether a cell is a number, a range (`131–135`) or a fraction (`1/10`), with an optional
+/// unit. `001-table2` and `1/s` are not numbers.
 fn is_number(cell: &str) -> bool {
     let unit = cell.trim_start_matches(|c: char| c.is_ascii_digit() || " ,.–-+/×e".contains(c));
     let number = cell[..cell.len() - unit.len()].trim_end();

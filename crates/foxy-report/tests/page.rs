@@ -1,4 +1,5 @@
-//! Tests the page of a run: it shows all records, loads no other file or address, and escapes text.
+//! Tests the HTML page of a run: it shows all records, loads nothing from other addresses, and
+//! escapes text.
 
 use foxy_report::{
     FigureRow, Machine, Measure, Page, Place, Record, RequestClass, Setup, Table, Timeline,

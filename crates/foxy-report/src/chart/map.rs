@@ -1,5 +1,7 @@
-//! Draws maps of the slots of a store, coloured by fullness, age or site. The first slot is at the
-//! lower left. Slots follow upwards, column by column, as in Fig 13 of paper 001.
+//! Draws the space of a simulated store as a map of coloured cells, as in Fig 13 of paper 001.
+//!
+//! The store is a row of slots of one size. A cell shows one or more neighbouring slots. The first
+//! cell is at the lower left, and the next cells follow upwards, column by column.
 
 use super::Provenance;
 use super::sheet::{COLOURS, Entry, Key, MARGIN, Sheet, WIDTH, colour};
@@ -7,9 +9,9 @@ use super::svg::{Anchor, at, escape};
 use crate::number::{significant, trimmed};
 use foxy_base::ByteSize;
 
-/// Limit of cells in a row or column of a map.
+/// Limit of the number of rows, and of the number of columns, of a map.
 const MAX_SIDE_CELLS: u64 = 150;
-/// Number of shades for fullness and age.
+/// Number of shades of the one colour that shows fullness or age.
 const SHADES: u32 = 5;
 
 /// The content of a slot of a store.
@@ -17,25 +19,26 @@ const SHADES: u32 = 5;
 pub enum Content {
     /// No live object.
     Free,
-    /// A live object. The number is its age or its site, depending on the map's [`Shading`].
+    /// A live object. The number is its age or the number of its site. The map's [`Shading`] tells
+    /// which.
     Live(u32),
 }
 
 /// The meaning of a cell's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shading {
-    /// Share of the cell's slots with live objects.
+    /// Share of the cell's slots that hold live objects.
     Fullness,
-    /// Mean age of the cell's live objects. The number is the oldest age on the scale.
+    /// Mean age of the cell's live objects. The number is the age that gets the oldest shade.
     Age(u32),
-    /// Site that most slots of the cell belong to.
+    /// Web site of the objects in most slots of the cell. Each site has a colour.
     Site,
 }
 
 /// The content of all slots of a store at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapState {
-    /// Name in the map, such as `with locality buffers`.
+    /// Name to show under the map, such as `with locality buffers`.
     pub name: String,
     runs: Vec<(u64, Content)>,
 }
@@ -59,13 +62,14 @@ impl MapState {
         self.runs.iter().map(|(slots, _)| slots).sum()
     }
 
-    /// Returns the size in slots of each run of free slots.
+    /// Returns the lengths, in slots, of the free chunks. A free chunk is a row of neighbouring
+    /// free slots.
     fn free_chunks(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().filter(|(_, content)| *content == Content::Free).map(|(slots, _)| *slots)
     }
 }
 
-/// Maps of several states, side by side on one scale.
+/// Maps of several states of a store, side by side at one scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map {
     /// Title in one line.
@@ -74,9 +78,9 @@ pub struct Map {
     pub provenance: Provenance,
     /// Meaning of the colours.
     pub shading: Shading,
-    /// Size of a slot in bytes.
+    /// Size of a slot, in bytes.
     pub slot_bytes: u64,
-    /// States to draw.
+    /// States to draw, one map each.
     pub states: Vec<MapState>,
 }
 
@@ -122,8 +126,8 @@ impl Cell {
         }
     }
 
-    /// Returns the colour class, or `None` for a free cell. With shading by age or site, a cell
-    /// counts as free if less than half of its slots are live.
+    /// Returns the CSS class of the cell's colour, or `None` for a free cell. Under shading by age
+    /// or site, a cell counts as free if less than half of its slots are live.
     fn class(&self, shading: Shading) -> Option<String> {
         let half = self.live > 0 && self.live * 2 >= self.slots;
         match shading {
@@ -234,7 +238,8 @@ impl Map {
         }
     }
 
-    /// Returns two texts: the live share of the store, and its free chunks (the measure of Fig 14).
+    /// Returns two texts: how much of the store is live, and how many free chunks it has and how
+    /// large they are. Fig 14 of paper 001 shows the free chunks.
     fn facts(&self, state: &MapState) -> [String; 2] {
         let (slots, chunks) = (state.slots(), state.free_chunks().count() as u64);
         let free: u64 = state.free_chunks().sum();
@@ -265,8 +270,8 @@ fn cells(state: &MapState, grid: Grid) -> Vec<Cell> {
     cells
 }
 
-/// Returns the SVG outline of the cells of each colour class. Joins neighbouring cells of a column
-/// that have one colour, to shorten the text.
+/// Returns an SVG path for each colour class. The path has one stroke for neighbouring cells of a
+/// column that have the same colour, so that the picture stays small.
 fn outlines(
     cells: &[Cell],
     grid: Grid,

@@ -1,4 +1,4 @@
-//! Tests of maps: order of cells, shades, free chunks, and size of the picture.
+//! Tests the maps of a store: order of the cells, shades, free chunks, and size of the SVG.
 
 use super::*;
 use crate::Place;

@@ -1,4 +1,5 @@
-//! Chooses the positions and labels of ticks: steps of 1, 2 and 5, powers of ten, or powers of two.
+//! Chooses the positions and labels of the ticks of an axis: steps of 1, 2 or 5, powers of ten, or
+//! powers of two.
 
 use super::Spacing;
 use crate::number::{readable, trimmed, with_decimals};
@@ -9,7 +10,7 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// Whether an axis ends at its lowest and highest value, or at ticks.
+/// Whether an axis ends exactly at its lowest and highest value, or at the next ticks outside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     Exact,
@@ -35,7 +36,7 @@ impl Ticks {
     }
 }
 
-/// Adds room on both sides if the range is a single value.
+/// Adds room on both sides of a range that is a single value, because an axis needs a length.
 fn widened((low, high): (f64, f64)) -> (f64, f64) {
     let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
     if low < high { (low, high) } else { (low - room, low + room) }
@@ -45,7 +46,8 @@ fn stretched((low, high): (f64, f64)) -> (f64, f64) {
     if low < high { (low, high) } else { (low / 2.0, low * 2.0) }
 }
 
-/// Returns the step for about `wanted` ticks: 1, 2 or 5 times a power of ten.
+/// Returns the distance of neighbouring ticks, as a digit and a power of ten. The digit is 1, 2 or
+/// 5, and the axis gets about `wanted` ticks.
 fn nice_step(span: f64, wanted: usize) -> (f64, i32) {
     let rough = span / wanted.max(1) as f64;
     let power = rough.log10().floor() as i32;
@@ -94,8 +96,8 @@ fn labelled(values: &[f64], decimals: usize) -> Vec<Tick> {
     values.iter().map(|&value| Tick { value, label: label(value) }).collect()
 }
 
-/// Makes ticks at powers of `base`. A short axis with base ten also has ticks at two and five times
-/// these powers.
+/// Makes ticks at powers of `base`. If base is ten and the axis covers fewer than three powers, it
+/// also has ticks at two and five times each power.
 fn powers((low, high): (f64, f64), base: f64, wanted: usize, ends: Ends) -> Ticks {
     let log = |value: f64| value.ln() / base.ln();
     let (first, last) = ((log(low) + 1e-9).floor() as i32, (log(high) - 1e-9).ceil() as i32);

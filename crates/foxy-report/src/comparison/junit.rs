@@ -1,16 +1,17 @@
-//! Writes a comparison as a JUnit report for continuous integration. The report has a test case per
-//! proxy and workload, and a test case per limit of `--fail-if`.
+//! Writes a comparison as a JUnit report for continuous integration. The report has a test case for
+//! each proxy under each workload, and for each limit of `--fail-if`.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::chart::escape;
 use crate::record::Record;
 
-/// A limit of `--fail-if` that a measure must keep.
+/// A limit that the user set with `--fail-if`, such as `hit_ratio<1`. The run fails if the measure
+/// is in this range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Text of the limit on the command line.
+    /// The limit as the user wrote it.
     pub name: String,
-    /// The measured value if it breaks the limit, otherwise `None`.
+    /// Text with the measured value if the measure is in the range, otherwise `None`.
     pub missed: Option<String>,
 }
 
@@ -45,8 +46,9 @@ pub fn junit(records: &[Record], checks: &[Check]) -> String {
     )
 }
 
-/// Returns the test case that checks for errors and wrong bytes. During an injected fault requests
-/// may fail, so the case ignores errors of these requests.
+/// Returns the test case that fails if a proxy's answers had errors or wrong bytes. If the workload
+/// injects a fault, requests may fail while it lasts. The case then counts only errors outside that
+/// time.
 fn answers(records: &[Record], workload: &str, subject: &str) -> Case {
     let outside = "errors_outside_fault";
     let errors = result(records, workload, subject, outside).map_or("errors", |_| outside);
@@ -70,7 +72,7 @@ struct Case {
     outcome: Outcome,
 }
 
-/// The result of a test case. A failed or skipped case has a reason.
+/// The result of a test case, with the reason why it failed or was skipped.
 enum Outcome {
     Passed,
     Failed(String),

@@ -1,5 +1,9 @@
-//! Compares proxies by their run records: summaries of repeats, verdicts, tables, a page and a
-//! JUnit report.
+//! Compares proxies by the records of one run of `foxy compare`: summaries, sentences, tables, a
+//! page and a JUnit report.
+//!
+//! The run puts each proxy (the subject) under each workload several times (the repeats). A measure
+//! is a named value of one repeat, such as `requests_per_second`. The first proxy of a workload is
+//! the baseline, and its values are divided by each other proxy's.
 
 mod junit;
 mod page;
@@ -14,10 +18,11 @@ pub use words::{markdown, tables, verdicts};
 
 use crate::record::{Measure, Record};
 
-/// Separates a workload's name from its offered rate in requests per second: `zipf@5000`.
+/// Separates the name of a workload from the requests per second that the load generator sends:
+/// `zipf@5000`.
 pub const AT_RATE: char = '@';
 
-/// The first sentence of a comparison whose run ended early.
+/// The sentence that begins a report if the run ended early.
 pub const INCOMPLETE: &str = "Incomplete: the run ended before everything was measured.";
 
 /// Returns the distinct names, in order of first occurrence.
@@ -42,13 +47,14 @@ fn workloads(records: &[Record]) -> Vec<&str> {
     in_order(measures(records).filter_map(|measure| measure.workload.as_deref()))
 }
 
-/// Returns the proxies under a workload, in order. The first is the baseline.
+/// Returns the proxies under a workload, in the order of their measurement. The first is the
+/// baseline.
 fn subjects<'a>(records: &'a [Record], workload: &str) -> Vec<&'a str> {
     let of_it = measures(records).filter(|measure| measure.workload.as_deref() == Some(workload));
     in_order(of_it.map(|measure| measure.subject.as_str()))
 }
 
-/// Returns the summary of all repeats of a measure.
+/// Returns the summary of all repeats of a measure. [`summarise`] made it.
 fn result<'a>(
     records: &'a [Record],
     workload: &str,
@@ -63,7 +69,7 @@ fn result<'a>(
     })
 }
 
-/// Returns whether the run ended early.
+/// Returns whether the run ended early: its last record is not [`Record::End`].
 pub fn is_incomplete(records: &[Record]) -> bool {
     !matches!(records.last(), Some(Record::End { .. }))
 }
@@ -73,7 +79,8 @@ mod tests {
     use super::*;
     use crate::record::Subject;
 
-    /// Returns records of two proxies with three repeats. foxy always takes half of nginx's time.
+    /// Returns records of two proxies with three repeats each. foxy takes half of nginx's CPU time
+    /// per request.
     pub(super) fn records() -> Vec<Record> {
         let mut records = Vec::new();
         for (subject, scale) in [("foxy", 1.0), ("nginx", 2.0)] {

@@ -1,11 +1,14 @@
-//! Summarises repeats: means with intervals, and ratios of the first proxy to each other proxy.
-//! Each ratio compares values of one repeat, because a disturbance of the machine then affects
-//! both.
+//! Summarises the repeats of a comparison: the mean of each measure with its interval, and ratios
+//! of the first proxy to each other proxy.
+//!
+//! A ratio divides two values of the same repeat. A disturbance of the machine during this repeat
+//! affects both values, and so the ratio less than either value.
 
 use super::{in_order, measures, subjects, workloads};
 use crate::record::{Measure, Record};
 
-/// Measures for which the summary adds a ratio, named `NAME_ratio_to_SUBJECT`.
+/// Measures for which the summary adds the first proxy's ratio to each other proxy, named
+/// `NAME_ratio_to_PROXY`.
 pub const WITH_RATIOS: [&str; 5] = [
     "cpu_us_per_request",
     "requests_per_second",
@@ -14,7 +17,7 @@ pub const WITH_RATIOS: [&str; 5] = [
     "disk_bytes_per_cached_byte",
 ];
 
-/// Summarises all repeats in `records`. Ignores existing summaries.
+/// Summarises all repeats in `records`. Ignores summaries that are already in `records`.
 pub fn summarise(records: &[Record]) -> Vec<Record> {
     let mut results = Vec::new();
     for workload in workloads(records) {
@@ -41,11 +44,11 @@ fn repeats<'a>(
     })
 }
 
-/// The number of failed requests. Every repeat records it, even if it is 0.
+/// Name of the measure that counts failed requests. Every repeat records it, even if it is 0.
 const ERRORS: &str = "errors";
 
-/// Returns whether repeats record this count only above 0. This holds for errors by cause and for
-/// deliberate aborts.
+/// Returns whether a repeat records this count only if it is above 0. This holds for errors by
+/// cause and for requests that the load generator aborts on purpose. A missing count then means 0.
 fn is_recorded_where_it_happened(name: &str) -> bool {
     name == "broken_off" || (name.starts_with("errors_") && name != "errors_outside_fault")
 }

@@ -1,11 +1,11 @@
-//! Describes a comparison in text: verdicts and a table per workload.
+//! Describes a comparison in text: sentences about the first proxy, and a table per workload.
 
 use super::{INCOMPLETE, is_incomplete, result, subjects, workloads};
 use crate::number::significant;
 use crate::record::{Measure, Record};
 use crate::table::Table;
 
-/// Possible columns of a table. Each entry has the measure, the heading, and the factor that
+/// Possible columns of a table, each with the name of its measure, its heading, and the factor that
 /// converts the value to the heading's unit.
 const COLUMNS: [(&str, &str, f64); 18] = [
     ("cpu_us_per_request", "CPU µs/request", 1.0),
@@ -61,7 +61,8 @@ pub fn tables(records: &[Record]) -> String {
     workloads(records).iter().map(text).collect()
 }
 
-/// Returns sentences that compare the first proxy with each other proxy under each workload.
+/// Returns sentences on the CPU time and request rate of the first proxy relative to each other
+/// proxy, under each workload.
 pub fn verdicts(records: &[Record]) -> Vec<String> {
     let of_workload = |workload: &&str| {
         let subjects = subjects(records, workload);
@@ -88,7 +89,7 @@ pub fn verdicts(records: &[Record]) -> Vec<String> {
     workloads(records).iter().flat_map(of_workload).collect()
 }
 
-/// Returns the caveat to print after a ratio.
+/// Returns the caveat to print after a ratio: it has no interval, or its interval contains 1.
 fn doubt(ratio: &Measure) -> &'static str {
     match ratio.repeats {
         0 | 1 => " (one repeat: no interval)",

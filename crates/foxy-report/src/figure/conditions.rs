@@ -1,4 +1,7 @@
-//! The conditions of a verdict. A row without its conditions has no verdict, and names the reasons.
+//! The conditions of a verdict. A row whose run does not meet them has no verdict, and its table
+//! shows the reasons instead.
+//!
+//! The cache is filled once when a run has written as many bytes as the cache can hold.
 
 use super::quotes::quote;
 use super::{FigureRow, Verdict};
@@ -6,44 +9,46 @@ use crate::number::readable;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Fills of the cache after which its state is steady (R6).
+/// Times that a run must fill the cache before it is in a steady state. Earlier, objects are added
+/// but hardly any are removed.
 pub const STEADY_FILLS: f64 = 1.5;
-/// Number of seeds or runs that a verdict needs (R7).
+/// Number of seeds, or of runs on a real machine, that a verdict needs.
 pub const SEEDS: u32 = 3;
 
-/// A condition that applies to a row, with what the run shows about it.
+/// A condition for the verdict of a row, with the run's values for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "condition", rename_all = "kebab-case")]
 pub enum Condition {
-    /// The run wrote at least 1.5 times the size of the cache (R6).
+    /// The run filled the cache at least 1.5 times.
     Fills {
-        /// Bytes written over the size of the cache, in the run with the fewest.
+        /// Bytes written, divided by the size of the cache. It is the least of all runs.
         reached: f64,
     },
-    /// The response time stays in a window (R90).
+    /// At the greatest load that a server carries, its response time lies between two limits.
     ResponseTime {
-        /// The response time in seconds.
+        /// Measured response time in seconds.
         seconds: f64,
-        /// Low end of the window.
+        /// Shortest allowed response time in seconds.
         low: f64,
-        /// High end of the window.
+        /// Longest allowed response time in seconds.
         high: f64,
     },
-    /// The cause that the paper names (R145).
+    /// The paper names a cause for its value, and counts of our run show the same cause.
     Cause {
-        /// The cause, in the paper's terms.
+        /// The cause in the paper's terms, such as fewer disk seeks.
         named: String,
-        /// Our counts for the cause, or the reason why there are none.
+        /// Our counts that show the cause, or the reason why the run does not count it.
         ours: String,
         /// Whether our counts show the cause.
         shown: bool,
     },
-    /// The verdict is the same at a second scale (R8).
+    /// A smaller or larger experiment gives the same verdict.
     TwoScales {
-        /// The second scale, and the verdict there.
+        /// The scale of the other experiment, and its verdict.
         other: Option<(f64, Verdict)>,
     },
-    /// The input of the run was made to fit the quoted value.
+    /// An input of the run was fitted to the quoted value, so our value agrees in any case. The
+    /// condition always fails.
     Fitted,
 }
 
@@ -51,21 +56,21 @@ pub enum Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoVerdictReason {
-    /// Fewer than three seeds or runs (R7).
+    /// There are fewer than three seeds or runs.
     FewSeeds,
-    /// The run ended before 1.5 fills of the cache (R6).
+    /// The run filled the cache fewer than 1.5 times.
     BeforeSteadyState,
-    /// The response time left its window (R90).
+    /// The response time lies outside its limits.
     OutsideWindow,
-    /// The cause that the paper names is not shown (R145).
+    /// Our counts do not show the cause that the paper names.
     CauseNotShown,
-    /// The run had one scale (R8).
+    /// The experiment ran at one scale only.
     OneScale,
-    /// The verdict at the second scale is another (R8).
+    /// The experiment has another verdict at another scale.
     ScalesDisagree,
-    /// The value cannot fail, because the input was fitted to it.
+    /// Our value cannot miss the quoted value, because an input was fitted to it.
     FittedToQuote,
-    /// The table of quotes has no entry for the row.
+    /// The table of quotes (`quotes.tsv`) has no entry for the row.
     NotInQuotes,
 }
 
@@ -85,7 +90,8 @@ impl fmt::Display for NoVerdictReason {
 }
 
 impl Condition {
-    /// Returns the reason if the condition does not hold for a row with this verdict.
+    /// Returns the reason for no verdict if the condition fails. `verdict` is the verdict of the
+    /// row so far.
     pub fn failure(&self, verdict: Verdict) -> Option<NoVerdictReason> {
         match self {
             Self::Fills { reached } => {
@@ -104,7 +110,8 @@ impl Condition {
         }
     }
 
-    /// Makes a cause that shows if each value of `low` is below each value of `high`.
+    /// Makes the condition that a count explains the paper's result: each value of `low` must be
+    /// below each value of `high`.
     pub fn smaller(named: &str, count: &str, low: &[f64], high: &[f64]) -> Self {
         let most = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = high.iter().copied().fold(f64::INFINITY, f64::min);
@@ -116,7 +123,7 @@ impl Condition {
         }
     }
 
-    /// Makes a cause that the run does not measure.
+    /// Makes the condition of a cause that the run does not count. It always fails.
     pub fn unmeasured(named: &str, why: &str) -> Self {
         Self::Cause { named: named.into(), ours: why.into(), shown: false }
     }
@@ -147,13 +154,13 @@ impl fmt::Display for Condition {
 }
 
 impl FigureRow {
-    /// Adds a condition of the verdict.
+    /// Adds a condition that the verdict needs.
     pub fn under(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
         self
     }
 
-    /// Adds the verdict that the row has at another scale.
+    /// Fills in the verdict of the same row at another scale.
     pub fn at_second_scale(&mut self, other: Option<&Self>) {
         for condition in &mut self.conditions {
             if let Condition::TwoScales { other: found } = condition {
@@ -162,7 +169,8 @@ impl FigureRow {
         }
     }
 
-    /// Withholds the verdict if a condition fails. Call this last, because it hides the verdict.
+    /// Replaces the verdict by "no verdict" if a condition fails. Call this last, because later
+    /// steps need the verdict.
     pub fn settle(&mut self) {
         use Verdict::{DifferentToday, Differs, Reproduced, ShapeOnly};
         if !matches!(self.verdict, Reproduced | ShapeOnly | Differs | DifferentToday) {
@@ -180,7 +188,7 @@ impl FigureRow {
         }
     }
 
-    /// Returns the verdict with its reasons.
+    /// Returns the verdict, and after "no verdict" its reasons.
     pub fn verdict_text(&self) -> String {
         let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
         match (self.verdict, reasons.is_empty()) {

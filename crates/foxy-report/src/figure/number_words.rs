@@ -1,8 +1,10 @@
-//! Numbers in quoted words, and the small formulas that derive quoted values from them.
+//! Finds numbers in the words that figures quote from papers, and computes formulas of such
+//! numbers.
 
 use std::collections::BTreeSet;
 
-/// A formula such as `1885 / 8400 * 17`. It is worked out from left to right.
+/// A formula such as `1885 / 8400 * 17`. It is computed from left to right, so `*` does not bind
+/// closer than `+`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression<'a> {
     first: &'a str,
@@ -40,12 +42,13 @@ impl<'a> Expression<'a> {
     }
 }
 
-/// The digits of the numbers in a text, without points and commas. Paper 001 lost its points.
+/// The numbers of a text. Each is kept as its digits without decimal point and commas, because the
+/// stored text of paper 001 has lost its decimal points.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbers(BTreeSet<String>);
 
 impl Numbers {
-    /// Returns whether the text has the digits of `number`.
+    /// Returns whether the text has a number with the digits of `number`.
     pub fn holds(&self, number: &str) -> bool {
         self.0.contains(&digits(number))
     }
@@ -65,7 +68,8 @@ const WORDS: [(&str, &str); 7] = [
     ("forty", "40"),
 ];
 
-/// Returns the numbers of a text, in digits or in words. An `l` before a digit is a one.
+/// Returns the numbers that a text has as digits or words. The scanned papers show some ones as the
+/// letter `l`, so an `l` before a digit counts as 1.
 pub fn numbers_in(text: &str) -> Numbers {
     let mut found = BTreeSet::new();
     for word in text.split_whitespace() {

@@ -1,4 +1,8 @@
-//! Verdicts: the rules that compare our values with quoted values.
+//! Compares our value with the value in the paper (the quote), and gives the verdict by fixed
+//! rules.
+//!
+//! A verdict has two parts. The value must lie within the tolerance (the band). If it does not,
+//! only the shape may agree: the order of the rows, or the direction of a change.
 
 use super::quotes::quote;
 use super::{FigureRow, Place, QuoteKind};
@@ -9,25 +13,26 @@ use std::ops::RangeInclusive;
 /// The result of a comparison with the value in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The values of all runs are within the tolerance.
+    /// Our values of all runs lie within the band.
     #[serde(rename = "reproduced")]
     Reproduced,
-    /// The value differs from the paper, but order and direction agree.
+    /// Our value lies outside the band, but order or direction agrees with the paper.
     #[serde(rename = "shape only")]
     ShapeOnly,
-    /// Neither value nor order agrees with the paper. The value comes from a simulation.
+    /// Neither value nor shape agrees with the paper. Our value comes from a simulation.
     #[serde(rename = "differs")]
     Differs,
-    /// Neither value nor order agrees with the paper. The value comes from a present-day machine.
+    /// Neither value nor shape agrees with the paper. Our value comes from a present-day machine.
     #[serde(rename = "different today")]
     DifferentToday,
-    /// The paper gives no value.
+    /// The paper gives no value to compare with.
     #[serde(rename = "no quote")]
     NoQuote,
-    /// A store skipped some of its work, so the values cannot be compared.
+    /// A store skipped some of its work, so its value cannot be compared with the others.
     #[serde(rename = "unequal work")]
     UnequalWork,
-    /// A condition of the verdict fails. The row names the reasons.
+    /// A condition of the verdict fails, see [`Condition`](super::Condition). The row names the
+    /// reasons.
     #[serde(rename = "no verdict")]
     NoVerdict,
     /// This machine cannot run the experiment.
@@ -50,13 +55,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Returns the default tolerance: 25 % below to 25 % above the quoted value.
+/// Returns the default band: 25 % below to 25 % above the quoted value.
 pub fn within(quoted: f64) -> RangeInclusive<f64> {
     quoted * 0.75..=quoted * 1.25
 }
 
 impl FigureRow {
-    /// Compares the row with its quote in the table of quotes. Keeps a row without a quote.
+    /// Compares the row with its entry in the table of quotes. Leaves the verdict of a row without
+    /// a quoted value unchanged.
     pub fn judged(self) -> Self {
         let Some(quote) = quote(&self.figure, &self.row) else { return self };
         let row = Self { quote: Some(quote.kind), ..self };
@@ -64,7 +70,8 @@ impl FigureRow {
         let ends = quote.value.as_ref().map(|range| (*range.start(), *range.end()));
         let row = Self { range: ends.filter(|(low, high)| low < high), ..row };
         let row = row.against(middle, band);
-        // Words have no number that a value could reproduce.
+        // The paper gives only words for such a row. They have no number that our value could
+        // reproduce.
         match (row.verdict, row.quote) {
             (Verdict::Reproduced, Some(QuoteKind::Words)) => row.only_shape(),
             _ => row,
@@ -75,8 +82,8 @@ impl FigureRow {
         Self { verdict: Verdict::ShapeOnly, ..self }
     }
 
-    /// Compares the row with the quoted value. The row is reproduced if the values of all runs lie
-    /// in `band`.
+    /// Compares the row with the quoted value. The verdict is `reproduced` if our values of all
+    /// runs lie in `band`.
     pub fn against(mut self, quoted: f64, band: RangeInclusive<f64>) -> Self {
         self.quoted = Some(quoted);
         self.ratio = self.ours.filter(|_| quoted != 0.0).map(|ours| ours / quoted);
@@ -97,8 +104,8 @@ impl FigureRow {
         }
     }
 
-    /// Adjusts the verdict by whether the direction agrees with the paper. A reproduced row stays
-    /// reproduced.
+    /// Sets the verdict of a row that is not reproduced. `holds` is whether its shape agrees with
+    /// the paper.
     pub fn shape(mut self, holds: bool) -> Self {
         self.verdict = match self.verdict {
             Verdict::Differs | Verdict::DifferentToday | Verdict::NoQuote
@@ -115,8 +122,8 @@ impl FigureRow {
         self
     }
 
-    /// Calls [`FigureRow::shape`] for a ratio. The direction agrees if all values lie on the quoted
-    /// value's side of 1.
+    /// Calls [`FigureRow::shape`] for a ratio. Its shape agrees if our values of all runs lie on
+    /// the same side of 1 as the quoted ratio.
     pub fn gain(self) -> Self {
         let holds = match (self.quoted, self.low, self.high) {
             (Some(quoted), Some(low), _) if quoted > 1.0 => low > 1.0,
@@ -127,9 +134,9 @@ impl FigureRow {
     }
 }
 
-/// Compares the order of the rows with their order in the paper. A row outside its band becomes
-/// `shape only` if its order to all other rows agrees. If the order to other rows is reversed, its
-/// note names these rows.
+/// Compares the order of the rows by our values with their order by the quoted values. A row
+/// outside its band becomes `shape only` if its order to all other rows agrees. Otherwise its note
+/// names the rows to which its order is reversed.
 pub fn judge_order(rows: &mut [FigureRow]) {
     let values: Vec<_> = rows.iter().map(|row| (row.row.clone(), row.quoted, row.ours)).collect();
     for row in rows {
