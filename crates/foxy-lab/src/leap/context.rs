@@ -37,7 +37,8 @@ impl RunContext {
         })
     }
 
-    /// Waits until the start time of a copy. After an interrupt, the wait ends at once.
+    /// Waits until the start time of a copy of a request. After an interrupt, the wait ends at
+    /// once.
     pub(crate) async fn pause(&self, due: Instant) {
         loop {
             let now = clock::monotonic();
@@ -59,19 +60,20 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Creates the numbers of a new run with `paths` paths.
+    /// Creates the numbers of a new run. `paths` is the number of servers that receive copies
+    /// (proxies and origin).
     pub fn new(paths: usize) -> Self {
         Self { first: wire::first_of_run(), paths: paths as u64 }
     }
 
-    /// Returns the numbers of the two probe requests on a path. The probes come before all other
-    /// requests and show which fields vary by themselves.
+    /// Returns the numbers of the two probe requests to a path (proxy or origin). The probes come
+    /// before all other requests and show which fields vary by themselves.
     pub const fn probes(self, path: usize) -> [u64; 2] {
         let first = self.first + 2 * path as u64;
         [first, first + 1]
     }
 
-    /// Returns the number of the copy of request `number` on a path.
+    /// Returns the number of the copy of request `number` that goes to a path (proxy or origin).
     pub const fn copy(self, number: u64, path: usize) -> u64 {
         self.second_asking(number) + 1 + path as u64
     }

@@ -63,9 +63,9 @@ pub enum Manner {
 /// A path: a server that receives a copy of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The path's name in logs, tables and records.
+    /// The name of the proxy or origin in logs, tables and records.
     pub name: String,
-    /// The server's address.
+    /// The address of the proxy or origin.
     pub address: SocketAddr,
     /// The kind of the server, which determines the form of the request target.
     pub manner: Manner,
@@ -85,8 +85,8 @@ impl Path {
 /// The rule that decides when the Multiplier starts each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LeapPace {
-    /// Keeps this number of requests in flight. The next request starts as soon as all paths have
-    /// answered one of them.
+    /// Keeps this number of requests in flight. The next request starts as soon as the proxies and
+    /// the origin have answered one of them.
     Closed(usize),
     /// Starts this number of requests per second.
     Rate(f64),
@@ -94,7 +94,8 @@ pub enum LeapPace {
     Recorded(f64),
 }
 
-/// Options of a run of the Multiplier, which sends copies of each request to all paths.
+/// Options of a run of the Multiplier, which sends copies of each request to all proxies and the
+/// origin.
 #[derive(Clone, Debug)]
 pub struct LeapRun {
     /// The servers that receive a copy of every request. At most one server is [`Manner::Direct`].
@@ -103,22 +104,23 @@ pub struct LeapRun {
     pub pace: LeapPace,
     /// The delay between the starts of two copies of the same request.
     pub stagger: Duration,
-    /// The longest time that a path may take for a complete answer.
+    /// The longest time that a path (proxy or origin) may take for a complete answer.
     pub time_limit: Duration,
     /// The largest number of requests in flight. The Multiplier refuses and counts further
     /// requests.
     pub most_in_flight: usize,
-    /// The unique numbers of copies. foxy's own origin repeats the number of a copy in its answer.
-    /// An answer with another number came from a cache. With `None`, copies carry no numbers.
+    /// The unique numbers of the copies of requests. foxy's own origin repeats the number of a copy
+    /// in its answer. An answer with another number came from a cache. With `None`, copies carry no
+    /// numbers.
     pub numbers: Option<Numbers>,
     /// The TLS settings and HTTP version for copies.
     pub outgoing: Outgoing,
-    /// Whether copies reuse connections of earlier copies.
+    /// Whether copies of requests reuse the connections of earlier copies.
     pub connections: Connections,
     /// The random seed for the bootstrap resamples behind the confidence intervals.
     pub seed: u64,
-    /// Pairs of paths to proxies with equal configurations. A difference within a pair counts as
-    /// noise.
+    /// Pairs of proxies with equal configurations, as positions in `paths`. A difference within a
+    /// pair counts as noise.
     pub alike: Vec<(usize, usize)>,
     /// The set to which the Multiplier adds the URLs that clients request. The Collector uses it to
     /// recognise prefetches: requests of a proxy for other URLs.
@@ -148,7 +150,7 @@ impl LeapRun {
     }
 }
 
-/// A path's complete answer. It has a digest in place of the body.
+/// The complete answer of a proxy or the origin. It has a digest in place of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status code.

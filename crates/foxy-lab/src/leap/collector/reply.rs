@@ -17,7 +17,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// If the initiator reads nothing for this long, the followers no longer wait for it.
+/// If the initiator (the request that started the fetch) reads nothing for this long, other
+/// requests for the answer no longer wait for it.
 const STALL: Duration = Duration::from_secs(1);
 /// The Collector writes bytes together if they are due within this time of each other.
 const SOON: Duration = Duration::from_micros(250);

@@ -5,7 +5,7 @@ use crate::named::named;
 use crate::wire::patience::Loss;
 
 named! {
-    /// The reason why a path gave no complete answer.
+    /// The reason why a path (a proxy or the origin) gave no complete answer.
     pub enum PathFailure {
         /// No connection could be opened.
         NoConnection = "no_connection",

@@ -20,15 +20,15 @@ use tokio::time::timeout;
 /// Whether copies of requests reuse connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connections {
-    /// Each copy opens a new connection.
+    /// Each copy of a request opens a new connection.
     #[default]
     New,
-    /// A copy uses an idle connection if there is one.
+    /// A copy of a request uses an idle connection if there is one.
     Kept,
 }
 
 named! {
-    /// The kind of connection that a copy used.
+    /// The kind of connection on which LEAP sent a copy of a request.
     pub enum Carriage {
         /// A new connection.
         New = "new_connections",
@@ -40,16 +40,16 @@ named! {
     }
 }
 
-/// Whether a copy may use an idle connection. The request must be safe to repeat. If the server
-/// closes the connection, LEAP cannot know whether the request arrived.
+/// Whether a copy of the request may use an idle connection. The request must be safe to repeat. If
+/// the server closes the connection, LEAP cannot know whether the request arrived.
 pub fn may_keep(run: &LeapRun, asked: &Asked) -> bool {
     run.connections == Connections::Kept
         && asked.message.version == foxy_http::Version::Http11
         && asked.message.method.is_idempotent()
 }
 
-/// The server at the other end of a connection: `None` for the path's own address, otherwise the
-/// server behind a tunnel or proxy.
+/// The server that a connection reaches: `None` for the proxy or origin itself, otherwise the
+/// server that the URL names.
 type Place = Option<(Scheme, Arc<str>)>;
 
 fn place(copying: Copying<'_>) -> Place {
@@ -58,7 +58,7 @@ fn place(copying: Copying<'_>) -> Place {
     (!is_own).then(|| (asked.scheme, Arc::clone(&asked.authority)))
 }
 
-/// The idle connections of one path. The most recently used connection is last.
+/// The idle connections to one proxy or to the origin. The most recently used connection is last.
 #[derive(Debug, Default)]
 struct IdleChannels {
     channels: VecDeque<(Place, Channel)>,
@@ -128,8 +128,8 @@ impl Kept {
         }
     }
 
-    /// Closes all idle connections. Returns for each path the number of connections on which bytes
-    /// arrived after an answer.
+    /// Closes all idle connections. Returns for each path (proxy or origin) the number of
+    /// connections on which bytes arrived after an answer.
     pub fn surplus(&self) -> Vec<u64> {
         let count = |waiting: &mut IdleChannels| {
             let late = waiting.channels.drain(..).filter_map(|(_, mut channel)| {

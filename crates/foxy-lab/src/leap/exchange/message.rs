@@ -14,8 +14,8 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The longest text of header fields, in bytes, that the key of a request contains. A digest
-/// replaces a longer text.
+/// The longest text of header fields, in bytes, that the key of a request contains. The key tells
+/// requests apart. A digest replaces a longer text.
 const SHOWN: usize = 200;
 
 /// Request fields with secrets. Reports must not show their values.

@@ -41,7 +41,7 @@ pub struct Copied {
     pub bytes: u64,
     pub outcome: Result<Answer, PathFailure>,
     /// Whether a slow client delayed the answer. If so, the measured times do not describe the
-    /// path.
+    /// proxy.
     pub held: bool,
     pub carriage: Carriage,
     pub broken: Option<DecodeError>,
@@ -56,8 +56,8 @@ pub struct Copying<'a> {
     pub number: u64,
 }
 
-/// Sends a copy of the request on a path. If a client waits for this answer, `tap` passes the
-/// answer on as it arrives.
+/// Sends a copy of the request to a path (proxy or origin). If a client waits for this answer,
+/// `tap` passes the answer on as it arrives.
 pub async fn ask(
     context: &RunContext,
     place: usize,
@@ -241,8 +241,8 @@ impl ReadingExchange {
         PathFailure::NotHttp
     }
 
-    /// Runs `work` within the copy's time limit. Time in which a slow client delayed the copy does
-    /// not count.
+    /// Runs `work` within the time limit for a copy of a request. Time in which a slow client
+    /// delayed the copy does not count.
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> Result<T, PathFailure> {
         let waited = self.tap.as_ref().map_or(Duration::ZERO, |tap| tap.waited);
         let left = (self.limit + waited).saturating_sub(clock::monotonic().since(self.begun));
@@ -329,8 +329,8 @@ impl Times {
 }
 
 /// Whether the answer came from a cache. foxy's own origin repeats the number of the request that
-/// it answered. A number other than `number` shows a hit. Without a number in the answer, the
-/// proxy's `Cache-Status` or `X-Cache` decides.
+/// it answered. A number other than `number`, the number of this request, shows a hit. Without a
+/// number in the answer, the proxy's `Cache-Status` or `X-Cache` decides.
 pub fn hit(headers: &Headers, number: u64) -> Option<bool> {
     if let Some(answered) = headers.get_str(REQUEST_ID).and_then(|id| id.parse::<u64>().ok()) {
         return Some(answered != number);

@@ -28,12 +28,12 @@ pub struct Tap {
     patience: Duration,
     pub waited: Duration,
     /// Whether a slow client delayed the answer. If so, the measured times do not describe the
-    /// path.
+    /// proxy.
     pub held: bool,
 }
 
-/// Creates the queue. If the queue is full for `patience`, the client receives no more of the
-/// answer.
+/// Creates the queue. If the client reads so slowly that the queue stays full for `patience`, it
+/// receives no more of the answer.
 pub fn tap(patience: Duration) -> (Tap, Receiver<Piece>) {
     let (to, pieces) = channel(ROOM);
     (Tap { to: Some(to), patience, waited: Duration::ZERO, held: false }, pieces)

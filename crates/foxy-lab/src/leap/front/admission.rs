@@ -98,8 +98,8 @@ fn server(
     Ok((named.scheme, named.authority()))
 }
 
-/// Whether the direct path, which has no proxy, leads to the server that the request names. Also
-/// true without a direct path.
+/// Whether the direct path, which leads to an origin without a proxy, reaches the server that the
+/// request names. Also true without a direct path.
 fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     let paths = &state.context.run.paths;
     let Some(direct) = group::direct(paths).map(|path| &paths[path]) else { return true };
@@ -109,9 +109,9 @@ fn direct_leads_to(state: &FrontState, asked: &Asked) -> bool {
     is_origin || state.front.any_host || state.front.reach != Reach::Offline
 }
 
-/// Whether the direct path leads to a Collector, which forwards to any server. The answer to an
-/// `OPTIONS` request with `Max-Forwards: 0` shows this. No origin sees this request. The function
-/// remembers the result.
+/// Whether the direct path, which has no proxy, leads to a Collector, which forwards to any server.
+/// The answer to an `OPTIONS` request with `Max-Forwards: 0` shows this. No origin sees this
+/// request. The function remembers the result.
 async fn is_collector(state: &FrontState) -> bool {
     let context = &state.context;
     let Some(direct) = group::direct(&context.run.paths) else { return false };

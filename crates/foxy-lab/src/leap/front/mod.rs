@@ -52,8 +52,8 @@ pub struct Front {
     pub certificates: Option<Certificates>,
     /// The hosts and methods that clients may request, and the rate limit.
     pub reach: Reach,
-    /// Whether clients may request any host. For use when a later server, such as a Collector,
-    /// decides.
+    /// Whether clients may request any host, because a later server such as a Collector refuses
+    /// forbidden hosts.
     pub any_host: bool,
     /// The largest number of client connections.
     pub most_connections: usize,
@@ -91,8 +91,8 @@ struct FrontState {
     context: Rc<RunContext>,
     front: Front,
     ends: UnboundedSender<RequestGroup>,
-    /// The number of the path whose answer the client receives: the direct path if there is one,
-    /// otherwise the first proxy.
+    /// The number of the path whose answer the client receives: the direct path to the origin if
+    /// there is one, otherwise the first proxy.
     path: usize,
     own: Destination,
     via: String,
@@ -101,7 +101,8 @@ struct FrontState {
     answering: Cell<usize>,
     connections: Cell<usize>,
     over: Cell<bool>,
-    /// Whether the direct path leads to a Collector. Empty until the first check.
+    /// Whether the direct path (copies without a proxy) leads to a Collector. Empty until the first
+    /// check.
     is_collector: OnceCell<bool>,
     pacer: RefCell<Pacer>,
     counts: RefCell<ClientReport>,
@@ -141,7 +142,8 @@ impl FrontState {
     }
 }
 
-/// Increments a counter of the front. Dropping the value decrements the counter.
+/// Increments a counter of the front, such as the requests in flight. Dropping this value
+/// decrements the counter.
 struct Counted<F: Fn(&FrontState) -> &Cell<usize>>(Rc<FrontState>, F);
 
 impl<F: Fn(&FrontState) -> &Cell<usize>> Counted<F> {

@@ -114,7 +114,8 @@ impl SendingAnswer<'_> {
         self.finish(&mut output).await
     }
 
-    /// Sends all bytes. If the client accepts no bytes within the time limit, it counts as gone.
+    /// Sends all bytes. If the client accepts no bytes within the time limit, the client counts as
+    /// gone.
     async fn send(&mut self, output: &mut BytesMut) -> io::Result<()> {
         while !output.is_empty() {
             if !matches!(

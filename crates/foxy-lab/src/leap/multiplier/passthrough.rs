@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The name of the only path of a pass-through proxy.
+/// The name of a pass-through proxy's only path (its target server) in reports.
 pub const PASSTHROUGH: &str = "passthrough";
 
 pub const TIME_LIMIT: Duration = Duration::from_secs(60);

@@ -17,31 +17,33 @@ const LEAST: usize = 50;
 /// both paths answered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairedDifference {
-    /// The two paths. The difference is the time of the first path minus the time of the second.
+    /// The two paths (proxies or the origin). The difference is the time of the first minus the
+    /// time of the second.
     pub paths: (usize, usize),
-    /// The class of the requests. `None` means all requests.
+    /// The class of the requests (such as hits on both paths). `None` means all requests.
     pub class: Option<Class>,
-    /// The number of requests.
+    /// The number of requests that the intervals use.
     pub requests: usize,
     /// The confidence interval of the median difference.
     pub median: Interval,
     /// The confidence interval of the mean difference.
     pub mean: Interval,
-    /// Whether both paths have the same address or configuration. If so, any difference is noise.
+    /// Whether both paths have the same address or the same configuration. If so, any difference is
+    /// noise.
     pub same: bool,
 }
 
 /// The meaning of a difference between two paths, after comparison with the noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Both compared paths lead to the same proxy, or to proxies with the same configuration. So
-    /// the difference is noise.
+    /// Both times belong to the same proxy, or to proxies with the same configuration. So the
+    /// difference is noise.
     Noise,
-    /// One path had a hit and the other a miss, which explains the difference.
+    /// One of the two proxies had a hit and the other a miss, which explains the difference.
     Uneven,
-    /// The interval contains zero, so there may be no difference.
+    /// The confidence interval contains zero, so there may be no difference.
     MayBeZero,
-    /// No noise floor is known, so the meaning is unknown.
+    /// The run has no two equal paths, so the noise floor and the meaning are unknown.
     Unknown,
     /// The difference is within the noise floor, so it may be noise.
     Within,
@@ -87,13 +89,13 @@ impl PairedDifference {
 }
 
 impl LeapReport {
-    /// Returns the differences of all pairs of paths, in path order.
+    /// Returns the differences of all pairs of paths (proxies or the origin), in their order.
     pub fn differences(&self) -> Vec<PairedDifference> {
         self.over(&[None])
     }
 
-    /// Returns the differences of all pairs of paths by class. Leaves out classes with fewer than
-    /// `LEAST` requests.
+    /// Returns the differences of all pairs of paths by class of requests. Leaves out classes with
+    /// fewer than `LEAST` requests.
     pub fn differences_by_class(&self) -> Vec<PairedDifference> {
         self.over(&Class::ALL.map(Some))
     }
@@ -137,7 +139,7 @@ impl LeapReport {
     }
 
     /// Returns the response times in microseconds of the requests that both paths answered. Each
-    /// pair begins with the time of the path that received the request first.
+    /// pair begins with the time of the path (proxy or origin) that received the request first.
     pub fn as_sent(&self, (one, other): (usize, usize)) -> Vec<[f64; 2]> {
         let count = self.paths.len();
         let pair = |(number, row): &(u64, Vec<Option<Sample>>)| {
@@ -153,14 +155,15 @@ impl LeapReport {
 /// difference between other paths that is not larger may be noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The largest difference of medians.
+    /// The largest difference between medians of equal paths.
     pub median: f64,
-    /// The largest difference of means.
+    /// The largest difference between means of equal paths.
     pub mean: f64,
 }
 
-/// Returns the noise floor over all requests. It uses the pairs whose paths are the same, and takes
-/// the largest distance of their interval ends from zero. Returns `None` without such pairs.
+/// Returns the noise floor over all requests. It uses the pairs of equal paths (same address or
+/// configuration), and takes the largest distance of their interval ends from zero. Returns `None`
+/// without such pairs.
 pub fn noise_floor(differences: &[PairedDifference]) -> Option<NoiseFloor> {
     noise_floor_of(None, differences)
 }

@@ -35,7 +35,7 @@ pub struct Line {
     pub transfer: Duration,
     /// The length of the body in bytes.
     pub size: u64,
-    /// The result of the answer.
+    /// The verdict on the answer.
     pub result: Result,
     /// The client's name or address.
     pub client: String,

@@ -51,7 +51,7 @@ impl Sample {
 /// The counts of one path (a proxy or the origin).
 #[derive(Clone, Debug, Default)]
 pub struct PathReport {
-    /// The path's name.
+    /// The name of the proxy or origin.
     pub name: String,
     /// The number of complete answers.
     pub answers: u64,
@@ -134,7 +134,7 @@ impl PathReport {
         if quantile < 0.0 || new == 0.0 { 0 } else { self.connect.at(quantile) }
     }
 
-    /// Returns the number of failed exchanges.
+    /// Returns the number of exchanges with this path that failed.
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
     }
@@ -166,9 +166,9 @@ impl ClientReport {
 /// The results of a run.
 #[derive(Clone, Debug)]
 pub struct LeapReport {
-    /// The results of each path.
+    /// The counts of each path (proxy or origin).
     pub paths: Vec<PathReport>,
-    /// The number of requests that ended on all paths.
+    /// The number of requests that all paths (proxies and origin) have answered or failed.
     pub requests: u64,
     /// The number of requests that the run refused because too many were in flight.
     pub refused: u64,
@@ -227,8 +227,9 @@ impl LeapReport {
         }
     }
 
-    /// Counts a request and keeps its times. Returns whether the times count. If a client delayed
-    /// one answer, the times of no path count, because all paths must have the same requests.
+    /// Counts a request and keeps its response times. Returns whether the times count. If a client
+    /// delayed one answer, the times of no path count, because all paths must have the same
+    /// requests.
     pub(super) fn begin(&mut self, group: &RequestGroup) -> bool {
         self.requests += 1;
         self.asked_again += u64::from(group.again.is_some());

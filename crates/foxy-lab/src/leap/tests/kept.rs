@@ -54,7 +54,7 @@ fn converse(mut client: TcpStream, act: impl Fn(usize) -> Act, seen: &Seen) {
             }
             Act::Last(answer) => return client.write_all(&answer).expect("sent"),
         }
-        // The client asked for the end of the connection.
+        // The client asked the server to close the connection.
         if head.contains("Connection: close") {
             return;
         }

@@ -69,7 +69,7 @@ impl Judging {
     }
 
     /// Gives verdicts on the answers to one request, counts and logs them. The caller passes the
-    /// answers of all paths.
+    /// answers of all proxies and the origin.
     pub fn take(&mut self, group: &RequestGroup, log: &mut dyn FnMut(&Line)) {
         let run = &self.context.run;
         if let (Some(direct), Some(again)) = (direct(&run.paths), &group.again)
@@ -93,8 +93,8 @@ impl Judging {
     }
 }
 
-/// A request with the answers of all paths and with the reference, the answer that counts as
-/// correct.
+/// A request with the answers of all proxies and the origin and with the reference, the answer that
+/// counts as correct.
 struct Case<'a> {
     run: &'a LeapRun,
     group: &'a RequestGroup,
@@ -125,8 +125,8 @@ impl Case<'_> {
         self.excuse(path, &finding).map_or(Ok(finding), Err)
     }
 
-    /// Returns the reason why the path is not to blame for its difference from the reference.
-    /// Returns `None` if the path is to blame.
+    /// Returns the reason why the proxy is not to blame for its difference from the reference.
+    /// Returns `None` if the proxy is to blame.
     fn excuse(&self, path: usize, finding: &Finding) -> Option<Unjudged> {
         let outcome = &self.group.copies[path].outcome;
         let answer = match outcome {
@@ -158,9 +158,9 @@ impl Case<'_> {
         origin.is_some_and(|&origin| failure.may_follow(origin))
     }
 
-    /// Whether another path, to a server at another address, gave the same answer. If so, both
-    /// answers probably come from the origin. Paths with equal configurations do not count, because
-    /// they make the same mistakes.
+    /// Whether another proxy, at another address, gave the same answer. If so, both proxies
+    /// probably have the answer from the origin. Proxies with equal configurations do not count,
+    /// because they make the same mistakes.
     fn is_seen_elsewhere(&self, path: usize) -> bool {
         let (run, copies) = (self.run, &self.group.copies);
         let print = |path: usize| copies[path].outcome.as_ref().ok().map(|a| a.fingerprint());

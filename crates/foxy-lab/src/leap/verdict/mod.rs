@@ -30,7 +30,7 @@ named! {
         HeaderMismatch = "HEADER_MISMATCH",
         /// The body differs from the reference.
         BodyMismatch = "BODY_MISMATCH",
-        /// The path gave no complete HTTP answer. There was no connection, the answer was
+        /// The proxy gave no complete HTTP answer. There was no connection, the answer was
         /// truncated, or the bytes are not HTTP.
         Incomplete = "INCOMPLETE",
         /// The answer was not complete within the time limit.
@@ -158,7 +158,7 @@ named! {
         /// There is nothing to compare with: the origin sent no complete answer. Or the run has no
         /// direct path, and no majority of proxies agrees.
         NoReference = "no_reference",
-        /// Both the path and the origin failed.
+        /// Both the proxy and the origin failed.
         OriginFailed = "origin_failed",
         /// The origin gave different answers to two equal requests, so the proxy's answer may be
         /// right.
@@ -184,7 +184,8 @@ pub enum Detail {
     Field(Difference),
     /// The body length of the reference, then the body length of the answer.
     Body(u64, u64),
-    /// The body belongs to another URL. The value is the key of that request.
+    /// The body belongs to another URL. The value is the key (method, URL, fields and body) of that
+    /// request.
     BodyOf(String),
     BrokenCoding,
     AmbiguousFraming,

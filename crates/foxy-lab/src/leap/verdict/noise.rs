@@ -13,8 +13,8 @@ pub struct Noise {
     /// For each path (proxy or origin): the fields that differed between the two answers to the
     /// probe request.
     by_path: Vec<BTreeSet<String>>,
-    /// For each request, by the digest of its key: the fields that differed between two answers of
-    /// the origin.
+    /// For each request: the fields that differed between two answers of the origin. The map's key
+    /// is a digest of the request.
     by_request: HashMap<u128, BTreeSet<String>>,
     /// The keys of `by_request`, oldest first. A full map removes its oldest key.
     order: VecDeque<u128>,
@@ -29,8 +29,8 @@ impl Noise {
         }
     }
 
-    /// Learns from the two answers of a path to the probe request. Ignores the answers if their
-    /// bodies differ.
+    /// Learns from the two answers of a path (proxy or origin) to the probe request, which starts a
+    /// run. Ignores the answers if their bodies differ.
     pub fn learn(&mut self, path: usize, manner: Manner, first: &Answer, second: &Answer) {
         let source =
             if manner == Manner::Direct { ReferenceSource::Origin } else { ReferenceSource::Proxy };
@@ -56,8 +56,8 @@ impl Noise {
         self.by_request.entry(request).or_default().extend(found);
     }
 
-    /// Whether the values of this field may differ between the answers of two paths to this
-    /// request.
+    /// Whether the values of this field may differ between the answers of two paths (proxies or
+    /// origin) to this request.
     pub fn covers(&self, one: usize, other: usize, asked: &Asked, name: &str) -> bool {
         let of_request =
             || self.by_request.get(&digest(asked)).is_some_and(|names| names.contains(name));

@@ -15,13 +15,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
     pub asked: &'a Message,
-    /// The number of the path that gave this answer.
+    /// The number of the path (proxy or origin) that gave this answer.
     pub path: usize,
     pub answer: &'a Answer,
     pub source: ReferenceSource,
     /// Whether LEAP compares header fields too. If false, LEAP compares only status and body.
     pub fields: bool,
-    /// Whether every copy of the request receives the same answer, even later.
+    /// Whether every copy of the request, early or late, receives the same answer from the origin.
     pub steady: bool,
     /// The earlier references for the URL, newest last.
     pub earlier: &'a [Version],

@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 pub struct Start {
     pub head: ResponseHead,
     pub length: BodyLength,
-    /// The names of the request fields that `Vary` lists, with their values in the request of this
-    /// fetch.
+    /// The names of the request fields that `Vary` lists, with their values in the request that
+    /// started the fetch.
     pub depends: Vec<(String, Vec<u8>)>,
     /// The time from the start of the exchange to the answer's first byte, including the time to
     /// connect.
@@ -45,8 +45,8 @@ pub struct End {
 pub enum Initiator {
     Waiting,
     At(u64),
-    /// The initiator has the whole answer, closed its connection, or stopped reading. The other
-    /// requests no longer wait for the initiator.
+    /// The initiator (the request that started the fetch) has the whole answer, closed its
+    /// connection, or stopped reading. The other requests no longer wait for the initiator.
     Left,
 }
 
@@ -71,8 +71,8 @@ pub struct AnswerProgress {
     pub marks: Marks,
     pub end: Option<End>,
     pub initiator: Initiator,
-    /// The time in which the initiator received the whole answer. It starts at the end of the name
-    /// look-up. `None` until then.
+    /// The time that the initiator (the request that started the fetch) needed for the whole
+    /// answer, from the end of its name look-up. `None` until then.
     pub whole: Option<Duration>,
 }
 
@@ -160,7 +160,8 @@ pub struct Mark {
 #[derive(Clone, Debug)]
 pub struct Marks {
     marks: Vec<Mark>,
-    /// The time span within which new pieces share one mark. It grows with each merge.
+    /// The time span within which new pieces of the body share one mark (end position and time). It
+    /// grows with each merge of marks.
     grain: Duration,
     begun: Duration,
 }

@@ -103,7 +103,8 @@ enum Block {
     File(u32),
 }
 
-/// A body in blocks of full size, except the last. Dropping the body frees its blocks.
+/// A body in blocks of `BLOCK` bytes. The last block may be smaller. Dropping the body frees its
+/// blocks.
 #[derive(Debug)]
 pub struct Body {
     spool: Rc<Spool>,
@@ -148,7 +149,8 @@ impl Body {
         if self.held.borrow().tail.is_empty() { Ok(()) } else { self.settle(evict).await }
     }
 
-    /// Moves the last, incomplete part into a block. The bytes stay readable during the move.
+    /// Moves the bytes after the last full block into a block of their own. They stay readable
+    /// during the move.
     async fn settle(&self, evict: &dyn Fn() -> bool) -> Result<(), Failure> {
         let bytes = Bytes::copy_from_slice(&self.held.borrow().tail);
         let number = loop {

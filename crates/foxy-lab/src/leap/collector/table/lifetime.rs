@@ -13,8 +13,8 @@ const AT_MOST: Duration = Duration::from_secs(7 * 86_400);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     pub fresh: Duration,
-    /// Whether to revalidate the answer with the origin after `fresh`. If false, the Collector
-    /// deletes the answer instead.
+    /// Whether to ask the origin again after the time `fresh`. If false, the Collector deletes the
+    /// answer then.
     pub validated: bool,
 }
 

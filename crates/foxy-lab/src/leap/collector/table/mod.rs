@@ -40,7 +40,7 @@ struct Known<T> {
     /// The time at which the origin sent or confirmed the answer, and the lifetime from then on.
     /// `None` while the fetch runs.
     stands: Option<(Instant, Lifetime)>,
-    /// The memory of the slot in bytes, without the body.
+    /// The memory of the slot (an entry of the table) in bytes, without the body of its answer.
     weight: usize,
     used: u64,
 }
@@ -58,7 +58,8 @@ pub struct Table<T> {
 }
 
 impl<T: Clone> Table<T> {
-    /// Creates an empty table. `most` is the memory limit of all slots in bytes, without bodies.
+    /// Creates an empty table. `most` is the memory limit in bytes of all slots (entries) together,
+    /// without bodies.
     pub fn new(most: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -72,7 +73,8 @@ impl<T: Clone> Table<T> {
         }
     }
 
-    /// Decides how to answer a request. `make` creates the answer of a new slot.
+    /// Decides how to answer a request. `make` creates an empty answer if the request needs a new
+    /// slot (entry).
     pub fn find(
         &mut self,
         asked: &RequestKey,
@@ -118,8 +120,9 @@ impl<T: Clone> Table<T> {
         slots.iter().rev().copied().find(|slot| depends_alike(&self.slots[slot].depends, fields))
     }
 
-    /// Whether a slot may answer a request. A reload or a conditional request (`strict`) needs an
-    /// answer that the origin sent or confirmed in the last three minutes.
+    /// Whether the answer in a slot (an entry of the table) may answer a request. A reload or a
+    /// conditional request (`strict`) needs an answer that the origin sent or confirmed in the last
+    /// three minutes.
     fn is_usable(&self, slot: Slot, strict: bool, now: Instant) -> bool {
         self.slots[&slot].stands.is_none_or(|(heard, lifetime)| {
             let fresh =
@@ -143,8 +146,9 @@ impl<T: Clone> Table<T> {
         known.answer.clone()
     }
 
-    /// Records that the head of a slot's answer has arrived. If the answer to a conditional request
-    /// is a whole answer and no 304, it also serves requests without a condition.
+    /// Records that the head of the answer in a slot (an entry of the table) has arrived. If the
+    /// answer to a conditional request is a whole answer and no 304, it also serves requests
+    /// without a condition.
     pub fn head(
         &mut self,
         slot: Slot,
@@ -184,7 +188,7 @@ impl<T: Clone> Table<T> {
         while self.weight > self.most && self.evict() {}
     }
 
-    /// Removes a slot. A request that already reads its answer can read on.
+    /// Removes a slot (an entry of the table). A request that already reads its answer can read on.
     pub fn remove(&mut self, slot: Slot) {
         let Some(known) = self.slots.remove(&slot) else { return };
         self.leave(known.key, slot);
