@@ -18,8 +18,8 @@ pub fn repeated_types(files: &[SourceFile]) -> usize {
     names.values().map(|count| count - 1).sum()
 }
 
-/// The longest name of a function, in characters, that is not counted. A longer name reads as a
-/// sentence.
+/// Names of functions with more than this number of characters count as long, because they read as
+/// sentences.
 const LONG: usize = 80;
 
 /// Counts the functions, including tests, whose name has more than [`LONG`] characters.

@@ -1,5 +1,5 @@
-//! Measures Table D-1 of the Squid book (paper 000 in docs/figures.md): storage schemes on real
-//! file systems in loop devices, with several mount options.
+//! Measures Table D-1 of *Squid: The Definitive Guide* (paper 000 in docs/figures.md): storage
+//! schemes on real file systems in loop devices, with several mount options.
 
 use super::run::{Measured, Run};
 use super::{CACHED, Context, Missing, fills, row};

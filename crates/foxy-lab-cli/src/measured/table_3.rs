@@ -194,8 +194,8 @@ fn point(
 impl RatePoint {
     #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
     fn of(report: &LoadReport, origin: Tally, (rate, think): (f64, Duration)) -> Self {
-        // The origin waits for the time `think` before each answer. If the proxy sustained the
-        // rate, the last request started this time before the end of its answer.
+        // The origin waits for the time `think` before each answer. So if the proxy sustained the
+        // rate, the last request started this time before the run ended.
         let sending = report.elapsed.saturating_sub(think).as_secs_f64();
         let share = |part: u64, of: u64| part as f64 / of as f64;
         let answered = report.answers as f64 / sending;

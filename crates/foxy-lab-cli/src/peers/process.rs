@@ -169,13 +169,15 @@ impl Running {
         self.ask_to_end();
         if let Some(asked) = self.asked_to_end.filter(|_| self.ended().is_none()) {
             self.wait_since(asked);
-            // The process group still has members. So the kernel cannot give its id to a new group.
+            // The process group still has members, so the kernel has not given its id to another
+            // group. The signal reaches only processes of this proxy.
             if let Some(group) = self.group() {
                 let _none_left = kill_process_group(group, Signal::KILL);
             }
             let _reaped = self.child.wait();
         }
-        // The parent of an orphaned process changes, but its process group does not.
+        // An orphaned process gets another parent but stays in its process group. So this code also
+        // searches by group.
         self.family.extend(left_of_group(self.child.id()));
         self.family.extend(self.helper);
         for process in self.family.iter().filter(|process| process.still_runs()) {

@@ -4,8 +4,8 @@
 use super::secured::TlsFiles;
 use super::{Description, Plan};
 
-/// The store type for no disk cache at all, as in Table D-6 of the Squid book (paper 000 in
-/// docs/figures.md).
+/// The store type for no disk cache at all, as in Table D-6 of *Squid: The Definitive Guide* (paper
+/// 000 in docs/figures.md).
 const NO_DISK: &str = "none";
 
 /// Below this cache size in MB, the cache has 256 folders instead of 4,096. The 4,096 folders would

@@ -68,8 +68,8 @@ impl Run {
         };
         self.taken.store(number + 1, Ordering::Relaxed);
         let intended = self.begins(number)?;
-        // If a client was already waiting for this request, only this machine delayed the request.
-        // So the client sends it even after the end of the run.
+        // If a client was already waiting for this request, this machine alone caused the delay. So
+        // the client sends the request even after the end of the run.
         if self.options.pace.is_open() && !waited && self.is_over() {
             return Some(Next::Leave);
         }

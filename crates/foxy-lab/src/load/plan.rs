@@ -28,7 +28,8 @@ pub trait Plan {
     /// Returns the number of sections of the run.
     fn sections(&self) -> usize;
 
-    /// Returns the step at the time `elapsed`, which must never decrease. `None` ends the run.
+    /// Returns the activity of the robots at the time `elapsed`, which must never decrease. `None`
+    /// ends the run.
     fn step(&mut self, elapsed: Duration, seen: &Seen) -> Option<Step>;
 }
 
@@ -214,8 +215,9 @@ mod tests {
         schedule.names().zip(counts.iter().map(ratio)).collect()
     }
 
-    /// A run of Web Polygraph 4.9 had 3.7 % possible hits in the phase fill and 51.9 % in the phase
-    /// top1. It had 40 requests per second, a cache of 20 MB and top phases of eight minutes.
+    /// A run of Web Polygraph 4.9 had 3.7 % possible hits in the phase fill, which fills the cache.
+    /// It had 51.9 % in top1, the first phase at full load. There were 40 requests per second, a
+    /// cache of 20 MB and top phases of eight minutes.
     #[test]
     fn phases_offer_the_hits_that_web_polygraph_offers() {
         let knobs = PolyMix4 {

@@ -134,7 +134,7 @@ impl LeapOrigin {
     }
 
     /// Makes the origin count the bytes of each path, if this command started the origin. The last
-    /// counter is for requests without a path number.
+    /// counter is for requests that no path of the run sent.
     fn tally_paths(&self, replay: &LeapRun) {
         if let (Some(origin), Some(numbers)) = (&self.own, replay.numbers) {
             let unasked = replay.paths.len();

@@ -1,6 +1,6 @@
 //! `foxy peak`: finds the highest load at which response times stay within a given range.
-//! Meanwhile, the workload fills the cache twice, as in appendix D of the Squid book (paper 000 in
-//! docs/figures.md).
+//! Meanwhile, the workload fills the cache twice, as in appendix D of *Squid: The Definitive Guide*
+//! (paper 000 in docs/figures.md).
 
 mod disk;
 mod report;

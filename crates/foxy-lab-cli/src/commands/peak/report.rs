@@ -125,7 +125,7 @@ impl PeakOutcome<'_> {
     }
 
     /// Builds the HTML page with charts of load and response time while the cache fills, as in
-    /// appendix D of the Squid book.
+    /// appendix D of *Squid: The Definitive Guide*.
     fn page(&self, setup: &Setup, records: &[Record]) -> String {
         let setting = format!(
             "The result is the mean over the fills from {SUMMARY_FROM} to {END}. The load rises while the mean response time is \

@@ -1,4 +1,4 @@
-//! The counts of a Collector, and their conversion into run records (one measured value each).
+//! The counts of a Collector, and their conversion into run records (the lines of `--json`).
 
 use super::failure::Failure;
 use super::line::{CollectorLine, Source};

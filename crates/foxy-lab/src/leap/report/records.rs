@@ -1,4 +1,4 @@
-//! Turns the report of a LEAP run into run records (one measured value each).
+//! Turns the report of a LEAP run into run records (the lines of `--json`).
 
 use super::differences::Class;
 use super::differences::{PairedDifference, noise_floor_of};

@@ -1,4 +1,4 @@
-//! Converts the report of a load run into run records (one measured value each).
+//! Converts the report of a load run into run records (the lines of `--json`).
 
 use super::{ErrorCause, LoadReport, Tally, share};
 use crate::load::fault::AroundFault;

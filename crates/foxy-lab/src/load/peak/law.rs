@@ -8,7 +8,7 @@ pub const STEP: f64 = 0.05;
 /// The mean response time of the PolyMix-4 workload at a proxy with almost no load. Its servers
 /// delay misses by 2.5 s, and hits have no delay.
 pub const UNLOADED: Duration = Duration::from_millis(1410);
-/// The range of response times in appendix D of the Squid book (paper 000): 1.50 to 1.75 s. The
+/// The range of response times in appendix D of *Squid: The Definitive Guide*: 1.50 to 1.75 s. The
 /// lower end is 1.06 times the mean without load.
 pub const WINDOW: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_millis(1750));
 

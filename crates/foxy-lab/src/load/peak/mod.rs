@@ -1,6 +1,7 @@
-//! The peak finder of appendix D in the Squid book (paper 000 in docs/figures.md; requirements
-//! R75–R80 of `foxy figure requirements`). It searches for the load at which the response time
-//! stays in a range, while the workload fills the cache twice. Module `robots` sends the load.
+//! The peak finder of appendix D in *Squid: The Definitive Guide* (paper 000 in docs/figures.md;
+//! requirements R75–R80 of `foxy figure requirements`). It searches for the load at which the
+//! response time stays in a range, while the workload fills the cache twice. Module `robots` sends
+//! the load.
 
 pub mod law;
 
@@ -85,8 +86,7 @@ pub struct Summary {
 const TOLERANCE: f64 = 0.05;
 
 impl Summary {
-    /// Returns the condition of a verdict that the mean response time lies in the range, with
-    /// tolerance.
+    /// Returns a condition for a verdict: the mean response time lies in the range, with tolerance.
     pub fn window(&self, law: &Law) -> Condition {
         Condition::ResponseTime {
             seconds: self.response,

@@ -213,7 +213,7 @@ impl Cause {
 }
 
 impl PointReport {
-    /// Returns run records (one measured value each). The measures of both phases together have the
+    /// Returns run records (the lines of `--json`). The measures of both phases together have the
     /// workload name `wpb-CLIENTS`, the measures of a part `wpb-CLIENTS-PART`.
     pub fn records(&self, subject: &str) -> Vec<Record> {
         let point = format!("wpb-{}", self.clients);

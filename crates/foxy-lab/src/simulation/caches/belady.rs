@@ -24,8 +24,9 @@ pub fn belady(gets: &[(u32, u64)], capacity: u64, urls: u32) -> Counts {
     oracle(gets, capacity, urls, Foresight::Time, |size| size)
 }
 
-/// Simulates an oracle with the given foresight. An object of `size` bytes takes `charged(size)`
-/// bytes of the capacity. URLs are numbers below `urls`.
+/// Simulates an oracle (a cache that knows all future look-ups) with this rule for evictions. An
+/// object of `size` bytes takes `charged(size)` bytes of the capacity. URLs are numbers below
+/// `urls`.
 pub fn oracle(
     gets: &[(u32, u64)],
     capacity: u64,

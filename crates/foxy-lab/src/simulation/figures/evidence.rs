@@ -47,7 +47,8 @@ pub(super) const SEEKS: Count = Count {
     of: |result| result.disk.seeks as f64 / result.gets as f64,
 };
 
-/// The pages read from the disk because a write covered only a part of the page.
+/// The pages that the disk had to read because a write covered only a part of them, per URL-get (a
+/// client request).
 pub(super) const PAGES_READ_FOR_WRITES: Count = Count {
     name: "pages read for writes, for a URL-get",
     of: |result| result.disk.read_modify_writes as f64 / result.gets as f64,

@@ -1,7 +1,7 @@
-//! Measures throughput while the cache fills, as a figure in appendix D of the Squid book (paper
-//! 000 in docs/figures.md). A scheme with one file per object slows down. A scheme that appends to
-//! one file keeps its speed. Only the modelled disk limits the speed, all requests miss, and each
-//! store evicts by itself. The book gives no numbers.
+//! Measures throughput while the cache fills, as a figure in appendix D of *Squid: The Definitive
+//! Guide* (paper 000 in docs/figures.md). A scheme with one file per object slows down. A scheme
+//! that appends to one file keeps its speed. Only the modelled disk limits the speed, all requests
+//! miss, and each store evicts by itself. The book gives no numbers.
 
 use super::Figure;
 use super::evidence::{disk_is_no_limit, fills};
@@ -32,7 +32,7 @@ impl Trend {
     }
 }
 
-/// The schemes, and the trend that the Squid book shows for each.
+/// The schemes, and the trend that *Squid: The Definitive Guide* shows for each.
 const SCHEMES: [(&str, Option<Trend>); 5] = [
     ("ufs", Some(Trend::Falls)),
     ("aufs", Some(Trend::Falls)),
@@ -41,8 +41,9 @@ const SCHEMES: [(&str, Option<Trend>); 5] = [
     ("webcosm", None),
 ];
 
-/// The two spans of the run that the figure compares, in fills of the cache. `EARLY` lies before
-/// the first eviction. `LATE` is the span over which the book takes its means.
+/// The two spans of the run that the figure compares, in fills of the cache (a fill writes as many
+/// bytes as the cache holds). `EARLY` lies before the first eviction. `LATE` is the span over which
+/// the book takes its means.
 const EARLY: Range<f64> = 0.25..0.75;
 const LATE: Range<f64> = 1.5..2.0;
 
@@ -118,8 +119,8 @@ fn refused(results: &[Arc<TrialResult>]) -> String {
     }
 }
 
-/// Returns the URL-writes (stored objects) per second within a span of fills. Returns NaN if the
-/// run ends before the span.
+/// Returns the URL-writes (stored objects) per second between two numbers of cache fills. Returns
+/// NaN if the run ends before the second number.
 fn rate(result: &TrialResult, window: &Range<f64>) -> f64 {
     let at = |fill: f64| result.observed.progress.iter().find(|seen| seen.fills >= fill);
     let (Some(first), Some(last)) = (at(window.start), at(window.end)) else { return f64::NAN };

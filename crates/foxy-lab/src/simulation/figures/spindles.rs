@@ -1,6 +1,7 @@
-//! Tables D-1 and D-6 of the Squid book (paper 000 in docs/figures.md) on the modelled disk. They
-//! measure the scheme aufs on one to three disks, ufs and diskd on three, and coss on one. They
-//! also compare three machines with one disk each and one machine with three disks.
+//! Tables D-1 and D-6 of *Squid: The Definitive Guide* (paper 000 in docs/figures.md) on the
+//! modelled disk. They measure the scheme aufs on one to three disks, ufs and diskd on three, and
+//! coss on one. They also compare three machines with one disk each and one machine with three
+//! disks.
 
 use super::Figure;
 use super::evidence::{METADATA_WRITES, Results, disk_is_no_limit, fills};

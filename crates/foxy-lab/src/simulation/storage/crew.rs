@@ -7,9 +7,9 @@ use foxy_device::{Device, IoDone, IoId, IoOp, Mechanical};
 use foxy_schemes::{PreferredDevice, SchemeName};
 use std::collections::{HashMap, VecDeque};
 
-/// The number of threads of the scheme `aufs` for all disks, as in the Squid book. Also the number
-/// of objects that a proxy reads or writes at the same time, if its scheme does not wait for the
-/// disk.
+/// The number of threads of the scheme `aufs` for all disks, as in *Squid: The Definitive Guide*.
+/// Also the number of objects that a proxy reads or writes at the same time, if its scheme does not
+/// wait for the disk.
 pub const THREADS: usize = 32;
 
 /// Returns how many objects a proxy reads or writes at the same time with this scheme. With a

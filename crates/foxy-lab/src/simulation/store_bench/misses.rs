@@ -79,7 +79,7 @@ pub enum Contender {
     /// The rules of the default engine with a write buffer, which avoids the writes of objects
     /// without a second request.
     WebcosmStaged,
-    /// The default engine itself.
+    /// The production code of the default engine, on a device in memory.
     Engine,
     /// The default engine with a write budget of 0. Large new objects then always wait in memory
     /// for a second request.
