@@ -13,8 +13,8 @@ pub(crate) const FIRST_REST: Duration = Duration::from_millis(500);
 /// The rest doubles with each failure, at most this number of times. So the longest rest is 16 s,
 /// plus the random part.
 const MAX_DOUBLINGS: u32 = 5;
-/// Each rest is longer by a random part, up to this share of the rest. So several proxies do not try
-/// a server again at the same moment.
+/// Each rest is longer by a random part, up to this share of the rest. So several proxies do not
+/// try a server again at the same moment.
 const JITTER: f64 = 0.25;
 
 /// Whether a failure during a rest makes the rest longer.

@@ -1,4 +1,5 @@
-//! Tests that the proxy uses the client address that a load balancer sends in a PROXY header.
+//! Tests that the proxy uses the client address that a load balancer sends in a PROXY protocol
+//! header.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;

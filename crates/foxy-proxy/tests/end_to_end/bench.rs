@@ -32,12 +32,13 @@ impl MapStore {
         self.records.clear();
     }
 
-    /// Number of reads that found their record. A disk store would read from the disk as often.
+    /// Number of reads that found their record. A store on disk would read from the disk as often.
     pub fn found(&self) -> usize {
         self.found.load(Ordering::SeqCst)
     }
 
-    /// From now on, refuses parts of bodies. A record without a head is a part.
+    /// From now on, refuses parts of large bodies. In this store, a record without a head is a
+    /// part.
     pub fn refuse_parts(&self) {
         self.refuses_parts.store(true, Ordering::SeqCst);
     }
@@ -47,7 +48,7 @@ impl MapStore {
         self.refuses.store(true, Ordering::SeqCst);
     }
 
-    /// While `is_busy` is true, the store does not look for records.
+    /// While `is_busy` is true, the store answers each read with "busy".
     pub fn set_busy(&self, is_busy: bool) {
         self.is_busy.store(is_busy, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Tests origins that break off in the middle of a response. The proxy must request only the
+//! Tests origins that break off in the middle of a response. The proxy must then request only the
 //! missing bytes, and only if the origin still has the same response.
 
 use crate::bench::{TestProxy, forward_proxy};
@@ -8,14 +8,14 @@ use foxy_testkit::http::{head_length, header};
 use foxy_testkit::origin::TestOrigin;
 use std::io::Read;
 
-/// Creates an object whose origin closes the connection after each answer. So an answer that was
-/// cut short ends at the close.
+/// Creates an object whose origin closes the connection after each answer. The close ends an answer
+/// that `cut` has cut short.
 fn closing(length: u64) -> Sparse {
     let object = Sparse::fresh(length);
     Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
 }
 
-/// Cuts an answer after its head and the first `body` bytes of its body.
+/// Cuts an answer off after its head and the first `body` bytes of its body.
 fn cut(mut answer: Vec<u8>, body: u64) -> Vec<u8> {
     let head = head_length(&answer).expect("a head");
     answer.truncate(head + usize::try_from(body).expect("small"));

@@ -1,4 +1,4 @@
-//! Tests storing, reuse, validation, variants, ranges and invalidation.
+//! Tests the cache: storing, reuse, validation, variants, ranges and invalidation.
 
 use crate::bench::{forward_proxy, proxy_with};
 use foxy_proxy::core::counters::Counter;

@@ -1,5 +1,5 @@
-//! Tests clauses of RFC 9110 and RFC 9111 that neither the public test suite nor another test
-//! covers. docs/clauses.md lists all clauses.
+//! Tests requirements of RFC 9110 and RFC 9111 that neither the public test suite for caches nor
+//! another test covers. docs/clauses.md lists all requirements.
 
 use crate::bench::{forward_proxy, proxy_with};
 use foxy_testkit::http::{header, ok};

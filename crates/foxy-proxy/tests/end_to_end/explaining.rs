@@ -1,5 +1,5 @@
-//! Tests explanations. An explanation must predict the next answer, must change nothing, and must
-//! contact no origin.
+//! Tests explanations: foxy's prediction of how it would answer a request. An explanation must
+//! predict the next answer, must change nothing, and must contact no origin.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};

@@ -26,8 +26,8 @@ pub type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
 pub const HOST: &str = "localhost";
 
-/// An origin behind TLS with its certificate authority. The proxy trusts this authority, and
-/// intercepts CONNECTs to the listed hosts.
+/// An origin behind TLS, and the certificate authority that signed the origin's certificate. The
+/// proxy trusts this authority, and intercepts CONNECTs to the listed hosts.
 pub struct Bench {
     pub origin: TestOrigin,
     pub signs_origin: TestAuthority,
@@ -85,7 +85,7 @@ impl Bench {
         (answer, client.stream)
     }
 
-    /// Creates a TLS client inside a CONNECT to `host`. The client trusts `root` and expects a
+    /// Opens TLS inside a CONNECT to `host`. The client trusts the authority `root`, and expects a
     /// certificate for `name`.
     pub fn enter(&self, host: &str, root: CertificateDer<'static>, name: &str) -> TlsClient {
         let (answer, stream) = self.connect(host);
@@ -93,7 +93,7 @@ impl Bench {
         StreamOwned::new(session(root, name), stream)
     }
 
-    /// Sends one GET inside a new CONNECT, and returns the answer.
+    /// Sends one GET inside a new intercepted CONNECT, and returns the answer.
     pub fn get(&self, path: &str) -> String {
         let mut client = self.enter(HOST, self.ours(), HOST);
         ask(&mut client, &format!("GET {path} HTTP/1.1\r\nHost: {}", self.authority(HOST)))

@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Returns true if the proxy closes the connection.
+/// Reads to the end of the connection. Returns true if the proxy closes the connection.
 fn is_closed(stream: &mut impl Read) -> bool {
     let mut rest = Vec::new();
     match stream.read_to_end(&mut rest) {

@@ -1,5 +1,5 @@
-//! Tests bodies that are stored in parts: which parts memory keeps, and that no client receives
-//! bytes of an outdated response.
+//! Tests large bodies, which the cache stores in parts of 1 MiB. Certain parts stay in memory, and no
+//! client may receive bytes of an outdated response.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};
@@ -14,11 +14,11 @@ const PART: usize = 1 << 20;
 const LENGTH: usize = 4 * PART + 5;
 const PARTS: usize = 5;
 
-/// Bytes of memory. The number is large enough that memory can keep every part of a body.
+/// Size of the memory cache in bytes. It has room for every part of a body.
 const MEMORY: u64 = 256 << 20;
 
-/// Returns the body of one version. Every byte differs from the byte at the same place in another
-/// version.
+/// Returns the body of one version. Each byte differs from the byte at the same position of every
+/// other version.
 fn body(version: usize) -> Vec<u8> {
     (0..LENGTH).map(|at| (at % 251).wrapping_add(version) as u8).collect()
 }

@@ -1,4 +1,4 @@
-//! Tests overlapping fetches of one URL. In any order of their ends, later answers must be the
+//! Tests fetches of one URL that overlap. In whatever order they end, later answers must be the
 //! response of the fetch that began last (RFC 9111 §4). Fetches of other URLs must make no
 //! difference.
 
@@ -15,8 +15,8 @@ const RELOAD: &str = "Cache-Control: no-cache\r\n";
 const VARIES: &str = "Cache-Control: max-age=600\r\nVary: Accept-Language\r\n";
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// Starts an origin that gives `answers` in order, and then repeats the last answer. It delays the
-/// answers with the numbers `held` until the test sends a message on their channel.
+/// Starts an origin that gives `answers` in order, and then repeats the last answer. It delays each
+/// answer whose number is in `held`, until the test sends a message on the channel of this answer.
 fn origin<const HELD: usize>(
     answers: Vec<Vec<u8>>,
     held: [usize; HELD],
@@ -33,7 +33,7 @@ fn origin<const HELD: usize>(
     (origin, go)
 }
 
-/// Sends a request on another thread. Returns as soon as the origin has received the request.
+/// Sends a request on another thread. Returns when the origin has received the request.
 fn slowly(proxy: &TestProxy, origin: &TestOrigin, lines: &str) -> JoinHandle<Vec<u8>> {
     let (mut client, before) = (proxy.connect(), origin.requests());
     let request =
@@ -53,7 +53,7 @@ fn reload(name: &str) -> String {
     format!("{RELOAD}{}", language(name))
 }
 
-/// Returns URLs whose keys share a lock of the cache with the key of `/x`.
+/// Returns URLs that belong to the same lock group of the cache as `/x`, by the hash of their keys.
 fn beside(origin: &TestOrigin) -> impl Iterator<Item = String> {
     let group = |url: &str| {
         let key = CacheKey::new(url.to_owned()).hash.0;

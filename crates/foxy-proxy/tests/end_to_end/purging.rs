@@ -1,5 +1,5 @@
-//! Tests purges: which clients may purge, which responses a purge affects, soft and hard purges,
-//! and purges during a fetch.
+//! Tests purges, which remove stored responses: which clients may purge, which responses a purge
+//! affects, soft and hard purges, and purges during a fetch.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Scope, Strength};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 const LINES: &str = "Cache-Control: max-age=600\r\nETag: \"a\"\r\n";
 
-/// Starts an origin whose responses can be validated.
+/// Starts an origin whose responses have an ETag, so that the proxy can validate them.
 fn origin(lines: &'static str) -> TestOrigin {
     TestOrigin::start(move |head, number| match header(head, "if-none-match") {
         Some(_) => {
@@ -33,7 +33,7 @@ fn named(proxy: &TestProxy, named: Named, name: &str, strength: Strength) {
     purge(proxy, &named.scopes(name).expect("a name"), strength);
 }
 
-/// Sends a GET. Returns the Cache-Status and the body.
+/// Sends a GET. Returns the Cache-Status field and the body of the answer.
 fn get(proxy: &TestProxy, url: &str, lines: &str) -> (String, String) {
     let answer = proxy.get(url, lines);
     (answer.cache_status().to_owned(), String::from_utf8_lossy(&answer.body).into_owned())

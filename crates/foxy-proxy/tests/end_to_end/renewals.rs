@@ -1,5 +1,6 @@
-//! Tests that no older response replaces a newer answer of the origin. Also tests that the proxy
-//! does not reuse a response that the origin has rejected (RFC 9111 §4, §4.3.3).
+//! Tests that an older response never replaces a newer answer of the origin. Also tests that the
+//! proxy does not use a stored response again after the origin has rejected it (RFC 9111 §4,
+//! §4.3.3).
 
 use crate::bench::{TestProxy, forward_proxy};
 use foxy_testkit::http::{header, ok};
@@ -15,7 +16,7 @@ const CONFIRMED: &[u8] =
     b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=600\r\n\r\n";
 
 /// Starts an origin that gives `answers` in order, and then repeats the last answer. It delays the
-/// answer with the number `held` until the test sends a message on the channel.
+/// answer number `held` until the test sends a message on the channel.
 fn origin(answers: Vec<Vec<u8>>, held: usize) -> (TestOrigin, Sender<()>) {
     let (go, wait) = channel();
     let wait = Mutex::new(wait);
@@ -28,7 +29,7 @@ fn origin(answers: Vec<Vec<u8>>, held: usize) -> (TestOrigin, Sender<()>) {
     (origin, go)
 }
 
-/// Sends a request on another thread. Returns as soon as the origin has received the request.
+/// Sends a request on another thread. Returns when the origin has received the request.
 fn slowly(
     proxy: &TestProxy,
     origin: &TestOrigin,
@@ -73,8 +74,8 @@ fn a_late_fetch_takes_not_the_place_of_a_reload_that_began_after_it() {
     assert_eq!(origin.requests(), 2);
 }
 
-/// Stores a response, and lets the origin answer a reload with `answer`. Returns the body of the
-/// next GET, and true if that GET was a hit.
+/// Stores a response. Then reloads it, and the origin answers the reload with `answer`. Returns the
+/// body that the next GET receives, and whether that GET was a hit.
 fn after(answer: &[u8]) -> (Vec<u8>, bool) {
     let (origin, _go) = origin(vec![ok(V1, b"old"), answer.to_vec(), ok(V3, b"new")], usize::MAX);
     let proxy = forward_proxy();

@@ -1,5 +1,5 @@
-//! Tests the fields that tell the origin of a reverse proxy about the client, and that a client
-//! cannot forge these fields.
+//! Tests the fields with which a reverse proxy tells its origin about the client, such as
+//! X-Forwarded-For. A client must not be able to forge them.
 
 use crate::bench::{forward_proxy, reverse_proxy};
 use foxy_testkit::http::{header, ok};
@@ -7,8 +7,8 @@ use foxy_testkit::origin::TestOrigin;
 
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// Starts an origin whose answers contain the forwarding fields of the request. Applications that
-/// create links from these fields give similar answers.
+/// Starts an origin whose answers contain the forwarding fields that it received. Web applications
+/// create links from these fields, so their answers also contain them.
 fn echoing() -> TestOrigin {
     TestOrigin::start(|head, _| {
         let told =

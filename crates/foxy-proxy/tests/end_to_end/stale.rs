@@ -1,5 +1,5 @@
-//! Tests stale responses. The proxy serves them only if a rule permits it, validates them before or
-//! after that, and never serves them if the response forbids it.
+//! Tests stale responses. The proxy serves a stale response only if a caching rule permits it, and
+//! validates it before or after that. It never serves a stale response that forbids it.
 
 use crate::bench::{TestProxy, forward_proxy, reverse_proxy};
 use foxy_proxy::core::counters::Counter;
@@ -11,8 +11,9 @@ const ERROR: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\n\
       down";
 
-/// Lets the first response become stale at once, and the origin answer the second request with
-/// `second`. Returns the proxy's answer to the second request.
+/// Sends two requests. The first response is stale at once, with the Cache-Control directives
+/// `control`. The origin answers the second request with `second`. Returns the proxy's answer to
+/// the second request.
 fn second_answer(control: &str, second: &'static [u8]) -> (Answered, TestProxy) {
     let lines = format!("Cache-Control: max-age=0, {control}\r\nETag: \"a\"\r\n");
     let origin = TestOrigin::start(

@@ -1,5 +1,5 @@
-//! Tests reloads whose new response arrived completely but could not be stored. The old response
-//! must not be served again, for any reason of the failure.
+//! Tests reloads whose new response arrived completely but could not be stored. For whatever reason
+//! storing fails, the old response must not be served again.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
@@ -12,7 +12,7 @@ use std::time::Duration;
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 const RELOAD: &str = "Cache-Control: no-cache\r\n";
 
-/// Length of a body that needs more than one part.
+/// Length in bytes of a body that the cache stores in several parts of 1 MiB.
 const LARGE: usize = 3_000_000;
 
 fn in_chunks(lines: &str, body: &[u8]) -> Vec<u8> {
@@ -34,8 +34,8 @@ fn limited() -> TestProxy {
     proxy_with(|settings| settings.object_limit = 1_000_000)
 }
 
-/// Reloads the stored response and receives a large answer that cannot be stored. Checks that the
-/// next GET asks the origin again.
+/// Reloads a stored response. The origin answers with a large response that cannot be stored.
+/// Checks that the next GET goes to the origin again.
 fn the_next_asks_the_origin(proxy: &TestProxy, origin: &TestOrigin) {
     let url = origin.url("/x");
     let reload = proxy.get(&url, RELOAD);
@@ -70,7 +70,7 @@ fn a_whole_reload_whose_parts_the_store_refuses_ends_the_stored_response() {
     let proxy = proxy_with(|settings| settings.store_patience = Duration::from_millis(50));
     let url = origin.url("/x");
     proxy.get(&url, "");
-    // After the second read of a record or part, memory has it.
+    // A part enters memory on its second use, so memory now has all parts.
     (0..3).for_each(|_| assert!(proxy.get(&url, "").body == vec![b'1'; LARGE]));
     assert_eq!(origin.requests(), 1);
     proxy.store.refuse_parts();
@@ -155,7 +155,7 @@ fn a_record_of_an_older_fetch_answers_no_more_after_a_reload_that_the_store_refu
             _ => ok(FRESH, b"third"),
         }
     });
-    // With this limit, memory stores no body of this size.
+    // With this limit in bytes, memory stores no body of the size that this test uses.
     let proxy = proxy_with(|settings| settings.memory_object_limit = 10_000);
     let (url, host) = (origin.url("/x"), origin.address);
     let ask = |lines: &str, asked: usize| {

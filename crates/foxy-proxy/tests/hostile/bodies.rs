@@ -1,14 +1,14 @@
-//! Tests request bodies that are malformed, contain a smuggled request, stay unread or are cut off.
-//! The answer must name the broken rule. The proxy must never treat bytes after the body as a
-//! request.
+//! Tests request bodies that are malformed, contain a second (smuggled) request, stay unread or are
+//! cut off. The answer must name the HTTP rule that the body breaks. The proxy must never treat
+//! bytes after the body as a request.
 
 use crate::support::proxy::Proxy;
 use crate::support::requests::{SMUGGLED, plain_origin, sent};
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::{DecodeError, Method};
 
-/// Sends a chunked body and then a smuggled request. Checks that the answer names the broken rule,
-/// and that the connection closes.
+/// Sends a chunked body and then a smuggled request. Checks that the answer names `rule` as the
+/// broken rule, and that the connection closes.
 async fn check_chunks(body: &str, rule: DecodeError) {
     local(async move {
         let origin = ScriptedOrigin::with(vec![Step::Head, Step::AwaitClose]).await;

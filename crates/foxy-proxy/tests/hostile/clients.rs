@@ -1,6 +1,7 @@
 //! Tests request heads that are wrong, ambiguous, endless or too large. Each must receive the
-//! documented status. If the end of the request is uncertain, the connection must close. The origin
-//! must never receive a smuggled request. `bodies` tests request bodies.
+//! documented status. If the proxy cannot be sure where the request ends, the connection must
+//! close. The origin must never receive a second request that is hidden in the first (smuggled).
+//! `bodies` tests request bodies.
 
 use crate::support::proxy::Proxy;
 use crate::support::requests::{SMUGGLED, plain_origin, sent};
@@ -8,8 +9,9 @@ use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 
-/// Sends a request line and headers, and then a smuggled request. Checks that there is one answer
-/// with this status and that the connection closes. `ORIGIN` stands for the origin's authority.
+/// Sends a request head, and then a smuggled request. In the head, `ORIGIN` stands for the origin's
+/// authority. Checks that the client receives exactly one answer, with this status, and that the
+/// connection closes.
 async fn check_refused(request: &str, status: u16) {
     let request = request.to_owned();
     local(async move {

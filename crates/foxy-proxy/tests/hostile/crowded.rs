@@ -1,5 +1,5 @@
-//! Tests a proxy with more connections than places. The tests check which connections close, which
-//! connections are refused, and that one client cannot take all places.
+//! Tests a proxy with more client connections than it permits. The tests check which connections
+//! close and which are refused. One client must not be able to take all places for connections.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -14,10 +14,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request that the proxy answers itself. The connection stays open.
+/// A request that the proxy answers itself. The connection stays open afterwards.
 const LOCAL: &str = "OPTIONS http://a.test/ HTTP/1.1\r\nHost: a.test\r\nMax-Forwards: 0\r\n\r\n";
-/// Address of a client that floods the proxy. The next constant is the address of a client that
-/// behaves well.
+/// Address of a client that opens too many connections. The next constant is the address of a
+/// client that behaves well.
 const FLOOD: &str = "127.0.0.1";
 const HONEST: &str = "127.0.0.2";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -25,7 +25,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 fn proxy(places: usize, share: usize) -> Proxy {
     Proxy::start_with(|settings| {
         (settings.connections, settings.connections_per_client) = (places, share);
-        // With several workers, a connection may have to close for a connection of another worker.
+        // With several workers, a new connection at one worker may close an idle connection of
+        // another worker.
         settings.workers = 3;
     })
 }
@@ -35,8 +36,8 @@ async fn answered(client: &mut RawClient) -> u16 {
     client.response(&Method::Options).await.head.status
 }
 
-/// Opens `count` connections from one address, one after the other. Each connection sends
-/// `beginning` first.
+/// Opens `count` connections from the address [`FLOOD`], one after the other. Each connection sends
+/// `beginning` at once.
 async fn flood(proxy: &Proxy, count: usize, beginning: &str) -> Vec<RawClient> {
     let mut clients = Vec::new();
     for _ in 0..count {
@@ -50,8 +51,8 @@ async fn flood(proxy: &Proxy, count: usize, beginning: &str) -> Vec<RawClient> {
     clients
 }
 
-/// Fills all places of a proxy with connections that send `beginning`. Checks that other clients
-/// are still served. Returns all connections.
+/// Fills all places of a proxy with connections that send `beginning`. Checks that the proxy still
+/// serves other clients. Returns all connections.
 async fn others_are_served(beginning: &str) -> Vec<RawClient> {
     let proxy = proxy(16, 12);
     let mut clients = flood(&proxy, 20, beginning).await;
@@ -82,7 +83,7 @@ async fn the_kept_connection_that_waits_longest_gives_way() {
         let mut clients = flood(&proxy, 4, "").await;
         for client in [2, 0, 3, 1] {
             assert_eq!(answered(&mut clients[client]).await, 200);
-            // The proxy can then tell the idle times of the connections apart.
+            // After this pause, the proxy can tell which connection has been idle longest.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         let mut honest = RawClient::connect_from(HONEST, proxy.port).await;
@@ -125,8 +126,8 @@ async fn a_client_with_its_share_of_requests_is_refused_and_others_are_not() {
     .await;
 }
 
-/// A resolver that never answers for names that begin with `dead`. All other names resolve to a
-/// loopback address.
+/// A resolver of host names that never answers for names that begin with `dead`. Every other name
+/// has a loopback address.
 struct HalfDead;
 
 impl Resolve for HalfDead {

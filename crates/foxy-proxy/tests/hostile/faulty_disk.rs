@@ -1,5 +1,5 @@
-//! Tests every store scheme on a disk that fails, fills up, and loses, misplaces or corrupts data.
-//! Clients must receive every byte right, if necessary from the origin.
+//! Tests every storage scheme on a simulated disk that fails, fills up, and loses, misplaces or
+//! corrupts data. Clients must still receive every byte correctly, if necessary from the origin.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
@@ -11,7 +11,8 @@ use foxy_schemes::{SCHEMES, SchemeName, SchemeSettings};
 use foxy_store::{Observer, Shard, ShardSettings, StoreSettings};
 use std::sync::Arc;
 
-/// A disk on which most kinds of faults happen occasionally.
+/// A disk on which most kinds of faults happen from time to time. Each number is the probability of
+/// a fault.
 const BAD: FaultPlan = FaultPlan {
     errors: 0.02,
     no_space: 0.02,
@@ -30,7 +31,8 @@ const FULL: FaultPlan = FaultPlan { no_space: 1.0, ..FaultPlan::NONE };
 /// A disk that fails every request.
 const GONE: FaultPlan = FaultPlan { errors: 1.0, ..FaultPlan::NONE };
 
-/// Returns the body of each path. The lengths range from one byte to two and a half million bytes.
+/// Returns the body of each path. The bodies have between one byte and two and a half million
+/// bytes.
 fn bodies() -> Vec<Vec<u8>> {
     let mut random = Random::new(7);
     let lengths = (0..20).map(|path| if path % 10 == 9 { 2_500_000 } else { 1 + path * 1777 });
@@ -43,14 +45,14 @@ fn bodies() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Returns the script of an origin that serves one path.
+/// Returns the script of an origin that serves the body of one path.
 fn script(path: usize, body: &[u8]) -> Vec<Step> {
     let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"{path}\"\r\n");
     let head = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
     vec![Step::Head, send(&head), Step::Send(body.to_vec())]
 }
 
-/// Requests random paths again and again. Returns the number of hits.
+/// Requests random paths many times, and checks each answer. Returns the number of cache hits.
 async fn check(scheme: SchemeName, plan: FaultPlan, seed: u64, bodies: &[Vec<u8>]) -> usize {
     local(async move {
         let settings =

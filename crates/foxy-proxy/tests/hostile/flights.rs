@@ -1,6 +1,6 @@
-//! Tests many clients that request the same URL at the same time, clients that leave, and stores
-//! that do not work. The origin must receive one request, and every client that stays must receive
-//! the whole answer.
+//! Tests flights: fetches that several requests for the same URL share. Many clients send requests
+//! at the same time, some disconnect, and some stores do not work. The origin must receive one
+//! request, and every client that stays must receive the whole answer.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::{BROKEN, Broken, BrokenStore, ForgetfulStore};
@@ -78,8 +78,8 @@ async fn answers_that_may_not_be_shared_are_fetched_for_each() {
     .await;
 }
 
-/// Sends five requests before the origin answers the first. Returns the five bodies, and the number
-/// of requests that the origin received.
+/// Sends five requests for one URL before the origin answers the first. Returns the bodies of the
+/// five answers, and the number of requests that the origin received.
 async fn five_at_once(fields: &str, request_field: &str) -> (Vec<String>, usize) {
     let go = Rc::new(Notify::new());
     let answer = |version: usize| {
@@ -210,15 +210,15 @@ async fn a_client_that_reads_slowly_does_not_hold_up_the_others() {
     .await;
 }
 
-/// Creates a body that is larger than the buffers of a loopback connection and a flight's window
-/// together.
+/// Creates a body that is larger than the socket buffers of a loopback connection and the memory of
+/// a flight together.
 fn large() -> Vec<u8> {
     (0..16 << 20).map(|at| (at % 251) as u8).collect()
 }
 
-/// One client reads nothing until another client has read the whole body of the same flight (shared
-/// fetch). Returns the answer that the first client then receives, and the number of connections to
-/// the origin.
+/// Two clients share a flight. The first client reads nothing until the second client has read the
+/// whole body. Returns the answer that the first client then receives, and the number of
+/// connections to the origin.
 async fn left_behind(
     store: Option<Arc<dyn ObjectStore>>,
     answer: &[u8],

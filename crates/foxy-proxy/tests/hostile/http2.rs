@@ -1,4 +1,4 @@
-//! Tests requests over HTTP/2 through a whole proxy on loopback: the client's answers, and the
+//! Tests requests over HTTP/2 through a whole proxy on loopback: the answers to the client, and the
 //! HTTP/1.1 requests that the origin receives. `http2_clients` tests clients that break rules.
 
 use crate::support::http2::{Http2Client, get, read};
@@ -222,7 +222,7 @@ async fn an_answer_that_breaks_off_is_reset_and_never_ended() {
 }
 
 /// Sends a CONNECT to `port` through a proxy that allows this port. Returns the proxy, the future
-/// of the answer, and the sending side of the stream.
+/// of the answer, and the sending side of the tunnel's stream.
 async fn connected(port: u16) -> (Proxy, ResponseFuture, SendStream<Bytes>) {
     let proxy = Proxy::start_with(|settings| settings.destinations.connect_ports = vec![port]);
     let client = Http2Client::connect(&proxy).await;

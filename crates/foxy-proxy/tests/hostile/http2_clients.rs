@@ -1,5 +1,5 @@
-//! Tests HTTP/2 clients that send raw frames. An origin must receive only well-formed requests. The
-//! proxy must use a limited amount of memory, and must serve other clients meanwhile.
+//! Tests HTTP/2 clients that send hand-written frames. An origin must receive only well-formed
+//! requests. The proxy must use a limited amount of memory, and must serve other clients meanwhile.
 
 use crate::support::http2::{Http2Client, RawHttp2, get};
 use crate::support::proxy::Proxy;
@@ -238,8 +238,8 @@ async fn frames_that_carry_nothing_of_a_request_end_their_connection_and_no_othe
             let end = end.unwrap_or_else(|| panic!("{name}: no farewell"));
             assert_eq!(end.reason(), u32::from(Reason::ENHANCE_YOUR_CALM), "{name}");
         }
-        // For empty DATA frames, the HTTP/2 library closes the connection itself, so that flood is
-        // not counted.
+        // The HTTP/2 library itself closes the connection of the client that sends empty DATA
+        // frames. So the proxy does not count this flood.
         assert_eq!(proxy.count(Counter::Http2Floods), 5);
         served(&proxy, &origin).await;
     })

@@ -1,5 +1,5 @@
-//! Tests two orderly cases of HTTP/2: a proxy that stops, and a client that expects `100 Continue`
-//! before its body.
+//! Tests two cases of HTTP/2 in which both sides obey the protocol. In one case, the proxy stops. In
+//! the other case, a client expects `100 Continue` before it sends its body.
 
 use crate::support::http2::{Frame, RawHttp2};
 use crate::support::proxy::Proxy;
@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// First byte of an answer's fields with status 200: entry 8 of HPACK's static table, indexed.
+/// First byte of the head of an answer with status 200: the indexed entry 8 of HPACK's static
+/// table.
 const OK: u8 = 0x88;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright";

@@ -1,6 +1,6 @@
-//! Tests clients that request a large object when much of it has already been sent to another
-//! client. They read the stored parts and then the remaining bytes of the same fetch. If this is
-//! impossible, they receive the object from the origin. They never receive a wrong byte.
+//! Tests clients that request a large object after another client has already received much of it.
+//! Such a client reads the beginning from the store, and the rest from the same fetch. If this is
+//! impossible, it receives the object from the origin. It must never receive a wrong byte.
 
 use crate::support::http2::Http2Client;
 use crate::support::proxy::Proxy;
@@ -18,10 +18,10 @@ use tokio::task::JoinHandle;
 
 const FRESH: &str = "Cache-Control: max-age=600\r\n";
 
-/// Position in bytes at which the origin pauses: four and a half mebibytes.
+/// Number of body bytes after which the origin pauses: four and a half MiB.
 const PAUSE: usize = 9 << 19;
 
-/// Time for which the proxy waits for its store.
+/// Time limit in this proxy for an answer of the store.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn large() -> Vec<u8> {
@@ -33,7 +33,7 @@ fn counted(lines: &str) -> Vec<u8> {
     [head.as_bytes(), &large()].concat()
 }
 
-/// An object of which a first client has received about half.
+/// An object whose fetch has paused. A first client has received about half of the object.
 struct HalfWay {
     origin: ScriptedOrigin,
     proxy: Proxy,
@@ -70,8 +70,9 @@ impl HalfWay {
         asking(&self.proxy, &self.origin).await
     }
 
-    /// Waits until `joined` clients have joined the fetch, or until another connection to the
-    /// origin is open. Then lets the origin continue. Returns the answer of the first client.
+    /// Waits until `joined` further clients have joined the fetch, or until the proxy has opened
+    /// another connection to the origin. Then lets the origin continue. Returns the answer of the
+    /// first client.
     async fn goes_on(self, joined: u64) -> (Response, ScriptedOrigin, Proxy) {
         while self.proxy.count(Counter::Collapsed) < joined && self.origin.connections() == 1 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -94,8 +95,8 @@ fn is_right(answer: &Response) {
 }
 
 /// Checks that the first client and two late clients receive every byte. `joined` is the number of
-/// clients that must join the fetch, and `connections` the number of connections to the origin.
-/// Returns the answers of the late clients.
+/// clients that must join the fetch. `connections` is the number of connections that the origin
+/// must see. Returns the answers of the late clients.
 async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -> [Response; 2] {
     let [mut one, mut other] = [setting.asks().await, setting.asks().await];
     let (first, origin, _proxy) = setting.goes_on(joined).await;
@@ -106,8 +107,8 @@ async fn two_late_are_right(setting: HalfWay, joined: u64, connections: usize) -
     answers
 }
 
-/// Checks that a late client receives every byte by a request of its own to the origin, while the
-/// first client waits.
+/// Checks that a late client receives every byte from the origin by its own fetch, while the first
+/// client still waits.
 async fn a_late_one_has_its_own_fetch(setting: HalfWay) {
     let mut late = setting.asks().await;
     is_right(&late.response(&Method::Get).await);
@@ -156,7 +157,8 @@ async fn a_store_that_is_slow_is_waited_for_while_somebody_reads_it_back() {
         let mut late = setting.asks().await;
         let (first, origin, _proxy) = setting.goes_on(1).await;
         is_right(&first);
-        // This pause is longer than the store's timeout for a body that no reader needs.
+        // This pause is longer than the store's timeout for a body that no client reads from the
+        // store.
         tokio::time::sleep(2 * PATIENCE).await;
         store.speak();
         is_right(&late.response(&Method::Get).await);

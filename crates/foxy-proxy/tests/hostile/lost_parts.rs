@@ -1,6 +1,6 @@
-//! Tests large stored bodies after the store has lost a part. The client must receive the lost
-//! bytes from the origin, or see that the answer is incomplete. The next client must receive the
-//! whole body.
+//! Tests large stored bodies after the store has lost one of their parts of 1 MiB. The client must
+//! receive the lost bytes from the origin, or notice that the answer is incomplete. The next client
+//! must receive the whole body.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::ForgetfulStore;
@@ -10,20 +10,21 @@ use foxy_http::Method;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Length of a body in three parts: two parts of a mebibyte each, and a short part.
+/// Length in bytes of a body in three parts: two parts of 1 MiB each, and a short part.
 const LENGTH: usize = (2 << 20) + 5000;
 
 fn body() -> Vec<u8> {
     (0..LENGTH).map(|at| (at % 251) as u8).collect()
 }
 
-/// Returns the steps of an origin that sends this status, these header lines and this body.
+/// Returns the script of an origin that answers one request with this status, these header lines
+/// and this body.
 fn response(status: &str, lines: &str, body: &[u8]) -> Vec<Step> {
     let head = format!("HTTP/1.1 {status}\r\n{lines}Content-Length: {}\r\n\r\n", body.len());
     vec![Step::Head, send(&head), Step::Send(body.to_vec())]
 }
 
-/// Time for which the proxy waits for the first part of a stored body.
+/// Time limit for the store to return the first part of a stored body.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 struct Setting {
@@ -33,21 +34,21 @@ struct Setting {
 }
 
 impl Setting {
-    /// Starts a proxy that has fetched and stored the body. Its store has then lost the part number
-    /// `lost`.
+    /// Starts a proxy that has fetched and stored the body, and whose store has then lost the part
+    /// number `lost`.
     async fn new(lines: &str, lost: usize, later: Vec<Vec<Step>>) -> Self {
         let setting = Self::whole(lines, later).await;
         setting.store.forget_part(lost);
         setting
     }
 
-    /// Starts a proxy that has stored the body, without a lost part.
+    /// Starts a proxy that has fetched and stored the body. No part is lost.
     async fn whole(lines: &str, later: Vec<Vec<Step>>) -> Self {
         Self::with(0, lines, later).await
     }
 
-    /// Starts a proxy that has stored the body, without a lost part. `memory` is the size of its
-    /// memory in bytes.
+    /// Starts a proxy that has fetched and stored the body. No part is lost. `memory` is the size
+    /// of the proxy's memory cache in bytes.
     async fn with(memory: u64, lines: &str, later: Vec<Vec<Step>>) -> Self {
         let first = response("200 OK", lines, &body());
         let origin = ScriptedOrigin::start([vec![first], later].concat()).await;
@@ -240,13 +241,15 @@ async fn a_follower_is_not_given_the_variant_its_leader_asked_about() {
     .await;
 }
 
-/// Bytes of memory that are enough for heads of responses, but not for a part.
+/// Size of a memory cache in bytes that has room for heads of responses, but not for a part of a
+/// body.
 const NO_PARTS: u64 = 1 << 20;
 
-/// Header lines of an origin that supports ranges.
+/// Header lines of a response whose origin supports range requests.
 const IN_RANGES: &str = "Cache-Control: max-age=600\r\nETag: \"one\"\r\nAccept-Ranges: bytes\r\n";
 
-/// Returns the steps of an origin that answers a request for the part `number` of the three parts.
+/// Returns the script of an origin that answers a range request for the part `number` of the three
+/// parts.
 fn slice(number: usize) -> Vec<Step> {
     let (first, end) = (number << 20, LENGTH.min((number + 1) << 20));
     let lines = format!("{IN_RANGES}Content-Range: bytes {first}-{}/{LENGTH}\r\n", end - 1);

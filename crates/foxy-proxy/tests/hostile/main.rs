@@ -1,4 +1,4 @@
-//! Tests hostile clients and origins over real sockets on loopback. All these tests are one
+//! Tests hostile clients and hostile origins over real sockets on loopback. All these tests are one
 //! program, so that they share the scripted origins and the raw client in `support`.
 
 mod bodies;

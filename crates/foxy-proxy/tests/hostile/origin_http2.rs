@@ -1,5 +1,5 @@
-//! Tests exchanges over HTTP/2 with origins that obey the protocol: the bytes sent, and the
-//! responses read.
+//! Tests exchanges over HTTP/2 with origins that obey the protocol: the requests that the origin
+//! receives, and the responses that the proxy reads.
 
 use crate::support::http2_origin::{Asked, Http2Origin};
 use crate::support::local;
@@ -14,7 +14,7 @@ use futures_util::future::FutureExt;
 use http::HeaderMap;
 use std::time::Duration;
 
-/// Creates a client that speaks HTTP/2 with origins without TLS.
+/// Creates an upstream client that speaks HTTP/2 with origins without TLS.
 pub fn http2_client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {
     client_with(|settings| {
         settings.http2 = OriginHttp2::PriorKnowledge;

@@ -1,5 +1,5 @@
-//! Tests HTTP/2 connections to origins: which requests share a connection, how many connections
-//! there are, and how they end.
+//! Tests HTTP/2 connections to origins: which requests share a connection, how many connections the
+//! proxy opens, and how they end.
 
 use crate::origin_http2::{get, http2_client, http2_client_with, request};
 use crate::support::http2_origin::{Asked, Http2Origin};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{Barrier, Notify};
 
-/// Starts an origin that answers only once `count` requests are open at the same time.
+/// Starts an origin that answers no request until `count` requests are open at the same time.
 async fn meeting(count: usize) -> Http2Origin {
     let barrier = Rc::new(Barrier::new(count));
     Http2Origin::plain(move |mut asked| {

@@ -1,5 +1,5 @@
-//! Tests origins that break the rules of HTTP/2, frame by frame, and the error that the proxy
-//! reports for each.
+//! Tests origins that break the rules of HTTP/2 with hand-written frames, and the error that the
+//! proxy reports for each broken rule.
 
 use crate::origin_http2::{get, http2_client, http2_client_with, request};
 use crate::support::http2_frames::{
@@ -21,7 +21,7 @@ const INTERNAL_ERROR: [u8; 4] = [0, 0, 0, 2];
 const HTTP_1_1_REQUIRED: [u8; 4] = [0, 0, 0, 13];
 const WINDOW_UPDATE: u8 = 8;
 
-/// Creates the frames of a complete answer on a stream.
+/// Creates the frames of a complete and correct answer on a stream.
 fn fine(stream: u32) -> Vec<u8> {
     [head(stream, 0, &[]), frame(DATA, END_STREAM, stream, b"fine")].concat()
 }
@@ -30,8 +30,8 @@ fn goaway(last: u32) -> Vec<u8> {
     frame(GOAWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
 
-/// Starts an origin that sends settings at first. It answers every request with the result of
-/// `to_request`.
+/// Starts an origin that sends its SETTINGS when a connection opens. To every request, it reacts as
+/// `to_request` says.
 async fn answering(to_request: impl Fn(Frame) -> React + 'static) -> FrameOrigin {
     FrameOrigin::start(move |frame| match frame.kind {
         OPENED => React::Send(settings()),
@@ -41,7 +41,7 @@ async fn answering(to_request: impl Fn(Frame) -> React + 'static) -> FrameOrigin
     .await
 }
 
-/// Sends a GET, lets the origin answer with `bytes`, and checks the outcome.
+/// Sends a GET to an origin that answers with `bytes`. Checks the resulting response or error.
 async fn check(bytes: impl Fn(u32) -> Vec<u8> + 'static, expected: Result<Answer, UpstreamError>) {
     let origin = answering(move |frame| React::Send(bytes(frame.stream))).await;
     let client = http2_client_with(|settings| {
@@ -313,7 +313,7 @@ async fn heads_beyond_the_limits_are_no_answer() {
     .await;
 }
 
-/// Sends a GET to an origin that repeats the bytes of `again` for ever. Returns the error.
+/// Sends a GET to an origin that sends the bytes of `again` without end. Returns the error.
 async fn flooded(again: impl Fn(u32) -> Vec<u8> + 'static) -> UpstreamError {
     let origin = answering(move |asked| React::Forever(again(asked.stream))).await;
     answer(&mut get(&http2_client(), origin.port, "/")).await.expect_err("no whole answer")
@@ -377,8 +377,8 @@ async fn an_origin_that_ignores_windows_is_cut_off() {
         let client = http2_client();
         let mut exchange = get(&client, origin.port, "/");
         assert!(matches!(exchange.head().await, Ok(HeadEvent::Final(..))));
-        // The client reads the first response only after the second head. By then, the origin has
-        // sent all frames of the first response.
+        // The client reads the first response only after the head of the second. By then, the
+        // origin has sent all frames of the first response.
         let mut other = get(&client, origin.port, "/other");
         assert!(matches!(other.head().await, Ok(HeadEvent::Final(..))));
         let error = loop {

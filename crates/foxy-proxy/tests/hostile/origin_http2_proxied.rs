@@ -1,5 +1,5 @@
-//! Tests HTTP/2 to origins through the whole proxy: the protocol version that is used, the
-//! responses that are stored, and the answers to clients.
+//! Tests HTTP/2 with origins through the whole proxy: which HTTP version it uses, which responses
+//! it stores, and the answers that clients receive.
 
 use crate::support::http2_frames::{FrameOrigin, OPENED, React, head, settings};
 use crate::support::http2_origin::Http2Origin;

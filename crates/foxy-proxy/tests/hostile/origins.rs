@@ -1,6 +1,6 @@
-//! Tests origins that misbehave, from the view of a client of the whole proxy. Before the head was
-//! forwarded, the client must receive a documented status. After that, its connection must be cut.
-//! An incomplete response must never look complete.
+//! Tests how misbehaving origins look to a client of the whole proxy. If the proxy has not
+//! forwarded the head yet, the client must receive a documented status. Otherwise the client's
+//! connection must be cut. An incomplete response must never look complete.
 
 use crate::support::proxy::Proxy;
 use crate::support::wire::{RawClient, Response};
@@ -25,7 +25,8 @@ fn impatient() -> Proxy {
     })
 }
 
-/// Sends a GET to an origin that follows `script`. Checks the status and the text of the answer.
+/// Sends a GET to an origin that follows `script`. Checks the status of the answer, and that its
+/// text contains `reason`.
 async fn check_status(script: Vec<Step>, status: u16, reason: &'static str) {
     local(async move {
         let origin = ScriptedOrigin::with(script.clone()).await;
@@ -198,8 +199,8 @@ async fn a_body_that_comes_late_where_none_may_be_answers_nobody() {
     let ended = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n";
     for announced in [no_content, interim + ended] {
         local(async move {
-            // The origin sends the body only after it has received the next request. A client could
-            // then mistake the body for the answer to that request.
+            // The origin sends the body only after it has received the next request. The body must
+            // not become the answer to that request.
             let liar = vec![Step::Head, send(&announced), Step::Head, send(LATE), Step::AwaitClose];
             let good = send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
             let origin = ScriptedOrigin::start(vec![liar, vec![Step::Head, good]]).await;

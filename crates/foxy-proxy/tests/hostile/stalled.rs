@@ -1,6 +1,6 @@
-//! Tests clients that request large stored objects and do not read them. The parts of bodies in
-//! memory must stay within the proxy's budget for parts. After some time, no part may stay in
-//! memory. Other clients must not wait.
+//! Tests clients that request large stored objects and then read nothing. The parts of bodies in
+//! memory must stay within the proxy's memory budget for parts. After some time, memory must
+//! contain no part. Other clients must not wait.
 
 use crate::support::http2::RawHttp2;
 use crate::support::proxy::Proxy;
@@ -13,10 +13,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Length in bytes of a body that is larger than the buffers of a loopback connection.
+/// Length in bytes of a body that does not fit into the socket buffers of a loopback connection.
 const LENGTH: usize = 16 << 20;
 
-/// Number of bytes that all parts may use if the memory has its smallest size.
+/// Number of bytes that all parts in memory may use, if the memory cache has its smallest size.
 const BUDGET: usize = 8 << 20;
 
 const GET: &str = "GET http://ORIGIN/ HTTP/1.1\r\nHost: ORIGIN\r\n\r\n";
@@ -27,7 +27,7 @@ async fn asking(proxy: &Proxy, origin: &ScriptedOrigin) -> RawClient {
     client
 }
 
-/// Waits until the proxy has dropped all bodies that the store returned.
+/// Waits until the proxy has dropped every body that the store has returned.
 async fn let_go(store: &CountingStore) {
     let let_go = async {
         while store.held() > 0 {
@@ -119,8 +119,8 @@ async fn streams_without_a_window_stay_within_the_budget_and_get_all_once_they_h
         for _ in 0..STREAMS {
             client.find(|frame| frame.kind == kind::HEADERS).await.expect("a head");
         }
-        // The budget limits the bodies that wait. Reads in progress may use the same number of
-        // bytes again.
+        // The budget limits the bodies that wait for clients. Bodies that are being read from the
+        // store may use the same number of bytes again.
         assert!(store.most_held() <= 2 * BUDGET, "{} bytes were held", store.most_held());
         let_go(&store).await;
 

@@ -1,5 +1,5 @@
-//! Tests exchanges with an origin that obeys the protocol, and with origins that misbehave in many
-//! ways. The origins follow scripts of raw bytes.
+//! Tests exchanges (a request to an origin and its response) with origins that obey the protocol,
+//! and with origins that misbehave in many ways. The origins follow scripts of raw bytes.
 
 use crate::support::{ScriptedOrigin, Step, local, send};
 use bytes::Bytes;
@@ -22,8 +22,8 @@ impl Resolve for NoNames {
     }
 }
 
-/// A timeout that is long enough for a slow machine to answer, and short enough for a test to wait
-/// for.
+/// A short timeout that the tests set in the proxy. Even a slow machine answers within this time,
+/// and a test can wait for its end.
 pub const SOON: Duration = Duration::from_millis(150);
 
 pub fn client_with(change: impl FnOnce(&mut UpstreamSettings)) -> UpstreamClient {
@@ -54,7 +54,7 @@ fn get(client: &UpstreamClient, origin: &ScriptedOrigin) -> UpstreamExchange {
     client.exchange(request(origin, Method::Get, RequestBody::none()))
 }
 
-/// A response without its interim heads.
+/// A response that was read to its end, without its interim heads.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
@@ -82,7 +82,7 @@ pub fn whole(status: u16, body: &str) -> Result<Answer, UpstreamError> {
     Ok(Answer { status, body: body.into(), trailers: 0 })
 }
 
-/// Sends a GET to an origin that follows `script`, and checks the outcome.
+/// Sends a GET to an origin that follows `script`. Checks the resulting response or error.
 async fn check_get(script: Vec<Step>, expected: Result<Answer, UpstreamError>) {
     let name = format!("{script:?}");
     local(async {
@@ -324,8 +324,8 @@ async fn an_exchange_left_before_its_end_closes_its_connection() {
     .await;
 }
 
-/// Starts an origin with two connections. The first answers one request, and resets when the second
-/// request arrives. The second connection answers its request.
+/// Starts an origin that accepts two connections. The first answers one request, and resets when
+/// the second request arrives. The second answers its request.
 async fn origin_whose_kept_connection_dies() -> ScriptedOrigin {
     let ok = send(&format!("{OK}Content-Length: 2\r\n\r\nok"));
     ScriptedOrigin::start(vec![

@@ -1,5 +1,5 @@
 //! Tests request bodies on their way to an origin: lengths, chunks, early answers, `Expect`, and
-//! clients that leave. The origins follow scripts of raw bytes.
+//! clients that disconnect. The origins follow scripts of raw bytes.
 
 use crate::support::{ScriptedOrigin, Step, local, send};
 use crate::upstream::{OK, SOON, answer, client, client_with, request, whole};

@@ -1,5 +1,5 @@
-//! Tests events that a client need not wait for. Also tests that a broken body never looks
-//! complete.
+//! Tests that a client receives its answer without waiting for the end of slower work, such as a
+//! write to the store. Also tests that a broken body never looks complete.
 
 use crate::support::proxy::Proxy;
 use crate::support::store::{Broken, BrokenStore};
@@ -8,7 +8,7 @@ use crate::support::{ScriptedOrigin, Step, local, send};
 use foxy_http::Method;
 use std::time::Duration;
 
-/// A head whose body never arrives.
+/// A response head that announces a body. The origin never sends this body.
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"v1\"\r\nContent-Length: 5\r\n\r\n";
 
@@ -108,7 +108,7 @@ async fn a_large_response_does_not_wait_for_a_store_that_hangs() {
         );
         let script = vec![Step::Head, send(&head), Step::Send(body.clone()), Step::AwaitClose];
         let origin = ScriptedOrigin::with(script).await;
-        // A proxy that waited for its store would need longer than the client's timeout.
+        // If the proxy waited for its store, the client's time limit would pass before the answer.
         let proxy = Proxy::start_on(Some(BrokenStore::new(Broken::HangsOnPuts)), |settings| {
             settings.store_patience = Duration::from_secs(60);
         });

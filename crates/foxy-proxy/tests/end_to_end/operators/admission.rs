@@ -1,5 +1,5 @@
-//! Tests that only the clients of `allow-client` are served, whatever they ask and however they
-//! connect.
+//! Tests that the proxy serves only the clients in the setting `allow-client`, for every kind of
+//! request and of connection.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::token::Token;

@@ -1,4 +1,4 @@
-//! Tests the rates of requests and bytes that rules give each client.
+//! Tests the limits on requests and bytes per second that the operator's rules set for each client.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_base::clock;
@@ -9,7 +9,7 @@ use foxy_testkit::http::ok;
 use foxy_testkit::origin::TestOrigin;
 use std::time::Duration;
 
-/// Starts a proxy with one rule, which permits CONNECT to the origin.
+/// Starts a proxy with one rule. The proxy also permits CONNECT to the origin's port.
 fn proxy(origin: &TestOrigin, then: Effects) -> TestProxy {
     let port = origin.address.port();
     let rule =
@@ -46,7 +46,8 @@ fn a_limited_client_receives_whole_bodies_no_faster_than_its_rate() {
         let started = clock::monotonic();
         let answer = client.ask(&format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n"));
         assert!(answer.body == body, "the body has changed");
-        // 96 KiB take 1.5 s, and the first piece takes no time.
+        // The rule limits the client to 64 KiB per second. The first piece comes at once, and all
+        // 96 KiB after about 1.5 s.
         let time = clock::monotonic().since(started);
         assert!(time > Duration::from_secs(1), "96 KiB took {time:?}");
         answer.cache_status().to_owned()

@@ -1,4 +1,4 @@
-//! Tests the decisions that operators take: which clients are served, and the rules.
+//! Tests the operator's decisions: which clients the proxy serves, and the rules for requests.
 
 mod admission;
 mod limits;

@@ -1,5 +1,5 @@
-//! Tests that a proxy with users serves only users, passes no credentials on, and answers no user
-//! with the private response of another user.
+//! Tests a proxy with users: it serves only users, passes no credentials on, and gives no user the
+//! private response of another user.
 
 use crate::bench::{TestProxy, proxy_with};
 use crate::intercept_bench::{Bench, HOST, session};
@@ -156,7 +156,7 @@ fn a_purge_needs_its_own_permission_and_no_user() {
     assert_eq!(purge(&format!("Proxy-Authorization: Bearer {TOKEN}\r\n")), 200);
 }
 
-/// A request of the property test.
+/// A request of the randomized test: its user, and the header fields on which caching depends.
 #[derive(Clone, Debug)]
 struct Sent {
     is_ann: bool,
@@ -192,8 +192,8 @@ fn pick(random: &mut Random, from: &[&'static str]) -> &'static str {
     from[usize::try_from(random.below(count)).expect("few")]
 }
 
-/// Returns if HTTP permits the response to `first` as the answer to `second` (RFC 9111 §3, §3.5
-/// and §4.1).
+/// Returns true if HTTP permits a cache to answer `second` with the response to `first` (RFC 9111
+/// §3, §3.5 and §4.1).
 fn may_answer(control: &str, vary: &str, first: &Sent, second: &Sent) -> bool {
     let is_public = ["public", "s-maxage", "must-revalidate"].iter().any(|it| control.contains(it));
     !control.contains("private")
@@ -261,7 +261,8 @@ fn no_user_gets_a_response_that_http_keeps_for_another_request() {
     assert!(shared > 100, "only {shared} responses were shared");
 }
 
-/// Checks the answer to a request. Returns whether it was made for another request.
+/// Checks the answer to a request. Returns true if the origin created this answer for another
+/// request.
 fn judge(
     client: &mut Client,
     number: usize,

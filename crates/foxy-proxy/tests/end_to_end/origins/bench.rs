@@ -17,7 +17,7 @@ pub fn server(address: SocketAddr) -> OriginServer {
     OriginServer { scheme: Scheme::Http, host, port }
 }
 
-/// An address that accepts no connection.
+/// Returns an address on which nothing listens.
 pub fn dead() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
 }
@@ -41,20 +41,21 @@ pub fn status(proxy: &TestProxy, address: SocketAddr) -> ServerStatus {
     all.find(|status| status.server == url).expect("the server")
 }
 
-/// The behaviour of a server.
+/// How a server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
     Good,
     /// Waits before each response.
     Slow(Duration),
-    /// Answers probes well. Closes the connection of each other GET, and answers 503 to the rest.
+    /// Answers probes with 200, although it fails other requests: it closes the connection of every
+    /// second GET, and answers 503 otherwise.
     Lies,
 }
 
-/// The path of probes.
+/// The path of the probes, with which the proxy finds out whether a server is healthy.
 pub const PROBE: &str = "/health";
 
-/// A server whose behaviour a test can change.
+/// A server whose answers a test can change.
 pub struct ChangingServer {
     pub address: SocketAddr,
     behaviour: Arc<Mutex<Behaviour>>,

@@ -1,4 +1,5 @@
-//! Tests that an origin goes on although its servers die, turn slow, or lie about their health.
+//! Tests that an origin continues to work although its servers die, become slow, or answer only
+//! probes well.
 
 use super::bench::{Behaviour, ChangingServer, PROBE, dead, group, serving, status};
 use crate::bench::TestProxy;
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const CLIENTS: usize = 8;
-/// Each tenth request is a POST.
+/// Number of requests of a test. Every tenth request is a POST.
 const REQUESTS: usize = 4000;
 
 fn probe() -> Option<Probe> {

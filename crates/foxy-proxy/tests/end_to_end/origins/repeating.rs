@@ -1,5 +1,5 @@
-//! Tests which requests another server receives after a failure, and which requests must not be
-//! sent twice.
+//! Tests which requests go to another server after a server has failed, and which requests must not
+//! be sent twice.
 
 use super::bench::{UNAVAILABLE, dead, group, serving, status};
 use foxy_testkit::client::Answered;
@@ -14,7 +14,7 @@ fn good() -> TestOrigin {
     TestOrigin::start(|_, _| ok("Cache-Control: no-store\r\n", GOOD))
 }
 
-/// A server that sends `response` and closes the connection.
+/// Starts a server that sends `response` without a body and closes the connection.
 fn failing(response: &'static str) -> TestOrigin {
     TestOrigin::start(move |_, _| {
         let closing = "Connection: close\r\n\r\n";
@@ -27,8 +27,8 @@ const DELETE: &str = "DELETE / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 const POST: &str = "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\nhi";
 const PUT: &str = "PUT / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\nhi";
 
-/// Sends a request to an origin with the server `bad` and a good server, until `bad` has failed.
-/// Returns the answer to the failed request, and the requests that the good server received for
+/// Repeats a request to an origin with the server `bad` and a good server, until the request fails
+/// on `bad`. Returns the answer to this request, and how many requests the good server received for
 /// it.
 fn asked(request: &str, bad: SocketAddr) -> (Answered, usize) {
     let good = good();

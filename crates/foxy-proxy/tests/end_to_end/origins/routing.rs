@@ -1,4 +1,5 @@
-//! Tests which origin and which server receive a request, and with which Host.
+//! Tests which of a reverse proxy's origins receives a request, which of its servers, and with
+//! which Host.
 
 use super::bench::{dead, group, server, serving};
 use crate::explaining::explain;

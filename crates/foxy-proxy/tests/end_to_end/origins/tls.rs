@@ -1,4 +1,4 @@
-//! Tests that each origin has its own TLS settings.
+//! Tests that each origin of a reverse proxy has its own TLS settings.
 
 use super::bench::{group, serving};
 use foxy_proxy::upstream::{Authorities, GroupSettings, OriginTls, OwnCertificate, Scheme};
@@ -17,7 +17,7 @@ fn trusting(authority: &TestAuthority) -> Authorities {
     trusted
 }
 
-/// A TLS server that demands a certificate which `clients` signed.
+/// TLS settings of a server that accepts only clients with a certificate that `clients` signed.
 fn demanding(own: &TestCertificate, clients: &TestAuthority) -> Arc<ServerConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut roots = RootCertStore::empty();

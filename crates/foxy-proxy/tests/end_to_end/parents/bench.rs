@@ -1,4 +1,5 @@
-//! Starts proxies behind parent proxies, and answers of parents that refuse.
+//! Starts proxies that reach origins through parent proxies, and defines answers with which a
+//! parent refuses.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::settings::ProxySettings;

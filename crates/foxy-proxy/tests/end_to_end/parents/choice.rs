@@ -1,4 +1,4 @@
-//! Tests which parent proxy receives a request, and requests for which no parent works.
+//! Tests which parent proxy receives a request, and the answer if no parent works.
 
 use super::bench::{
     REFUSES_CREDENTIALS, behind, behind_with, connect, detail, refused, use_parents,

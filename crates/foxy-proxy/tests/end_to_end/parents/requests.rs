@@ -1,4 +1,5 @@
-//! Tests the requests that a parent proxy receives, and destinations that no parent may receive.
+//! Tests the form of the requests that a parent proxy receives, and destinations that no parent may
+//! receive.
 
 use super::bench::{behind, behind_with, connect, detail, refused, use_parents};
 use crate::bench::proxy_with;

@@ -1,5 +1,5 @@
-//! Tests several ranges in one request. The proxy answers them together from the stored response.
-//! Overlapping ranges never multiply the bytes for clients or the requests to origins.
+//! Tests requests for several ranges. The proxy answers them together from the stored response.
+//! Overlapping ranges must never multiply the bytes for clients or the requests to origins.
 
 use crate::bench::forward_proxy;
 use foxy_testkit::client::Answered;

@@ -1,5 +1,6 @@
-//! Tests parts of responses when the object limit is too small for slices. The proxy stores parts
-//! while they pass, serves them, joins them, and never mixes them up.
+//! Tests partial responses, in a proxy whose object limit is too small for slices of 1 MiB. The
+//! proxy stores partial responses while it sends them, serves them, joins them, and never mixes
+//! them up.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::core::counters::Counter;
@@ -12,8 +13,8 @@ fn forward_proxy() -> TestProxy {
 
 const BODY: &[u8] = b"0123456789";
 
-/// Starts an origin that answers requests for ranges `first-last` of [`BODY`] with the header lines
-/// `lines`.
+/// Starts an origin that answers requests for the range `first-last` of [`BODY`]. Its answers have
+/// the header lines `lines`.
 fn ranges(lines: &'static str) -> TestOrigin {
     TestOrigin::start(move |head, number| {
         let lines = lines.replace("NUMBER", &number.to_string());

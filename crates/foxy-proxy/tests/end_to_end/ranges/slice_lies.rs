@@ -1,5 +1,5 @@
-//! Tests origins that do not send the requested slices. No client may receive wrong bytes, or a
-//! complete answer that is wrong. The proxy must not store wrong slices.
+//! Tests origins that send something other than the requested slice (1 MiB of an object). No client
+//! may receive wrong bytes that look like a complete answer. The proxy must not store wrong slices.
 
 use crate::bench::{TestProxy, forward_proxy};
 use crate::ranges::sparse::{SLICE, Sparse, bytes};
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const LENGTH: u64 = 4 * SLICE + 7;
 
-/// Creates the wrong answer to a request for the bytes `first..=last`. An empty answer closes the
-/// connection.
+/// A function that creates the wrong answer to a request for the bytes `first..=last`. If the
+/// answer is empty, the origin closes the connection.
 type Lie = fn(&Sparse, u64, u64) -> Vec<u8>;
 
 fn chunked(object: &Sparse, first: u64, last: u64, sent: u64) -> Vec<u8> {
@@ -62,15 +62,15 @@ const LIES: [(&str, Lie); 11] = [
     ("nothing", |_, _, _| Vec::new()),
 ];
 
-/// Creates an object whose origin closes the connection after each answer. So an answer that is too
-/// short ends at the close.
+/// Creates an object whose origin closes the connection after each answer. The close ends an answer
+/// that is too short.
 fn closing() -> Sparse {
     let object = Sparse::fresh(LENGTH);
     Sparse { lines: format!("{}Connection: close\r\n", object.lines), ..object }
 }
 
-/// Starts an origin that gives wrong answers to requests for the slice number `slice` while `lying`
-/// is true.
+/// Starts an origin. While `lying` is true, it answers requests for the slice number `slice` with
+/// `lie`.
 fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     let object = Sparse::fresh(LENGTH);
     let closing = closing();
@@ -88,7 +88,8 @@ fn liar(slice: u64, lie: Lie, lying: Arc<AtomicBool>) -> TestOrigin {
     })
 }
 
-/// Returns the status, the announced length, and the body bytes that arrive until the proxy closes.
+/// Sends a request for a range. Returns the status, the announced length, and the body bytes that
+/// arrive until the proxy closes the connection.
 fn until_the_end(proxy: &TestProxy, url: &str, range: &str) -> (u16, Option<usize>, Vec<u8>) {
     let mut client = proxy.connect();
     client.send(

@@ -1,5 +1,5 @@
-//! Tests ranges of objects that were never fetched whole. The proxy fetches aligned slices, each
-//! slice once. An answer never contains a slice of another representation.
+//! Tests ranges of objects that the proxy never fetched whole. It fetches aligned slices of 1 MiB,
+//! each of them once. An answer must never contain slices of two representations.
 
 use crate::bench::{TestProxy, forward_proxy, proxy_with};
 use crate::ranges::sparse::{SLICE, Sparse, bytes};
@@ -11,7 +11,7 @@ use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
 
-/// Object length of about a hundred gigabytes. It is not a multiple of the slice length.
+/// Length of an object in bytes: about a hundred gigabytes, and not a multiple of the slice length.
 const HUGE: u64 = 100_000_000_123;
 
 fn range(proxy: &TestProxy, url: &str, first: u64, last: u64) -> Answered {
@@ -21,14 +21,14 @@ fn range(proxy: &TestProxy, url: &str, first: u64, last: u64) -> Answered {
     answer
 }
 
-/// Starts an origin of an object. The test can replace the object.
+/// Starts the origin of an object. The test can replace the object with another version.
 fn changing(object: Sparse) -> (Arc<Mutex<Sparse>>, TestOrigin) {
     let state = Arc::new(Mutex::new(object));
     let now = Arc::clone(&state);
     (state, TestOrigin::start(move |head, _| now.lock().expect("not poisoned").answer(head)))
 }
 
-/// Waits until the store has at least `records` records.
+/// Waits until the store has at least this number of records.
 fn stored(proxy: &TestProxy, records: usize) {
     while proxy.store.len() < records {
         std::thread::yield_now();
@@ -207,8 +207,8 @@ fn slices_of_what_a_newer_whole_replaced_do_not_come_back() {
         Sparse { etag: "\"two\"".into(), ..Sparse::fresh(2 * SLICE) };
     let answer = proxy.get(&url, "Cache-Control: no-cache\r\n");
     assert_eq!(answer.header("etag"), "\"two\"");
-    // The store now has the head and two parts of the new response, and one slice of the old
-    // object. No record leads to the old slice any more.
+    // The store now has four records: the head and two parts of the new response, and a slice of
+    // the old object. Nothing leads a request to the old slice any more.
     while proxy.store.len() != 4 {
         std::thread::yield_now();
     }

@@ -1,5 +1,5 @@
 //! A large object that uses no memory, because each byte is computed from its position. Its origin
-//! serves ranges and counts the bytes that it sends.
+//! serves ranges, and counts the body bytes that it sends.
 
 use foxy_testkit::http::header;
 use foxy_testkit::origin::TestOrigin;
@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 
 pub const SLICE: u64 = 1 << 20;
 
-/// The bytes repeat after this number of bytes. The number is prime, so that the bytes of two
-/// slices differ.
+/// The content of the object repeats after this number of bytes. The number is prime, so that no
+/// two slices have the same content.
 const PERIOD: u64 = 65_521;
 
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -29,7 +29,7 @@ pub fn bytes(first: u64, last: u64) -> Vec<u8> {
     bytes
 }
 
-/// An object, with the header lines of its answers.
+/// An object, with the header lines of the responses that contain it.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     pub length: u64,
@@ -43,13 +43,13 @@ impl Sparse {
         Self { length, lines: "Cache-Control: max-age=60\r\n".into(), etag: "\"one\"".into() }
     }
 
-    /// Returns the header line with the ETag, or nothing if the object has no ETag.
+    /// Returns the header line with the ETag, or an empty text if the object has no ETag.
     fn tag_line(&self) -> String {
         if self.etag.is_empty() { String::new() } else { format!("ETag: {}\r\n", self.etag) }
     }
 
-    /// Answers a request according to RFC 9110, with support for If-None-Match, If-Range and one
-    /// range.
+    /// Returns the answer to a request, as RFC 9110 requires. Supports If-None-Match, If-Range and
+    /// one range.
     pub fn answer(&self, head: &str) -> Vec<u8> {
         let lines = format!("{}{}", self.lines, self.tag_line());
         if header(head, "if-none-match").is_some_and(|tag| tag == self.etag) {

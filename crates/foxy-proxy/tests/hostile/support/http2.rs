@@ -1,4 +1,4 @@
-//! Two HTTP/2 clients for tests: a client that obeys the protocol, and a client that sends raw
+//! Two HTTP/2 clients for tests: one that obeys the protocol, and one that sends hand-written
 //! frames.
 
 use crate::support::proxy::Proxy;
@@ -20,14 +20,14 @@ pub struct Http2Client {
     pub requests: SendRequest<Bytes>,
 }
 
-/// An answer in the form in which the client received it.
+/// An answer as the client received it.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub trailers: Option<HeaderMap>,
-    /// The error that ended the answer early, if there was one.
+    /// The error that ended the answer too early, if there was one.
     pub broken: Option<h2::Error>,
 }
 
@@ -121,7 +121,7 @@ impl Frame {
     }
 }
 
-/// A client connection on which the test can send any frames.
+/// A client connection on which the test can send any bytes.
 pub struct RawHttp2 {
     pub stream: TcpStream,
 }

@@ -1,4 +1,4 @@
-//! An origin that speaks HTTP/2 frame by frame. A test can make it break every rule.
+//! An origin that sends hand-written HTTP/2 frames, so that a test can make it break any rule.
 
 use foxy_testkit::http2::{END_HEADERS, field, frame, kind};
 use std::cell::Cell;
@@ -6,18 +6,19 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Frame type that stands for the opening of a connection. Real frames never have this type here.
+/// Frame type with which the test learns that a connection has opened. No real frame in these tests
+/// has this type.
 pub const OPENED: u8 = 255;
 
-/// Frame type that stands for the beginning of a request over HTTP/1.1.
+/// Frame type with which the test learns that a request over HTTP/1.1 begins.
 pub const HTTP1: u8 = 254;
 
-/// The encoded field `:status: 200` (RFC 7541, appendix A).
+/// The encoded header field `:status: 200` (RFC 7541, appendix A).
 pub const STATUS_200: u8 = 0x88;
 
 /// The reaction of the origin to a frame.
 pub enum React {
-    /// The origin sends these bytes. There may be none.
+    /// The origin sends these bytes. The bytes may be empty.
     Send(Vec<u8>),
     /// The origin sends these bytes again and again.
     Forever(Vec<u8>),
@@ -25,7 +26,7 @@ pub enum React {
     Close(Vec<u8>),
 }
 
-/// A received frame.
+/// A frame that the origin has received.
 pub struct Frame {
     pub connection: usize,
     pub kind: u8,
@@ -44,7 +45,7 @@ pub fn head(stream: u32, flags: u8, lines: &[(&str, &str)]) -> Vec<u8> {
     frame(kind::HEADERS, END_HEADERS | flags, stream, &block)
 }
 
-/// An origin that reacts to each frame in the way that the test chooses.
+/// An origin that reacts to each frame as the test chooses.
 pub struct FrameOrigin {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -52,7 +53,8 @@ pub struct FrameOrigin {
 }
 
 impl FrameOrigin {
-    /// Starts an origin on the current `LocalSet`. `react` decides the reaction to each frame.
+    /// Starts an origin on the current `LocalSet`. After each frame, the origin does what `react`
+    /// returns.
     pub async fn start(react: impl Fn(Frame) -> React + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a loopback listener");
         let port = listener.local_addr().expect("bound").port();
@@ -74,7 +76,7 @@ impl FrameOrigin {
         origin
     }
 
-    /// Returns the number of connections so far.
+    /// Returns the number of connections that the origin has accepted so far.
     pub fn connections(&self) -> usize {
         self.connections.get()
     }

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-/// A received request.
+/// A request that the origin has received.
 pub struct Asked {
     pub request: Request<RecvStream>,
     pub respond: SendResponse<Bytes>,
@@ -42,7 +42,7 @@ impl Asked {
 
 type Answer = Rc<dyn Fn(Asked) -> LocalBoxFuture<'static, ()>>;
 
-/// An origin that answers requests with a function of the test.
+/// An origin that answers each request with a function of the test.
 pub struct Http2Origin {
     /// The port on 127.0.0.1.
     pub port: u16,
@@ -99,7 +99,7 @@ impl Http2Origin {
         Self::start(Builder::new(), None, answer).await
     }
 
-    /// Returns the number of connections so far.
+    /// Returns the number of connections that the origin has accepted so far.
     pub fn connections(&self) -> usize {
         self.state.connections.get()
     }
@@ -109,12 +109,12 @@ impl Http2Origin {
         self.state.open.get()
     }
 
-    /// Returns the paths of the requests, in order.
+    /// Returns the paths of all requests so far, in order.
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.borrow().clone()
     }
 
-    /// Makes one connection accept no more requests (GOAWAY).
+    /// Announces on one connection that the origin accepts no more requests on it (GOAWAY).
     pub fn leave(&self) {
         self.state.leave.notify_one();
     }
@@ -144,8 +144,8 @@ async fn serve(
     }
 }
 
-/// Answers one request over HTTP/1.1. It accepts an upgrade and sends a word through the tunnel;
-/// any other request is answered with the same word.
+/// Answers one request over HTTP/1.1. If the request is an upgrade, accepts it and sends a word
+/// through the tunnel. Answers any other request with the same word.
 async fn serve_http1(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     state: &State,

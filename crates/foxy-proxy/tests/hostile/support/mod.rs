@@ -1,4 +1,5 @@
-//! Origins on loopback that follow a script. They send raw bytes, so they can misbehave in any way.
+//! Origins on loopback that follow a script. They send raw bytes, so that they can break every
+//! rule.
 
 pub mod http2;
 pub mod http2_frames;
@@ -18,21 +19,21 @@ use tokio::net::{TcpListener, TcpStream};
 /// step.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Reads a request head.
+    /// Reads a request head from the proxy.
     Head,
-    /// Reads a given number of body bytes.
+    /// Reads this number of body bytes from the proxy.
     Body(usize),
     /// Sends these bytes.
     Send(Vec<u8>),
     /// Sends these bytes again and again until the peer closes the connection.
     SendForever(Vec<u8>),
-    /// Sends the byte for ever, with a pause of the given duration.
+    /// Sends this byte again and again, with this pause after each byte.
     Drip(u8, Duration),
     /// Waits until the peer closes the connection.
     AwaitClose,
-    /// Waits for the given duration.
+    /// Waits for this time.
     Pause(Duration),
-    /// Waits until the test notifies this value.
+    /// Waits until the test notifies this `Notify`.
     AwaitGo(Rc<tokio::sync::Notify>),
     /// Does nothing more, and keeps the connection open.
     Hang,
@@ -40,7 +41,7 @@ pub enum Step {
     Reset,
 }
 
-/// Runs a test that starts tasks of its own.
+/// Runs a test whose origins and clients are tasks on this thread.
 pub async fn local<T>(test: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().run_until(test).await
 }
@@ -89,12 +90,12 @@ impl ScriptedOrigin {
         Self::start(vec![script]).await
     }
 
-    /// Returns the number of connections so far.
+    /// Returns the number of connections that the origin has accepted so far.
     pub fn connections(&self) -> usize {
         self.connections.get()
     }
 
-    /// Returns the heads and bodies that the origin has read so far, in order.
+    /// Returns all request heads and bodies that the origin has read so far, in order.
     pub fn heard(&self) -> Vec<String> {
         self.heard.borrow().clone()
     }
@@ -106,7 +107,7 @@ impl ScriptedOrigin {
         }
     }
 
-    /// Waits until the origin has finished a script.
+    /// Waits until a connection has reached the end of its script.
     pub async fn closed(&self) {
         self.closed.notified().await;
     }

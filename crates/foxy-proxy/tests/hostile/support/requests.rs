@@ -4,7 +4,7 @@ use crate::support::proxy::Proxy;
 use crate::support::wire::RawClient;
 use crate::support::{ScriptedOrigin, Step, send};
 
-/// A request that must never reach an origin.
+/// A second request that is hidden behind the first. It must never reach an origin.
 pub const SMUGGLED: &str =
     "GET http://smuggled.example/ HTTP/1.1\r\nHost: smuggled.example\r\n\r\n";
 
@@ -14,7 +14,7 @@ pub async fn plain_origin() -> ScriptedOrigin {
     ScriptedOrigin::with([Step::Head, answer].iter().cycle().take(20).cloned().collect()).await
 }
 
-/// Connects to `proxy` and sends `text`, in which `ORIGIN` stands for the authority of `origin`.
+/// Connects to `proxy` and sends `text`. In `text`, `ORIGIN` stands for the authority of `origin`.
 pub async fn sent(proxy: &Proxy, origin: &ScriptedOrigin, text: &str) -> RawClient {
     let mut client = RawClient::connect(proxy.port).await;
     client.send(text.replace("ORIGIN", &format!("127.0.0.1:{}", origin.port))).await;

@@ -1,5 +1,5 @@
-//! Stores for tests. Some fail in different ways, and another forgets records on demand. A further
-//! store counts the bytes of its answers that are still in memory.
+//! Stores for tests. Some fail in different ways, some answer late, and one forgets records when
+//! the test says so. Another counts the bytes of its answers that are still in memory.
 
 use bytes::Bytes;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The way in which a store fails.
+/// How a store fails.
 #[derive(Clone, Copy, Debug)]
 pub enum Broken {
-    /// Refuses all records, like a store on a full disk.
+    /// Refuses to store any record, like a store on a full disk.
     Refuses,
     /// Drops every request without an answer.
     Ends,
-    /// Keeps every request and never answers.
+    /// Accepts every request and never answers.
     Hangs,
-    /// Answers each read without a record, and never answers other requests.
+    /// Answers each read with "no record", and never answers other requests.
     HangsOnPuts,
     /// Returns bytes that were never stored.
     FindsGarbage,
-    /// Returns the record that was stored last, for any key.
+    /// Returns the record that was stored last, whatever the key is.
     MixesUp,
 }
 
@@ -36,7 +36,7 @@ pub const BROKEN: [Broken; 6] = [
     Broken::MixesUp,
 ];
 
-/// A store that fails in one way.
+/// A store that fails in the way that the test chooses.
 pub struct BrokenStore {
     how: Broken,
     last: Mutex<Option<Record>>,
@@ -84,7 +84,8 @@ impl ObjectStore for BrokenStore {
     }
 }
 
-/// A store in memory. A test can make it forget or delay a part of a body.
+/// A store in memory. A test can make it forget a part of a body, or delay its answers about a
+/// part.
 #[derive(Default)]
 pub struct ForgetfulStore {
     records: Records,
@@ -99,13 +100,14 @@ impl ForgetfulStore {
         *self.late.lock().expect("no test panics within") = Some((key, by));
     }
 
-    /// Forgets the n-th part that was stored. A record without a head is a part.
+    /// Forgets the n-th part of a body that was stored. In this store, a record without a head is a
+    /// part.
     pub fn forget_part(&self, number: usize) {
         let key = self.parts.lock().expect("no test panics within")[number];
         self.records.remove(key);
     }
 
-    /// Returns the number of parts that were stored so far.
+    /// Returns the number of parts of bodies that were stored so far.
     pub fn parts(&self) -> usize {
         self.parts.lock().expect("no test panics within").len()
     }
@@ -137,7 +139,7 @@ impl ObjectStore for ForgetfulStore {
     }
 }
 
-/// A store in memory that is busy for the first three writes of each part.
+/// A store in memory that answers "busy" to the first three attempts to write a part of a body.
 #[derive(Default)]
 pub struct BusyStore {
     inner: ForgetfulStore,
@@ -165,8 +167,8 @@ impl ObjectStore for BusyStore {
     }
 }
 
-/// A store in memory that does not answer writes of the third and later parts until the test
-/// permits it.
+/// A store in memory. It answers the writes of the first two parts of a body. It does not answer
+/// the writes of further parts until the test permits it.
 #[derive(Default)]
 pub struct SilentStore {
     inner: ForgetfulStore,
@@ -179,7 +181,7 @@ impl SilentStore {
         Arc::new(Self { inner: ForgetfulStore::default(), silent: Mutex::new(Some(Vec::new())) })
     }
 
-    /// Sends the answers that were held back. From now on, answers at once.
+    /// Sends the answers that the store has held back. From now on, answers at once.
     pub fn speak(&self) {
         let unsaid = self.silent.lock().expect("no test panics within").take();
         unsaid.into_iter().flatten().for_each(|reply| reply(Answer::Stored));
@@ -209,8 +211,8 @@ impl ObjectStore for SilentStore {
     }
 }
 
-/// A store in memory. It counts the body bytes of its answers that are still in memory, and the
-/// largest count so far.
+/// A store in memory. It counts the body bytes of its answers that are still in memory, and
+/// remembers the highest count.
 #[derive(Default)]
 pub struct CountingStore {
     inner: ForgetfulStore,
@@ -223,19 +225,19 @@ struct Held {
     most: AtomicUsize,
 }
 
-/// A body in an answer. It counts as held until it is dropped.
+/// A body in an answer of the store. Its bytes count until the proxy drops the body.
 struct Lent {
     body: Bytes,
     held: Arc<Held>,
 }
 
 impl CountingStore {
-    /// Returns the number of body bytes that are held now.
+    /// Returns the number of body bytes that the proxy has not dropped yet.
     pub fn held(&self) -> usize {
         self.held.now.load(Ordering::SeqCst)
     }
 
-    /// Returns the largest number of body bytes that were held at the same time.
+    /// Returns the highest number of body bytes that the proxy held at the same time.
     pub fn most_held(&self) -> usize {
         self.held.most.load(Ordering::SeqCst)
     }

@@ -1,5 +1,5 @@
-//! A client that sends raw bytes and reads answers with foxy's own decoder. So tests can send any
-//! malformed request.
+//! A client that sends raw bytes, so that tests can send any malformed request. It reads answers
+//! with foxy's own decoder.
 
 use bytes::BytesMut;
 use foxy_http::{DecodeError, Limits, Method, ResponseDecoder, ResponseEvent, ResponseHead};
@@ -18,7 +18,7 @@ pub struct RawClient {
     decoder: ResponseDecoder,
 }
 
-/// A response in the form in which the client received it.
+/// A response as the client received it.
 #[derive(Debug)]
 pub struct Response {
     /// The interim heads before the final head.
@@ -29,12 +29,12 @@ pub struct Response {
     pub body: Vec<u8>,
     /// Names and values of the trailers.
     pub trailers: Vec<(String, String)>,
-    /// The error that ended the response early, if there was one.
+    /// The error that ended the response too early, if there was one.
     pub end: Result<(), DecodeError>,
 }
 
 impl Response {
-    /// Returns a header's value as text, or an empty text.
+    /// Returns the value of a header as text, or an empty text if the response lacks the header.
     pub fn header(&self, name: &str) -> &str {
         self.head.headers.get_str(name).unwrap_or_default()
     }
@@ -66,7 +66,7 @@ impl RawClient {
         let _ = self.stream.write_all(bytes.as_ref()).await;
     }
 
-    /// Closes the sending half.
+    /// Closes the sending direction of the connection.
     pub async fn finish(&mut self) {
         let _ = self.stream.shutdown().await;
     }
@@ -135,8 +135,8 @@ impl RawClient {
         self.buffer.split().to_vec()
     }
 
-    /// Reads to the end of the connection. Returns the bytes, and true if the connection ended with
-    /// a reset.
+    /// Reads to the end of the connection. Returns the bytes that arrived, and true if a reset
+    /// ended the connection.
     pub async fn end(&mut self) -> (Vec<u8>, bool) {
         let read = async {
             loop {
