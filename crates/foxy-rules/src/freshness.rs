@@ -79,8 +79,8 @@ impl Policy {
     }
 }
 
-/// Returns whether a status is heuristically cacheable (RFC 9110 §15.1) and says that there is no
-/// content.
+/// Returns whether the status is a negative response, such as 404, that a cache may keep without an
+/// explicit lifetime (heuristically cacheable, RFC 9110 §15.1).
 const fn is_negative(status: u16) -> bool {
     matches!(status, 404 | 405 | 410 | 414 | 501)
 }
@@ -95,7 +95,8 @@ pub enum Lifetime {
     Heuristic(u64),
     /// The operator's lifetime for negative responses (RFC 9111 §4.2.2).
     Negative(u64),
-    /// The bound that a rule of the operator sets.
+    /// The shortest or longest lifetime that a rule of the operator sets. It replaced a lifetime
+    /// outside of these bounds.
     Rule(u64),
     /// There is no source, so the response is never fresh.
     None,
@@ -132,8 +133,8 @@ pub fn lifetime(
 ) -> Lifetime {
     let given = given_lifetime(status, response, control, policy, received, target);
     let seconds = given.seconds();
-    // A lower bound must not give a lifetime to a status that a cache may not keep by itself (RFC
-    // 9110 §15.1).
+    // A rule's shortest lifetime does not apply to a response that has no lifetime and a status
+    // that is not heuristically cacheable (RFC 9110 §15.1).
     let has_floor = given != Lifetime::None || is_heuristically_cacheable(status);
     let floor = policy.fresh_at_least.filter(|_| has_floor).unwrap_or(0);
     let bounded = seconds.max(floor).min(policy.fresh_at_most.unwrap_or(u64::MAX)).min(LONGEST);

@@ -75,7 +75,8 @@ impl Vary {
                         .collect::<Vec<_>>()
                         .join(&b", "[..])
                 };
-                // Without the length, a value could look like a value and the fields after it.
+                // The length keeps two different requests from having the same key: without it, a
+                // value could imitate the fields that follow.
                 key.extend_from_slice(format!("={}:", value.len()).as_bytes());
                 key.extend_from_slice(&value);
             }

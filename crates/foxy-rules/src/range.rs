@@ -16,8 +16,8 @@ const MAX_RANGES: usize = 16;
 /// is longer than this gap (RFC 9110 §15.3.7.2).
 const MAX_MERGED_GAP_BYTES: u64 = 80;
 
-/// The time `now` with which dates are parsed here. It puts two-digit years in this century, so a
-/// date never looks older than it is.
+/// Time that is passed to the date parser as `now`. A year with two digits then always counts as
+/// 20YY, so Last-Modified never looks older than it is.
 const YEAR_2100: WallTime = WallTime::from_seconds(4_102_444_800);
 
 /// A range of a body: the bytes `first..=last`.
@@ -55,7 +55,7 @@ pub enum RangeSpec {
     /// A range from first to last byte. For a range to the end of the body, the last byte is
     /// `u64::MAX`.
     Span(Span),
-    /// The last bytes of the body, of this number.
+    /// The last bytes of the body. The number says how many.
     Suffix(u64),
 }
 

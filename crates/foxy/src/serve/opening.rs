@@ -276,8 +276,8 @@ pub fn open(
     })
 }
 
-/// Returns the addresses on which the proxy listens. The flag is true for TLS, which is expected on
-/// all but the first `plain` addresses.
+/// Returns the addresses on which the proxy listens. The first `plain` addresses are without TLS.
+/// The others are with TLS, and have the flag true.
 fn bound_addresses(proxy: &Proxy, plain: usize) -> impl Iterator<Item = (ListenAddress, bool)> {
     let bound = proxy.addresses().iter().enumerate();
     bound.map(move |(index, &address)| (ListenAddress::Socket(address), index >= plain))

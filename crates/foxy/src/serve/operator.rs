@@ -254,8 +254,8 @@ impl Leaving {
                         match self.serve_again(keeper) {
                             Ok(serving) => return Ok(Some(serving)),
                             Err((why, leaving)) => {
-                                // After a failed attempt to serve again, a later process may
-                                // already use the stores.
+                                // The stores could not be opened again, perhaps because a later
+                                // process uses them. So this process only finishes its connections.
                                 terminal::report(Level::Warning, &format!("foxy: {why}"));
                                 (self, may_serve_again) = (*leaving, false);
                                 self.close_sockets();

@@ -65,7 +65,7 @@ impl Successor {
         }
         let child = command.spawn().map_err(cannot)?;
         // The command still owns a copy of the link's other end. With this copy, the link would
-        // stay open after the process ends.
+        // stay open when the new process ends, and this process would not notice the end.
         drop(command);
         let (process, link) = (child.id(), Arc::new(link));
         let keeper = Arc::new(RemoteKeeper::new(Arc::clone(&link)));

@@ -214,8 +214,8 @@ pub fn networks(text: &str) -> Option<Vec<String>> {
         let is_network = network.parse::<ipnet::IpNet>().is_ok() || mask.is_none();
         return is_network.then(|| vec![network]);
     };
-    // A range may carry a mask, which says how many addresses each of its members stands for. Only
-    // single addresses are convertible.
+    // A range may have a mask, so that each address in it stands for a network. Only a range of
+    // single addresses can be converted.
     let bits = mask.map_or(Some(32), |mask| mask.parse::<u8>().ok())?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (bits == 32 || mask.is_none()).then(|| AddressSet::range(first, last))?

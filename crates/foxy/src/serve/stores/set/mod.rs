@@ -1,6 +1,6 @@
 //! Combines all stores into a set that works as a single store. The selection rule chooses a store
 //! for each new record, among the stores that accept its size. At most one store has a record for a
-//! key, so a replaced record is never served again (rule 3 of the store contract).
+//! key, so a replaced record is never served again.
 
 mod directory;
 
