@@ -64,8 +64,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// Listens on a free loopback port. The front allows only loopback and private hosts, and any
-    /// number of requests at any time.
+    /// Listens on a free loopback port. The front allows only loopback and private hosts, and has
+    /// no limit on requests or time.
     pub fn here() -> io::Result<Self> {
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::at)
     }

@@ -1,5 +1,6 @@
-//! The Collector's table of answers. For each request, the table decides whether to use a stored
-//! answer, join a running fetch, ask the origin about a stored answer, or start a fetch.
+//! The Collector's table of answers. The table decides how to answer each request: with a stored
+//! answer, by a running fetch, or by a new fetch. A new fetch can also ask the origin whether a
+//! stored answer is still current.
 //!
 //! Each answer has an entry, its slot. [`Table::find`] makes a slot for a running fetch.
 //! [`Table::head`] records the `Vary` fields of the answer, and [`Table::stands`] marks the answer
