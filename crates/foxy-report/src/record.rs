@@ -32,7 +32,7 @@ pub struct Setup {
     pub machine: Machine,
     /// Seed of all random choices of the run.
     pub seed: u64,
-    /// Scale of durations and sizes; 1 is full scale.
+    /// Factor for durations and sizes of the experiment; 1 is full scale.
     pub scale: f64,
     /// Whether `--quick` made the run do less than the full work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -44,9 +44,9 @@ pub struct Setup {
 /// One measured value with its 95 % interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// Name of the measure, as listed in the documentation.
+    /// Name of the measure, such as `requests_per_second`.
     pub name: String,
-    /// Name of the measured proxy, scheme or engine.
+    /// Name of the measured proxy, store scheme or engine.
     pub subject: String,
     /// Measured value.
     pub value: f64,
@@ -56,9 +56,9 @@ pub struct Measure {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// Number of runs.
+    /// Number of runs that the value is a mean of.
     pub repeats: u32,
-    /// Workload, if the record has several workloads.
+    /// Workload, if the run has several workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
     /// Number of the repeat, from 1; `None` for the summary of all repeats.
@@ -94,12 +94,13 @@ impl Measure {
     }
 }
 
-/// The requests of one class, such as hits, misses, a content type or an origin.
+/// Number, size and latency of the requests of one class, such as hits, misses, a content type or
+/// an origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestClass {
     /// Name of the class.
     pub class: String,
-    /// Name of the measured proxy, scheme or engine.
+    /// Name of the measured proxy, store scheme or engine.
     pub subject: String,
     /// Number of requests.
     pub requests: u64,
@@ -133,13 +134,13 @@ impl RequestClass {
 pub struct Timeline {
     /// Name of the measure.
     pub name: String,
-    /// Name of the measured proxy, scheme or engine.
+    /// Name of the measured proxy, store scheme or engine.
     pub subject: String,
     /// Unit of the values.
     pub unit: String,
     /// Pairs `[seconds since the start, value]`, in order of time.
     pub points: Vec<(f64, f64)>,
-    /// Workload, if the record has several workloads.
+    /// Workload, if the run has several workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<String>,
 }
@@ -159,7 +160,7 @@ impl Timeline {
     }
 }
 
-/// A measured proxy, with the data that a repetition of its setup needs.
+/// A measured proxy, with its command line and files, so that readers can repeat its setup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Name of the proxy, as in other records.
@@ -170,9 +171,9 @@ pub struct Subject {
     pub workload: String,
     /// Command line of the proxy.
     pub command: String,
-    /// Names and contents of the proxy's files.
+    /// Names and contents of the proxy's configuration files.
     pub files: Vec<(String, String)>,
-    /// Remarks that help to judge the proxy's figures fairly.
+    /// Remarks that help to judge the proxy's values fairly.
     pub notes: Vec<String>,
 }
 
@@ -194,11 +195,11 @@ pub enum Record {
     Histogram {
         /// Name of the measure.
         name: String,
-        /// Name of the measured proxy, scheme or engine.
+        /// Name of the measured proxy, store scheme or engine.
         subject: String,
         /// Pairs `[quantile, microseconds]` in rising order.
         quantiles: Vec<(f64, u64)>,
-        /// Workload, if the record has several workloads.
+        /// Workload, if the run has several workloads.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         workload: Option<String>,
     },
@@ -206,14 +207,14 @@ pub enum Record {
     Subject(Subject),
     /// A run that produced no values.
     FailedRun {
-        /// Name of the proxy, scheme or engine.
+        /// Name of the proxy, store scheme or engine.
         subject: String,
         /// Reason in a few words.
         reason: String,
     },
-    /// A result that must not be compared, because a condition of a verdict fails.
+    /// A result that must not be compared, because it does not meet a condition of a verdict.
     NoVerdict {
-        /// Name of the proxy, scheme or engine.
+        /// Name of the proxy, store scheme or engine.
         subject: String,
         /// The reasons.
         reasons: Vec<NoVerdictReason>,
@@ -222,7 +223,7 @@ pub enum Record {
     },
     /// A subject that could not be started, such as a proxy that is not installed.
     LeftOut {
-        /// Name of the proxy, scheme or engine.
+        /// Name of the proxy, store scheme or engine.
         subject: String,
         /// Reason in a few words.
         reason: String,

@@ -50,7 +50,7 @@ pub struct FigureRow {
     pub row: String,
     /// Value in the paper, if it gives one.
     pub quoted: Option<f64>,
-    /// The relation of the quoted value to the paper's words.
+    /// How the quoted value follows from the paper's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<QuoteKind>,
     /// The quoted range, if the paper gives a range. `quoted` is its middle.
@@ -66,17 +66,17 @@ pub struct FigureRow {
     pub unit: String,
     /// `ours` divided by `quoted`.
     pub ratio: Option<f64>,
-    /// Result of the comparison.
+    /// Result of the comparison of our values with the quoted value.
     pub verdict: Verdict,
     /// The reasons why the row has no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<NoVerdictReason>,
-    /// The conditions that apply to the verdict.
+    /// The conditions that the verdict needs, such as a filled cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// The way in which our value was obtained.
     pub place: Place,
-    /// Number of random seeds.
+    /// Number of random seeds, or of runs on a real machine.
     pub seeds: u32,
     /// Scale of trace, memory and disk; 1 is the scale of the paper.
     pub scale: f64,
@@ -160,7 +160,8 @@ impl FigureRow {
         ]
     }
 
-    /// Returns the quoted value, or the range, and how the value relates to the paper's words.
+    /// Returns the quoted value or range. In brackets it says how the value follows from the
+    /// paper's words, unless the words have the number.
     fn quoted_text(&self) -> String {
         let value = match (self.range, self.quoted) {
             (Some((low, high)), _) => format!("{}–{}", readable(low), readable(high)),
@@ -237,7 +238,7 @@ pub fn as_csv(rows: &[FigureRow]) -> String {
     text
 }
 
-/// Formats a scale: `full`, `1/10`, `×4`.
+/// Formats a scale as text: `full` for 1, `1/10` for 0.1, `×4` for 4.
 pub fn scale_text(scale: f64) -> String {
     let parts = 1.0 / scale;
     if scale == 1.0 {
@@ -251,7 +252,7 @@ pub fn scale_text(scale: f64) -> String {
     }
 }
 
-/// Formats the scale of a run. A quick run is never `full`.
+/// Formats the scale of a run. The text for a quick run never says `full`.
 pub(crate) fn extent_text(scale: f64, quick: bool) -> String {
     match (scale == 1.0, quick) {
         (_, false) => scale_text(scale),

@@ -1,5 +1,7 @@
-//! The values that figures quote from the papers, with the papers' own words. The table is
-//! `quotes.tsv`. `cargo xtask quotes FOLDER` compares it with the papers and writes its seal.
+//! The values that figures quote from the papers, with the papers' own words. They are in the table
+//! `quotes.tsv`. `cargo xtask quotes FOLDER` looks for the words in the papers in `FOLDER`. Then it
+//! writes a checksum of the table, the seal, into the table. A test recognizes a later change by
+//! the seal.
 
 use super::number_words::{Expression, numbers_in};
 use std::collections::BTreeMap;
@@ -16,13 +18,14 @@ pub const TABLE: &str = include_str!("quotes.tsv");
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum QuoteKind {
-    /// The paper has the number.
+    /// The words have the number.
     Stated,
-    /// The number follows from numbers in the paper.
+    /// The value is a formula of numbers in the words.
     Derived,
-    /// The paper gives a direction in words, and the number is our reading, or is missing.
+    /// The words give only a direction, such as "faster". The number, if there is any, is our
+    /// reading.
     Words,
-    /// The paper's text lost the number. Another edition has it.
+    /// Our text of the paper lost the number, but another edition has it.
     Edition,
 }
 
@@ -48,17 +51,17 @@ pub struct Quote {
     pub figure: String,
     /// Name of the row. A name that ends with `*` fits all names that begin like it.
     pub row: String,
-    /// The quoted value or range. Empty for a direction.
+    /// The quoted value or range. `None` if the words give only a direction.
     pub value: Option<RangeInclusive<f64>>,
-    /// Values within this band reproduce the quoted value.
+    /// Our values reproduce the quoted value if they are in this band.
     pub band: Option<RangeInclusive<f64>>,
     /// The relation of the value to the words.
     pub kind: QuoteKind,
     /// Number of the paper.
     pub document: String,
-    /// Place of the first words in the paper.
+    /// Line or word of the paper where the first part of the words begins.
     pub place: String,
-    /// Words of the paper, in parts.
+    /// Words of the paper. They have several parts if they come from several places.
     pub words: Vec<String>,
     value_text: String,
 }
@@ -77,7 +80,7 @@ impl Quote {
         self.figure == figure && named
     }
 
-    /// Returns the columns whose change must break the seal.
+    /// Returns the columns that the seal protects, as text for the checksum.
     fn sealed(&self) -> String {
         let band = self.band.as_ref().map(|band| format!("{}..{}", band.start(), band.end()));
         [
@@ -94,7 +97,8 @@ impl Quote {
         .join("\t")
     }
 
-    /// Returns the numbers of the value that the words lack.
+    /// Returns the numbers in the value's formula that the words do not have. The result should be
+    /// empty.
     fn lacking(&self) -> Vec<String> {
         if matches!(self.kind, QuoteKind::Words) {
             return Vec::new();
@@ -103,7 +107,7 @@ impl Quote {
         let parts = self.value_text.split("..").filter_map(Expression::parse);
         let operands =
             parts.flat_map(|part| part.operands().map(str::to_owned).collect::<Vec<_>>());
-        // These factors turn shares into percent, and seconds into milliseconds.
+        // The factors 100 and 1000 only turn shares into percent, and seconds into milliseconds.
         let is_unit = |operand: &String| ["100", "1000"].contains(&operand.as_str());
         operands.filter(|operand| !is_unit(operand) && !there.holds(operand)).collect()
     }
@@ -112,7 +116,7 @@ impl Quote {
 static QUOTES: LazyLock<Vec<Quote>> =
     LazyLock::new(|| parse(TABLE).expect("a test reads the table"));
 
-/// Returns the quote of a row.
+/// Returns the line of the table for a row of a figure.
 pub fn quote(figure: &str, row: &str) -> Option<&'static Quote> {
     QUOTES.iter().find(|quote| quote.fits(figure, row))
 }
@@ -120,7 +124,7 @@ pub fn quote(figure: &str, row: &str) -> Option<&'static Quote> {
 /// The lines of the table that begin with this mark have the seal and the papers' checksums.
 const SEAL: &str = "# seal";
 
-/// Reads the table.
+/// Reads the table. The error gives the number of the first wrong line.
 pub fn parse(text: &str) -> Result<Vec<Quote>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
     lines
@@ -173,8 +177,8 @@ fn seal(quotes: &[Quote], documents: &[String]) -> String {
     checksum(&format!("{}\n{}", lines.join("\n"), documents.join("\n")))
 }
 
-/// Fails if a line was changed after the last comparison with the papers, or if a value does not
-/// follow from its words.
+/// Returns the number of quotes. Fails if a line was changed after the last comparison with the
+/// papers, or if the words lack a number of the value.
 pub fn check(table: &str) -> Result<usize, String> {
     let quotes = parse(table)?;
     let seals: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix(SEAL)).collect();
@@ -195,7 +199,8 @@ fn lacks(quote: &Quote) -> Option<String> {
     (!lacking.is_empty()).then(|| format!("{figure}, {row}: the words lack {}", lacking.join(", ")))
 }
 
-/// Compares the table with the papers, by number. Returns the table with places and a new seal.
+/// Looks for the words of each quote in the papers, which have their numbers as keys. Returns the
+/// table with the places that it found and a new seal.
 pub fn compare(table: &str, papers: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut quotes, mut wrong) = (parse(table)?, Vec::new());
     for quote in &mut quotes {
@@ -237,12 +242,13 @@ pub fn compare(table: &str, papers: &BTreeMap<String, String>) -> Result<String,
     Ok(lines.join("\n") + "\n")
 }
 
-/// Returns a text with single spaces.
+/// Returns a text in which each white space is a single space, so that line breaks do not matter.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the line of the words, or the number of the first word in a paper of a single line.
+/// Returns the line in which the words begin. If the paper has only one line, returns the number of
+/// the word.
 fn place(paper: &str, words: &str) -> String {
     let start = plain(words);
     if paper.lines().count() < 2 {
