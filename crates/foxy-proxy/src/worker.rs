@@ -27,13 +27,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// How the proxy treats its connections.
+/// The phase of the proxy, which decides how it treats its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Course {
     Serve,
     /// Another process serves new connections. Open connections end after their next request.
     Leave,
-    /// The proxy ends.
+    /// The proxy ends. It accepts no more requests.
     Stop,
 }
 

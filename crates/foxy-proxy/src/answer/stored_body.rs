@@ -24,8 +24,8 @@ pub(crate) const SMALL_BODY_BYTES: usize = 16 << 10;
 /// Longest time for which bytes of a body stay in memory while the client accepts nothing.
 const HOLD_TIME: Duration = Duration::from_secs(1);
 
-/// The same limit while memory for waiting bytes is scarce, or while all places for parts of bodies
-/// are taken.
+/// Longest time for which bytes of a body stay in memory while the client accepts nothing and
+/// memory is scarce. The limit also applies while all places for parts of bodies are taken.
 const HOLD_TIME_WHILE_SCARCE: Duration = Duration::from_millis(100);
 
 pub(crate) enum StoredBodySource<'a> {

@@ -37,9 +37,9 @@ const MAX_REMEMBERED_WRITES: usize = 16;
 pub(crate) struct CacheWrite {
     pub(crate) key: Key,
     pub(crate) place: WritePlace,
-    /// The `order` of the epoch in which the fetch began.
+    /// Position in the order of events at which the fetch of the response began.
     pub(crate) order: u64,
-    /// The `order` of the epoch in which the look-up began.
+    /// Position in the order of events at which the look-up of the request began.
     pub(crate) looked: u64,
     pub(crate) origin: WriteOrigin,
 }
@@ -335,7 +335,7 @@ impl Groups {
 pub(crate) struct Watch {
     on: Arc<On>,
     pub(crate) epoch: Epoch,
-    /// The `order` of the epoch in which the look-up of the same request began.
+    /// Position in the order of events at which the look-up of the request began.
     looked: u64,
     /// True if writes may have happened between the look-up and the start of the watch.
     pub(crate) late: bool,

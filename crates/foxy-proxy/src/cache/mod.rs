@@ -37,7 +37,8 @@ pub(crate) enum Found {
     Response(Arc<Stored>, CacheKey),
     Varies(VaryList),
     Nothing,
-    /// Memory has no entry, and the store did not reply.
+    /// Memory has no entry, and the store did not reply. So it is unknown whether a response is
+    /// stored.
     Unknown,
 }
 

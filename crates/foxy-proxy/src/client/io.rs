@@ -45,8 +45,8 @@ pub(crate) enum ReadEnd {
     Malformed(DecodeError),
 }
 
-/// A timer for reads. A later deadline is set only when the timer fires. Setting the timer for each
-/// read would cost more time than parsing the bytes.
+/// A timer that limits the time of reads. When a read moves the deadline, the timer is not changed
+/// until it fires. Changing the timer for each read would cost more time than parsing the bytes.
 pub(crate) struct ReadTimer {
     sleep: Pin<Box<Sleep>>,
 }

@@ -28,9 +28,9 @@ const MAX_FIRST_ALLOCATION_BYTES: u64 = 64 << 10;
 /// Pause before the writer sends a part again that a busy store has refused.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// A body has a time account for waits on the store, which this number of confirmed parts refills
-/// completely. If the account holds one second, the store must write at least 16 MiB/s. A slower
-/// store cannot store a body that arrives faster.
+/// A fetch may wait for the store for a limited time, and each confirmed part gives some of this
+/// time back. After this number of parts, the full time is back. If the full time is one second,
+/// the store must write at least 16 MiB/s. A slower store cannot store a body that arrives faster.
 const PARTS_FOR_FULL_PATIENCE: u32 = 16;
 
 /// Some readers of the flight may read the body from the store. The timeout of each part is then

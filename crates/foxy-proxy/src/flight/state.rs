@@ -168,9 +168,9 @@ impl FlightState {
         }
     }
 
-    /// Takes the position of each reader that is more than `window` bytes behind, if another reader
-    /// is waiting for new bytes. The slow reader then continues from the store. If no reader is
-    /// waiting, slow readers delay only themselves.
+    /// Takes the position away from each reader that is more than `window` bytes behind, if another
+    /// reader is waiting for new bytes. The slow reader then continues from the store. If no reader
+    /// is waiting, slow readers delay only themselves.
     pub(crate) fn leave_slow_behind(&mut self, window: usize) {
         let end = self.end();
         let waits = |(_, why): &(u64, Behind)| *why == Behind::LateAndWaiting;

@@ -81,8 +81,8 @@ pub(crate) async fn serve_stored(
     }
 }
 
-/// Returns the part of a stored response that the client asks for. Returns `None` if the client's
-/// own copy is still valid.
+/// Returns which bytes of a stored response the client asks for: all bytes, or ranges. Returns
+/// `None` if the client's own copy is still valid, so that the client receives a 304.
 fn asked_range(wanted: &Wanted<'_>, stored: &Stored) -> Option<RangeAnswer> {
     let (request, head) = (View(&wanted.head.headers), View(&stored.head.headers));
     let received = match wanted.head.headers.contains("if-modified-since") {

@@ -47,7 +47,8 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// Changes the plan of a request that a rule of the operator sends past the cache.
+    /// Returns the plan for a request that a rule of the operator sends past the cache. If the
+    /// request accepts only a stored response, the proxy refuses it.
     pub(crate) fn past_the_cache(self, head: &RequestHead) -> Self {
         match self {
             Self::LookUp(..) if RequestControl::of(&View(&head.headers)).only_if_cached => {

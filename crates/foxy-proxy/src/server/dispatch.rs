@@ -29,7 +29,7 @@ use foxy_http::{
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// Answers one request. Returns its end, and the number of bytes sent to the client.
+/// Answers one request. Returns how it ended, and the number of bytes sent to the client.
 pub(crate) async fn request(
     worker: &Rc<Worker>,
     client: &mut Client<'_>,

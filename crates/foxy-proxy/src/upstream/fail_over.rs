@@ -20,9 +20,9 @@ const JITTER: f64 = 0.25;
 /// Whether a failure during a rest makes the rest longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhileResting {
-    /// No: the failed request began before the rest.
+    /// The failure does not count, because the failed request began before the rest.
     Ignore,
-    /// Yes: the failure is worse than the failure that began the rest.
+    /// The failure counts, because it is worse than the failure that began the rest.
     Count,
 }
 

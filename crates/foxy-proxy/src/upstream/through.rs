@@ -247,7 +247,7 @@ impl ParentRoutes {
     }
 }
 
-/// Returns the route that a request with this target would use now, for an explanation. Changes
+/// Returns how a request with this target would reach its origin now, for an explanation. Changes
 /// nothing.
 pub(crate) fn expected_way(parents: &Parents, origin: &Origin, target: &Bytes) -> ExpectedWay {
     let attempts = ParentAttempts::for_request(origin, target);

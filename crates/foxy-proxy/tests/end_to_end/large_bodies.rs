@@ -1,5 +1,5 @@
-//! Tests large bodies, which the cache stores in parts of 1 MiB. Certain parts stay in memory, and no
-//! client may receive bytes of an outdated response.
+//! Tests large bodies, which the cache stores in parts of 1 MiB. Certain parts stay in memory, and
+//! no client may receive bytes of an outdated response.
 
 use crate::bench::{TestProxy, proxy_with};
 use foxy_proxy::cache::purge::{Named, Strength};

@@ -1,5 +1,5 @@
-//! Tests two cases of HTTP/2 in which both sides obey the protocol. In one case, the proxy stops. In
-//! the other case, a client expects `100 Continue` before it sends its body.
+//! Tests two cases of HTTP/2 in which both sides obey the protocol. In one case, the proxy stops.
+//! In the other case, a client expects `100 Continue` before it sends its body.
 
 use crate::support::http2::{Frame, RawHttp2};
 use crate::support::proxy::Proxy;

@@ -111,8 +111,8 @@ impl<Value: Clone> Sieve<Value> {
         self.free.push(index);
     }
 
-    /// Evicts the first unmarked entry. The hand moves from the oldest entry towards the newest
-    /// entry, and clears the mark of each entry that it passes.
+    /// Evicts the first unmarked entry. The hand, SIEVE's position in the list of entries, moves
+    /// from the oldest entry towards the newest. It clears the mark of each entry that it passes.
     pub(super) fn evict(&mut self) {
         let mut at = self.hand.or(self.oldest);
         while let Some(index) = at {

@@ -53,7 +53,7 @@ pub enum Strength {
 }
 
 impl Strength {
-    /// Returns the name in messages and settings.
+    /// Returns the name of this effect in messages and settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Soft => "soft",

@@ -134,8 +134,8 @@ async fn carry(carried: Connection<Metered, Bytes>, connection: &Http2Connection
     }
 }
 
-/// The values that decide whether a connection accepts another request. The waiting exchanges were
-/// last notified of these values.
+/// The values that decide whether a connection accepts another request, as the waiting exchanges
+/// last learned them.
 #[derive(Default, PartialEq, Eq)]
 struct Room {
     settled: bool,

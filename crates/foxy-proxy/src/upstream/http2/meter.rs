@@ -39,7 +39,7 @@ struct Heads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Awaited,
-    /// The first bytes of the origin's SETTINGS frame have arrived.
+    /// A part of the origin's SETTINGS frame has arrived, but not the whole frame.
     Coming,
     Known,
 }

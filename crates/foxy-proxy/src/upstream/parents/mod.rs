@@ -87,7 +87,7 @@ pub(crate) enum Chosen {
     Fallback,
     /// Through the parent with this number.
     Parent(usize),
-    /// No way: no parent works.
+    /// Not at all: no parent works, and the operator permits no direct connection.
     Nothing,
 }
 
@@ -100,7 +100,7 @@ pub enum ExpectedWay {
     Fallback,
     /// Through this parent.
     Parent(Parent),
-    /// No way: no parent works.
+    /// Not at all: no parent works, and the operator permits no direct connection.
     Nothing,
 }
 
