@@ -1,5 +1,5 @@
 //! Runs a foxy binary as a separate process. Tests can set its environment, kill it, and read its
-//! standard error. `FOXY_BINARY` selects another binary than the one built with the tests.
+//! standard error. `FOXY_BINARY` selects a binary that was not built with the tests.
 
 use super::address_after;
 use std::collections::VecDeque;
