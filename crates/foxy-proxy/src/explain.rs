@@ -116,8 +116,8 @@ impl Purger {
         }
     }
 
-    /// Adds the steps after the cache's decision: which operator's origin serves the URL, and which
-    /// parent proxy a fetch would use.
+    /// Adds steps before the outcome: the servers of the operator's origin and, for a fetch, the
+    /// parent proxy that the fetch would use.
     fn with_way(
         &self,
         mut explanation: Explanation,

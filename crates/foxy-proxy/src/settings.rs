@@ -85,9 +85,9 @@ pub struct ProxySettings {
     pub descriptors_for_connections: usize,
     /// Limits for the head, trailers and chunks of a request.
     pub limits: foxy_http::Limits,
-    /// The proxy does not need the body of a request that it refuses. It reads and drops up to this
-    /// many bytes of the body, so that the connection can stay open. If the body is longer, the
-    /// proxy closes the connection.
+    /// The answers to some requests, such as refused requests, do not need the request body. The
+    /// proxy then reads and drops up to this many bytes of the body, so that the connection can
+    /// stay open. If the body is longer, the proxy closes the connection.
     pub drain_limit: u64,
     /// The proxy's name in the Via header. Each proxy process needs a unique name: a request whose
     /// Via contains the own name has run in a loop.

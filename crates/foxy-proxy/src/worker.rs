@@ -66,8 +66,8 @@ impl Shared {
 
     /// Joins the flight of a URL, or starts a new flight. A flight is a fetch that several requests
     /// share. A request joins a flight if `fits` accepts the flight, and if no newer response of
-    /// the `variant` was stored after the flight began. `epoch` is the time at which the request
-    /// searched the cache.
+    /// the `variant` was stored after the flight began. `epoch` is the moment at which a new flight
+    /// begins.
     pub(crate) fn board(
         &self,
         key: &CacheKey,

@@ -28,8 +28,8 @@ const ANY_VERSION: &[u8] = b"foxypur";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
     /// Random number that foxy draws when it creates a journal. Each stored response contains the
-    /// number of the journal at its time. The cache does not use a response with another number,
-    /// because purges of this journal may not have reached the response.
+    /// number of the journal that was in use at its fetch. The cache does not use a response with
+    /// another number, because purges of this journal may not have reached the response.
     pub era: u64,
     /// Random number of a set of stores that are used together. If the operator replaces one store
     /// of the set, foxy draws a new number.

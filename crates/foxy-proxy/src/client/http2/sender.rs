@@ -29,8 +29,8 @@ pub(crate) const SEND_BUFFER: usize = 64 << 10;
 /// client may leave the copy in memory.
 const COPY_BYTES: usize = 16 << 10;
 
-/// The sending direction of a stream. Two tasks share this value: one sends the answer, and one
-/// waits until the client resets the stream. Each may borrow the value only during a poll.
+/// The sending direction of a stream. Two pieces of code share this value: one sends the answer,
+/// and one waits until the client resets the stream. Each may borrow the value only during a poll.
 pub(crate) struct Out {
     respond: SendResponse<Bytes>,
     body: Option<SendStream<Bytes>>,
