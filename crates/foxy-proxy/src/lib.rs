@@ -5,10 +5,8 @@
 //! - `explain` tells how the proxy would answer a request.
 //! - `server` accepts clients, handles each request and logs it. `server::dispatch` leads from the
 //!   head of a request to its answer.
-//! - `lookup` answers GET and HEAD from the cache or from a flight. A *flight* is a fetch that
-//!   several requests share.
-//! - `slices` answers requests for ranges of large objects. A *slice* is 1 MiB of an object,
-//!   aligned to 1 MiB, which the cache stores on its own.
+//! - `lookup` answers GET and HEAD from the cache or from a flight. `slices` answers requests for
+//!   ranges of large objects.
 //! - `answer` sends responses to a `client`, which speaks HTTP/1.1 or HTTP/2.
 //! - `fill` fetches responses for the cache.
 //! - `worker` contains everything that the requests of a thread share.
@@ -16,10 +14,27 @@
 //! - `settings` contains limits and timeouts. `intercept` decrypts the TLS inside a CONNECT.
 //! - `request` represents a request as data. `request::exchange` decides how to handle it, with
 //!   pure functions.
-//! - `cache` combines memory and store, with purges. The *store* is the cache on disk, from the
-//!   crate `foxy-store`.
+//! - `cache` combines memory and store, with purges.
 //! - `upstream` connects to origins.
 //! - `core` contains values and budgets that all modules share.
+//!
+//! Terms that the modules share:
+//! - *Worker*: a thread that serves clients, with its own async runtime.
+//! - *Store*: the cache on disk, from the crate `foxy-store`. It stores records.
+//! - *Part*: up to 1 MiB of a stored body. Each part of a large body is one record of the store.
+//! - *Slice*: 1 MiB of an object, aligned to 1 MiB, that the cache fetches and stores on its own.
+//! - *Flight*: a fetch that several requests share. Its *fill* receives the response from the
+//!   origin, and its *readers* send the response to clients.
+//! - *Tee*: stores an answer while the answer passes to one client.
+//! - *Variant*: one of several responses of a URL. The *Vary list* of the URL names the request
+//!   headers that choose among them.
+//! - *Epoch*: the moment at which a look-up or fetch began, in the order of a URL's events.
+//! - *Watch*: exists during a look-up or fetch of a URL. Meanwhile the cache remembers all writes
+//!   under the URL, so that no outdated response enters the cache.
+//! - *Purge*: a rule that removes stored responses.
+//! - *Place*: permits one client connection. The number of places is limited.
+//! - *Exchange*: one request to an origin, with its response.
+//! - *Route*: the way to an origin, directly or through a parent proxy.
 
 mod answer;
 pub mod cache;

@@ -1,5 +1,6 @@
 //! Sends a response while it arrives. It arrives from a flight (a fetch that several requests
-//! share), or from an exchange with the origin for this request alone.
+//! share), or from an exchange with the origin for this request alone. A *tee* can store the
+//! response of an exchange at the same time.
 
 use crate::client::Sender;
 use crate::core::Counter;

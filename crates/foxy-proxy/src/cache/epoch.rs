@@ -7,7 +7,7 @@
 //!
 //! A *variant* is one of several responses of a URL, chosen by request headers. The *Vary list* of
 //! the URL names these headers. It is stored under the key of the URL, and leads to the keys of the
-//! variants.
+//! variants. A *flight* is a fetch that several requests share.
 
 use crate::cache::purge::Stamp;
 use crate::cache::stored::{CacheKey, Stored};

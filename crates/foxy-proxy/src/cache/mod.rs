@@ -1,9 +1,12 @@
 //! The cache combines memory and store. The *store* is the cache on disk. The cache orders
 //! look-ups, additions and invalidations so that an outdated response never comes back.
 //!
-//! Every fetch has a watch on its URL: the cache remembers all writes under the URL during the
+//! Every fetch has a *watch* on its URL: the cache remembers all writes under the URL during the
 //! fetch. It does not store a response if the URL was invalidated after the response's fetch began.
 //! It also does not store a response if a later fetch has already written (see `epoch`).
+//!
+//! A large body is stored in *parts* of 1 MiB. A *slice* is such a part of an object that was never
+//! fetched whole.
 
 pub(crate) mod epoch;
 pub(crate) mod memory;

@@ -1,6 +1,7 @@
 //! A *tee* stores an answer while the answer passes to one client. No other request reads the
 //! answer meanwhile. The cache stores the answer to a POST in this way, if a GET would receive the
-//! same answer (RFC 9110 §9.3.3). It also stores partial responses (RFC 9111 §3.3).
+//! same answer (RFC 9110 §9.3.3). It also stores partial responses (RFC 9111 §3.3). A *watch*
+//! remembers the writes to a URL.
 
 use crate::cache::{CacheKey, PART, Placement, Stored, StoredBody, Watch, strip};
 use crate::core::View;

@@ -1,5 +1,6 @@
 //! Forwards requests and their bodies to the origin without using the cache. Sends the origin's
-//! answers to the clients.
+//! answers to the clients. A *watch* remembers the writes to a URL. With a watch, a *tee* can store
+//! an answer while the client receives it.
 
 use crate::answer;
 use crate::answer::stream::{self, Source, Streamed, StreamedHead};

@@ -1,5 +1,6 @@
 //! Serves a stored response as a 304, as ranges, or whole. If the store has lost bytes of the body,
-//! fetches these bytes from the origin.
+//! fetches these bytes from the origin. An *epoch* is the moment at which a look-up began, in the
+//! order of the URL's events. A *watch* remembers the writes to a URL.
 
 use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
