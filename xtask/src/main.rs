@@ -6,6 +6,7 @@
     reason = "a command-line tool speaks to its user"
 )]
 
+mod book;
 mod dependencies;
 mod imports;
 mod licences;
@@ -28,6 +29,7 @@ const USAGE: &str = "usage: cargo xtask STEP
   tidy      every file says what it is; no leftovers; no ratchet rises (--tighten lowers the ratchets)
   licences  every dependency's licence is on the list
   tools     what the tests need beside Rust, installed if it can be
+  book      the documents as a book with search, by mdbook; not part of ci
   quotes FOLDER  compares the table of quoted values with the papers in FOLDER; not part of ci
   test      cargo test over the workspace";
 
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     let result = match wanted.as_slice() {
         ["ci"] => all(),
         ["tidy", "--tighten"] => ratchet::tighten().map(|text| println!("{text}")),
+        ["book"] => run("book", book::make),
         ["quotes", folder] => quotes::update(folder).map(|text| println!("{text}")),
         [name] => match STEPS.iter().find(|(step, _)| step == name) {
             Some((name, step)) => run(name, *step),

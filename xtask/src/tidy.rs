@@ -1,6 +1,7 @@
 //! Checks rules for all tracked files: each begins with a line that states its purpose, and has no
 //! leftovers and no dead links. [`crate::ratchet`] checks lengths.
 
+use crate::book;
 use crate::ratchet;
 use crate::workspace::{self, SourceFile};
 
@@ -10,6 +11,7 @@ pub fn check() -> Result<String, String> {
     let mut wrong: Vec<String> = files.iter().flat_map(complaints).collect();
     wrong.extend(dead_links(&files));
     wrong.extend(missing_tests(&files));
+    wrong.extend(book::complaints(&files));
     wrong.extend(ratchet::complaints(&files)?);
     if wrong.is_empty() { Ok(format!("{} files", files.len())) } else { Err(wrong.join("\n")) }
 }

@@ -17,7 +17,7 @@ struct Tool {
     otherwise: &'static str,
 }
 
-const TOOLS: [Tool; 4] = [
+const TOOLS: [Tool; 5] = [
     Tool {
         name: "Node.js, for the suite of caching checks,",
         is_here: || ["node", "npm"].iter().all(|program| succeeds(program, &["--version"])),
@@ -35,6 +35,12 @@ const TOOLS: [Tool; 4] = [
             quiet(go.args(["install", H2SPEC]).env("GOBIN", place()));
         },
         otherwise: "install Go 1.21 or later and see that it reaches its module proxy",
+    },
+    Tool {
+        name: "gRPC for Python,",
+        is_here: || succeeds("/usr/bin/python3", &["-c", "import grpc"]),
+        install: || from_the_system(&["python3-grpcio"]),
+        otherwise: "install Python 3 and its package grpcio",
     },
     Tool {
         name: "faketime, for moves of the clock in the kill soak,",

@@ -15,6 +15,7 @@ use crate::fill::outgoing;
 use crate::request::asker::Asker;
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
+use crate::server::admission;
 use crate::server::purger::Purger;
 use crate::server::steering::{steer, tried};
 use crate::upstream::{Origin, Scheme, expected_way};
@@ -75,20 +76,25 @@ impl Purger {
             Ok(head) => {
                 let scheme =
                     url.split_once("://").and_then(|(scheme, _)| Scheme::named(scheme.as_bytes()));
-                self.explain_request(&head, BodyLength::None, scheme.unwrap_or_default(), &asker)
-                    .await
+                let (body, over) = (BodyLength::None, scheme.unwrap_or_default());
+                let refusal = admission::refusal_of_address(&self.shared.settings, asker.client);
+                self.explain_request((&head, body), over, &asker, refusal).await
             }
             Err(reason) => settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason)),
         }
     }
 
+    /// Explains a request. `refusal` is the reason to refuse every request of the client.
     pub(crate) async fn explain_request(
         &self,
-        head: &RequestHead,
-        body: BodyLength,
+        (head, body): (&RequestHead, BodyLength),
         over: Scheme,
         asker: &Asker,
+        refusal: Option<ErrorReason>,
     ) -> Explanation {
+        if let Some(reason) = refusal {
+            return settled(Vec::new(), Step::Refused(reason), Outcome::Refuse(reason));
+        }
         let settings = &self.shared.settings;
         let mut head = head.clone();
         let tried = tried(&settings.rules, &head, over, asker);
@@ -110,9 +116,9 @@ impl Purger {
                 let explanation = settled(steps, Step::NotAsked(reason), Outcome::Fetch(reason));
                 self.with_way(explanation, &head, &origin)
             }
-            Plan::Tunnel(_) | Plan::AnswerHere | Plan::Purge(_) => {
-                settled(steps, Step::AnsweredHere, Outcome::AnswerHere)
-            }
+            Plan::Tunnel(_) => settled(steps, Step::Tunnelled, Outcome::Tunnel),
+            Plan::Purge(_) => settled(steps, Step::PurgeAsked, Outcome::Purge),
+            Plan::AnswerHere => settled(steps, Step::AnsweredHere, Outcome::AnswerHere),
         }
     }
 

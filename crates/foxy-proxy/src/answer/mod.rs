@@ -55,6 +55,9 @@ pub(crate) async fn error_with_text(
     if reason.status() == 405 {
         head.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }
+    if let Some(seconds) = reason.retry_after() {
+        head.headers.append("Retry-After", seconds.to_string());
+    }
     local(sender, options, head, outcome, text.into()).await
 }
 

@@ -14,6 +14,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// A client whose requests and bytes a limit counts. A user counts as one client at all addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum LimitedClient {
+    User(Arc<str>),
+    Address(ClientBlock),
+    /// All clients that the limit cannot remember.
+    Others,
+}
+
+impl LimitedClient {
+    /// Returns the user if the client has proved its name, otherwise the address.
+    pub(crate) fn new(user: Option<&Arc<str>>, address: ClientBlock) -> Self {
+        user.map_or(Self::Address(address), |user| Self::User(Arc::clone(user)))
+    }
+}
+
 /// Number of clients that one rate limit remembers. At this number, the limit forgets the clients
 /// that currently may use their full rate. If the table is still full, all further clients share
 /// one rate.
@@ -39,8 +55,12 @@ impl Clock for MonotonicClock {
     }
 }
 
-type Limiter =
-    RateLimiter<ClientBlock, DashMapStateStore<ClientBlock>, MonotonicClock, NoOpMiddleware<Nanos>>;
+type Limiter = RateLimiter<
+    LimitedClient,
+    DashMapStateStore<LimitedClient>,
+    MonotonicClock,
+    NoOpMiddleware<Nanos>,
+>;
 
 /// A rate limit with a separate account for each client. Its units are requests or KiB.
 #[derive(Debug)]
@@ -58,9 +78,9 @@ impl ClientRate {
 
     /// Takes `units` from the client's account. If the rate does not permit them yet, the error is
     /// the time to wait. `units` is at most the number that a client may take at once.
-    fn take(&self, client: ClientBlock, units: NonZeroU32) -> Result<(), Duration> {
-        let client = if self.has_room() { client } else { ClientBlock::default() };
-        match self.limiter.check_key_n(&client, units) {
+    fn take(&self, client: &LimitedClient, units: NonZeroU32) -> Result<(), Duration> {
+        let client = if self.has_room() { client } else { &LimitedClient::Others };
+        match self.limiter.check_key_n(client, units) {
             Ok(Err(early)) => Err(early.wait_time_from(MonotonicClock.now())),
             Ok(Ok(())) | Err(_) => Ok(()),
         }
@@ -108,14 +128,14 @@ impl RuleLimits {
         Self { requests, bytes }
     }
 
-    /// Counts a request of the client. Returns false if the client has sent more requests than its
-    /// rate permits.
-    pub(crate) fn admits(&self, client: ClientBlock) -> bool {
-        self.requests.as_ref().is_none_or(|rate| rate.take(client, NonZeroU32::MIN).is_ok())
+    /// Counts a request. If the client has sent too many requests, the error is the time until the
+    /// limit permits the next request.
+    pub(crate) fn admit(&self, client: &LimitedClient) -> Result<(), Duration> {
+        self.requests.as_ref().map_or(Ok(()), |rate| rate.take(client, NonZeroU32::MIN))
     }
 
     /// Returns the limit on the client's bytes per second, if the rule has such a limit.
-    pub(crate) fn pace(&self, client: ClientBlock) -> Option<Pace> {
+    pub(crate) fn pace(&self, client: LimitedClient) -> Option<Pace> {
         self.bytes.clone().map(|limit| Pace { limit, client })
     }
 }
@@ -125,7 +145,7 @@ impl RuleLimits {
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     limit: Arc<BandwidthLimit>,
-    client: ClientBlock,
+    client: LimitedClient,
 }
 
 impl Pace {
@@ -140,7 +160,7 @@ impl Pace {
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Duration> {
         let kibibytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX);
         let units = NonZeroU32::new(kibibytes).map_or(Ok(()), |units| {
-            self.limit.kibibytes.take(self.client, units.min(self.limit.piece))
+            self.limit.kibibytes.take(&self.client, units.min(self.limit.piece))
         });
         // The runtime's timer has steps of a millisecond. A shorter wait would end at once, and
         // poll in a busy loop.
@@ -164,17 +184,30 @@ mod tests {
         RuleLimits::new(&then)
     }
 
-    fn client(last: u8) -> ClientBlock {
-        IpAddr::from(Ipv4Addr::new(192, 0, 2, last)).into()
+    fn client(last: u8) -> LimitedClient {
+        LimitedClient::new(None, IpAddr::from(Ipv4Addr::new(192, 0, 2, last)).into())
     }
 
     #[test]
     fn each_client_has_its_own_rate_of_requests() {
         let rate_limit = Some("2/h".parse().expect("a rate"));
         let limits = limits(Effects { rate_limit, ..Effects::default() });
-        let admitted = [1, 1, 1, 2, 1].map(|last| limits.admits(client(last)));
+        let admitted = [1, 1, 1, 2, 1].map(|last| limits.admit(&client(last)).is_ok());
         assert_eq!(admitted, [true, true, false, true, false]);
         assert!(limits.pace(client(1)).is_none());
+    }
+
+    #[test]
+    fn a_user_has_one_rate_at_all_addresses() {
+        let rate_limit = Some("1/h".parse().expect("a rate"));
+        let limits = limits(Effects { rate_limit, ..Effects::default() });
+        let from = |user: &str, last| {
+            let address = IpAddr::from(Ipv4Addr::new(192, 0, 2, last)).into();
+            LimitedClient::new(Some(&user.into()), address)
+        };
+        let clients = [from("ann", 1), from("ann", 2), from("bob", 1), client(1)];
+        let admitted = clients.map(|client| limits.admit(&client).is_ok());
+        assert_eq!(admitted, [true, false, true, true]);
     }
 
     #[test]
@@ -194,7 +227,8 @@ mod tests {
     fn a_crowd_of_clients_takes_no_unlimited_memory() {
         let rate = ClientRate::new(Quota::per_hour(NonZeroU32::MIN));
         for number in 0..(2 * MAX_CLIENTS as u32) {
-            let _either = rate.take(IpAddr::from(Ipv4Addr::from(number)).into(), NonZeroU32::MIN);
+            let address = IpAddr::from(Ipv4Addr::from(number)).into();
+            let _either = rate.take(&LimitedClient::Address(address), NonZeroU32::MIN);
         }
         assert!(rate.limiter.len() <= MAX_CLIENTS + 1);
     }

@@ -2,9 +2,8 @@
 //! rules.
 
 use crate::core::View;
-use crate::core::client_limits::{Pace, RuleLimits};
+use crate::core::client_limits::{LimitedClient, Pace, RuleLimits};
 use crate::core::live::Live;
-use crate::core::places::ClientBlock;
 use arc_swap::Guard;
 use foxy_http::ResponseHead;
 use foxy_rules::operator::{FieldEdits, OperatorRules, SharedFacts};
@@ -12,6 +11,7 @@ use foxy_rules::{Policy, Role};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The rules in force. Clones share the rules, so that [`Self::replace`] changes the rules for
 /// every clone.
@@ -76,16 +76,20 @@ impl RulesInForce {
         }
     }
 
-    /// Counts a request of the client against the request rate of the rule at this position.
-    /// Returns false if the client has sent more requests than the rule permits. Without a
-    /// position, returns true.
-    pub(crate) fn admits(&self, position: Option<usize>, client: ClientBlock) -> bool {
-        let Some(position) = position else { return true };
-        self.get().limits.get(position).is_none_or(|limits| limits.admits(client))
+    /// Counts a request of the client against the request rate of the rule at this position. If the
+    /// client has sent more requests than the rule permits, the error is the time until the next
+    /// permitted request.
+    pub(crate) fn admit(
+        &self,
+        position: Option<usize>,
+        client: &LimitedClient,
+    ) -> Result<(), Duration> {
+        let Some(position) = position else { return Ok(()) };
+        self.get().limits.get(position).map_or(Ok(()), |limits| limits.admit(client))
     }
 
     /// Returns the limit that the rule at this position sets on the client's bytes per second.
-    pub(crate) fn pace(&self, position: Option<usize>, client: ClientBlock) -> Option<Pace> {
+    pub(crate) fn pace(&self, position: Option<usize>, client: LimitedClient) -> Option<Pace> {
         position.and_then(|position| self.get().limits.get(position)?.pace(client))
     }
 

@@ -25,6 +25,10 @@ pub enum Step {
     NotAsked(ForwardReason),
     /// The proxy would answer without using the cache or the origin.
     AnsweredHere,
+    /// CONNECT opens a tunnel.
+    Tunnelled,
+    /// The request asks for a purge.
+    PurgeAsked,
     /// The cache key under which the proxy searches the cache.
     Key(Bytes),
     /// The request headers that choose among the stored responses of the URL (Vary).
@@ -66,6 +70,10 @@ pub enum Outcome {
     Refuse(ErrorReason),
     /// The proxy would answer the request itself.
     AnswerHere,
+    /// The proxy would open a tunnel to the origin.
+    Tunnel,
+    /// The proxy would purge the stored response, if the client may purge.
+    Purge,
 }
 
 impl Outcome {
@@ -77,6 +85,8 @@ impl Outcome {
             Self::Fetch(_) => "fetch",
             Self::Refuse(_) => "refuse",
             Self::AnswerHere => "answer-here",
+            Self::Tunnel => "tunnel",
+            Self::Purge => "purge",
         }
     }
 }
@@ -109,6 +119,8 @@ impl fmt::Display for Outcome {
                 write!(f, "foxy answers {}: {}", reason.status(), reason.description())
             }
             Self::AnswerHere => f.write_str("foxy answers the request itself"),
+            Self::Tunnel => f.write_str("foxy opens a tunnel to the origin"),
+            Self::Purge => f.write_str("foxy purges the stored response, if the client may purge"),
         }
     }
 }
@@ -124,6 +136,8 @@ impl Step {
             Self::NotAsked(ForwardReason::Rule) => "docs/configuration.md",
             Self::NotAsked(_) => "RFC 9110 §13.1",
             Self::AnsweredHere => "RFC 9110 §7.6.2",
+            Self::Tunnelled => "RFC 9110 §9.3.6",
+            Self::PurgeAsked => "docs/operation.md",
             Self::Key(_) => "RFC 9111 §2",
             Self::Varies(_) => "RFC 9111 §4.1",
             Self::LastNotKept(refused) => refused.why.section(),
@@ -141,6 +155,8 @@ impl Step {
             Self::Refused(reason) => reason.name(),
             Self::NotAsked(reason) => reason.token(),
             Self::AnsweredHere => "answered-here",
+            Self::Tunnelled => "connect",
+            Self::PurgeAsked => "purge-request",
             Self::Key(_) => "key",
             Self::Varies(_) => "vary",
             Self::NotStored => "not-stored",
@@ -185,6 +201,10 @@ impl fmt::Display for Step {
             Self::AnsweredHere => {
                 f.write_str("Max-Forwards: 0 forbids foxy to forward the request")
             }
+            Self::Tunnelled => f.write_str(
+                "CONNECT opens a tunnel; foxy sees the requests in it only if foxy decrypts TLS",
+            ),
+            Self::PurgeAsked => f.write_str("PURGE removes the stored response or makes it stale"),
             Self::Key(key) => {
                 write!(f, "the cache key is {}", key.escape_ascii())
             }

@@ -19,6 +19,7 @@ use crate::lookup::serve_stored::serve_or_make_up;
 use crate::request::{
     Aborted, AnswerOptions, Answered, CacheStatus, ConnectionFate, ErrorReason, Wanted,
 };
+use crate::settings::ProxySettings;
 use crate::upstream::{
     BodyPiece, BodySender, HeadEvent, RequestBody, UpstreamError, UpstreamExchange,
 };
@@ -92,7 +93,7 @@ pub(crate) async fn forward(
     let outgoing = outgoing::forwarded(worker, wanted.head, wanted.origin.clone(), body);
     let exchange = worker.upstream.exchange(outgoing).asked_by(wanted.client);
     let broken_rule = BrokenRule::default();
-    let pump = pump(early, receiver, pieces, request.body, limit, &broken_rule);
+    let pump = pump(worker, early, receiver, pieces, request.body, &broken_rule);
     let respond = respond(worker, sender, &request, exchange, &broken_rule);
     tokio::pin!(pump, respond);
     let mut pumped = None;
@@ -138,20 +139,21 @@ async fn read_early(
 /// waits until the client's request has ended. If the request then breaks a rule of HTTP, the error
 /// answer names this rule, and not only an incomplete body.
 async fn pump(
+    worker: &Worker,
     early: Vec<RequestEvent>,
     receiver: &mut Receiver<'_>,
     pieces: BodySender,
     length: BodyLength,
-    limit: Duration,
     broken_rule: &BrokenRule,
 ) -> Pumped {
+    let ProxySettings { client_read: limit, rules, .. } = worker.settings();
     let (mut trailers, mut early) = (Headers::new(), early.into_iter());
     let mut left = if let BodyLength::Length(bytes) = length { Some(bytes) } else { None };
     let mut last = None;
     loop {
         let event = match early.next() {
             Some(event) => Ok(event),
-            None => receiver.next(limit).await,
+            None => receiver.next(*limit).await,
         };
         let piece = match event {
             Ok(RequestEvent::Body(data)) => {
@@ -164,6 +166,8 @@ async fn pump(
             }
             Ok(RequestEvent::Trailers(found)) => {
                 trailers = found;
+                let rules = rules.get();
+                trailers.retain(|name, _| !rules.edits_request_field(name));
                 continue;
             }
             Ok(RequestEvent::End) => {

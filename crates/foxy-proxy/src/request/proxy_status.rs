@@ -35,7 +35,7 @@ const fn error_type(reason: ErrorReason) -> &'static str {
         | ErrorReason::CredentialsNeeded
         | ErrorReason::DeniedByRule
         | ErrorReason::NotAllowedByRule
-        | ErrorReason::RateLimited
+        | ErrorReason::RateLimited { .. }
         | ErrorReason::PurgeNotAllowed => "http_request_denied",
         ErrorReason::NotPurged(_) => "proxy_internal_error",
         ErrorReason::Upstream(error) => upstream(error),

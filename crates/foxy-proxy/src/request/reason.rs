@@ -4,6 +4,7 @@ use crate::cache::purge::NotPurged;
 use crate::core::places::NoPlace;
 use crate::upstream::{ConnectError, DestinationRefusal, NoOrigin, UpstreamError};
 use foxy_http::DecodeError;
+use std::time::Duration;
 
 /// The reason why the proxy answers a request with its own error. `docs/errors.md` explains each
 /// reason.
@@ -50,7 +51,10 @@ pub enum ErrorReason {
     /// The operator's rules allow only certain requests, and this request is not one of them.
     NotAllowedByRule,
     /// The client sends more requests than a rule of the operator permits.
-    RateLimited,
+    RateLimited {
+        /// Seconds until the rule permits the client's next request.
+        retry_after: u32,
+    },
     /// The client's address may not purge, and the request has no valid token.
     PurgeNotAllowed,
     /// A purge failed.
@@ -66,6 +70,21 @@ pub enum ErrorReason {
 }
 
 impl ErrorReason {
+    /// Refuses a client until `wait` has passed.
+    pub(crate) fn rate_limited(wait: Duration) -> Self {
+        let seconds = wait.as_nanos().div_ceil(1_000_000_000);
+        Self::RateLimited { retry_after: u32::try_from(seconds).unwrap_or(u32::MAX) }
+    }
+
+    /// Returns the seconds after which the client may try again, for `Retry-After` (RFC 9110
+    /// §10.2.3).
+    pub(crate) fn retry_after(self) -> Option<u32> {
+        match self {
+            Self::RateLimited { retry_after } => Some(retry_after),
+            _ => None,
+        }
+    }
+
     /// Returns the status of the error answer.
     pub fn status(self) -> u16 {
         match self {
@@ -80,7 +99,7 @@ impl ErrorReason {
             | Self::NotAllowedByRule
             | Self::PurgeNotAllowed => 403,
             Self::CredentialsNeeded => 407,
-            Self::CredentialsBusy | Self::RateLimited => 429,
+            Self::CredentialsBusy | Self::RateLimited { .. } => 429,
             Self::ConnectToReverse | Self::ConnectInside | Self::TraceHere => 405,
             Self::Misdirected | Self::UnknownHost => 421,
             Self::UnknownPath => 404,
@@ -116,7 +135,7 @@ impl ErrorReason {
             Self::CredentialsBusy => "credentials-busy",
             Self::DeniedByRule => "denied-by-rule",
             Self::NotAllowedByRule => "not-allowed-by-rule",
-            Self::RateLimited => "rate-limited",
+            Self::RateLimited { .. } => "rate-limited",
             Self::PurgeNotAllowed => "purge-not-allowed",
             Self::NotPurged(reason) => reason.name(),
             Self::TooManyConnections => "too-many-connections",
@@ -174,7 +193,9 @@ impl ErrorReason {
             }
             Self::DeniedByRule => "a rule of this proxy refuses the request",
             Self::NotAllowedByRule => "no rule of this proxy allows the request",
-            Self::RateLimited => "this address sends requests too fast; try again later",
+            Self::RateLimited { .. } => {
+                "this client sends requests too fast; try again after the time in Retry-After"
+            }
             Self::PurgeNotAllowed => {
                 "PURGE is not allowed from this address; list it in purge-from, or send the token \
                  as `Proxy-Authorization: Bearer TOKEN`"
@@ -251,7 +272,7 @@ mod tests {
             ErrorReason::CredentialsBusy,
             ErrorReason::DeniedByRule,
             ErrorReason::NotAllowedByRule,
-            ErrorReason::RateLimited,
+            ErrorReason::RateLimited { retry_after: 1 },
             ErrorReason::PurgeNotAllowed,
             ErrorReason::NotPurged(NotPurged::NotDurable),
             ErrorReason::NotPurged(NotPurged::Busy),

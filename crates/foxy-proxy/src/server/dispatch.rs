@@ -4,6 +4,7 @@ use crate::answer;
 use crate::answer::transaction::Transaction;
 use crate::cache::stored::CacheKey;
 use crate::client::{Client, Receiver, Sender};
+use crate::core::client_limits::LimitedClient;
 use crate::core::places::ClientBlock;
 use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
@@ -141,10 +142,10 @@ fn planned(
     if steering.names.is_some() {
         sender.decided_by(steering.names);
     }
-    let client = ClientBlock::from(asker.client);
+    let client = LimitedClient::new(asker.user.as_ref(), asker.client.into());
     let refusal = refusal.or(steering.refusal).or_else(|| {
-        let admitted = settings.rules.admits(steering.rate, client);
-        (!admitted).then_some(ErrorReason::RateLimited)
+        let wait = settings.rules.admit(steering.rate, &client).err()?;
+        Some(ErrorReason::rate_limited(wait))
     });
     sender.paced_by(settings.rules.pace(steering.bandwidth, client));
     let plan = || plan(head, body, over, &settings.mode, &settings.via_name);

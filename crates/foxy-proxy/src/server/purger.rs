@@ -172,7 +172,7 @@ pub(crate) async fn explain(
 ) -> Result<Answered, Aborted> {
     let purger =
         Purger { shared: Arc::clone(&worker.shared), counters: Arc::clone(&worker.counters) };
-    let text = purger.explain_request(head, body, over, asker).await.to_string();
+    let text = purger.explain_request((head, body), over, asker, None).await.to_string();
     said(worker, sender, options, "explained", text).await
 }
 

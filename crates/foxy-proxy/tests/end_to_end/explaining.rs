@@ -9,15 +9,20 @@ use foxy_testkit::origin::TestOrigin;
 use std::net::IpAddr;
 
 pub fn explain(proxy: &TestProxy, url: &str, lines: &str) -> Explanation {
+    explain_from(proxy, [127, 0, 0, 1], ("GET", url), lines)
+}
+
+fn explain_from(
+    proxy: &TestProxy,
+    client: [u8; 4],
+    asked: (&str, &str),
+    lines: &str,
+) -> Explanation {
     let fields = lines.lines().filter_map(|line| line.split_once(": "));
     let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-    runtime.block_on(proxy.proxy.purger().explain(
-        ("GET", url),
-        &fields,
-        IpAddr::from([127, 0, 0, 1]).into(),
-    ))
+    runtime.block_on(proxy.proxy.purger().explain(asked, &fields, IpAddr::from(client).into()))
 }
 
 fn names(explanation: &Explanation) -> String {
@@ -88,6 +93,24 @@ fn variants_and_what_the_cache_is_not_asked_about_are_explained() {
         matches!(explanation.steps.last(), Some(step) if step.name() == "refuse"),
         "{explanation}"
     );
+}
+
+#[test]
+fn a_client_that_may_not_use_the_proxy_is_told_so() {
+    let proxy = proxy_with(|settings| {
+        settings.allow_client = vec!["192.0.2.0/24".parse().expect("a block")].into();
+    });
+    let explained = |client| names(&explain_from(&proxy, client, ("GET", "http://a.test/"), ""));
+    assert_eq!(explained([192, 0, 2, 1]), "key not-stored fetch");
+    assert_eq!(explained([198, 51, 100, 1]), "client-not-allowed refuse");
+}
+
+#[test]
+fn a_tunnel_and_a_purge_are_explained_as_such() {
+    let proxy = forward_proxy();
+    let explained = |asked| names(&explain_from(&proxy, [127, 0, 0, 1], asked, ""));
+    assert_eq!(explained(("CONNECT", "a.test:443")), "connect tunnel");
+    assert_eq!(explained(("PURGE", "http://a.test/")), "purge-request purge");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::index::RuleIndex;
 use super::path::Rewrite;
 use crate::fields::Fields;
 use crate::freshness::Policy;
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -272,6 +273,8 @@ pub struct OperatorRules {
     has_shared_rules: bool,
     has_query_rules: bool,
     is_allow_list: bool,
+    /// Names, in lower case, of the request fields that a rule sets or removes.
+    edited_request_fields: HashSet<String>,
 }
 
 impl OperatorRules {
@@ -280,7 +283,7 @@ impl OperatorRules {
     /// # Errors
     /// The position of the rule that is refused, and the reason.
     pub fn new(rules: Vec<OperatorRule>) -> Result<Self, (usize, RuleError)> {
-        let mut names = std::collections::HashSet::new();
+        let mut names = HashSet::new();
         for (position, rule) in rules.iter().enumerate() {
             rule.check().map_err(|error| (position, error))?;
             if let Some(name) = rule.parameter_not_in_key(&rules) {
@@ -306,6 +309,7 @@ impl OperatorRules {
             has_shared_rules: rules.iter().any(|rule| has(rule, false)),
             is_allow_list: rules.iter().any(|rule| rule.then.access == Some(Access::Allow)),
             has_query_rules: rules.iter().any(|rule| rule.then.query.is_some()),
+            edited_request_fields: edited_request_fields(&rules),
             rules,
         })
     }
@@ -323,6 +327,12 @@ impl OperatorRules {
     /// Returns whether a rule has an effect on stored content.
     pub const fn has_shared_rules(&self) -> bool {
         self.has_shared_rules
+    }
+
+    /// Returns whether a rule sets or removes this field of requests. A trailer of this name would
+    /// evade the rule.
+    pub fn edits_request_field(&self, name: &str) -> bool {
+        self.edited_request_fields.contains(&name.to_ascii_lowercase())
     }
 
     /// Returns whether some rule allows requests. Then each request that no rule allows is refused.
@@ -427,4 +437,11 @@ impl OperatorRules {
         });
         tried.collect()
     }
+}
+
+/// Returns the names, in lower case, of the request fields that a rule sets or removes.
+fn edited_request_fields(rules: &[OperatorRule]) -> HashSet<String> {
+    let edits = rules.iter().filter_map(|rule| rule.then.request_fields.as_ref());
+    let names = edits.flat_map(|edits| edits.remove.iter().chain(edits.set.iter().map(|(n, _)| n)));
+    names.map(|name| name.to_ascii_lowercase()).collect()
 }

@@ -32,6 +32,8 @@ fn a_client_that_asks_too_fast_is_refused_and_others_are_not() {
     let refused = client.ask(&request);
     let expected = (429, "foxy; detail=rate-limited");
     assert_eq!((refused.status, refused.cache_status()), expected);
+    let seconds: u32 = refused.header("retry-after").parse().expect("seconds");
+    assert!((1..=1800).contains(&seconds), "at two requests an hour, {seconds} s");
     assert_eq!(proxy.connect_from([127, 0, 0, 3]).ask(&request).status, 200);
 }
 

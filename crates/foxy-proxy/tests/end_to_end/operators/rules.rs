@@ -7,9 +7,11 @@ use foxy_rules::operator::{
     Access, Conditions, Effects, FieldEdits, NamedPattern, OperatorRule, OperatorRules, QueryKey,
     Rewrite,
 };
-use foxy_testkit::http::ok;
-use foxy_testkit::origin::TestOrigin;
+use foxy_testkit::http::{ok, read_head};
+use foxy_testkit::origin::{TestOrigin, listen};
+use std::io::Write;
 use std::net::IpAddr;
+use std::sync::mpsc;
 
 fn rules(list: Vec<(&str, Conditions, Effects)>) -> OperatorRules {
     let rule = |(name, when, then): (&str, _, _)| {
@@ -226,4 +228,27 @@ fn no_client_removes_a_field_that_a_rule_sets() {
     proxy.get(&origin.url("/x"), "Connection: X-Sec, keep-alive\r\n");
     let head = origin.heads.lock().expect("heads")[0].clone();
     assert!(head.contains("X-Sec: yes\r\n"), "{head}");
+}
+
+#[test]
+fn no_trailer_has_the_name_of_a_request_field_that_a_rule_changes() {
+    let (sender, received) = mpsc::channel();
+    let origin = listen(move |mut stream| {
+        let head = read_head(&mut stream);
+        let body = read_head(&mut stream);
+        sender.send((head, body)).expect("the test waits");
+        stream.write_all(&ok("", b"x")).expect("the proxy reads");
+    });
+    let set = vec![("X-Sec".to_owned(), "yes".to_owned())];
+    let request_fields = Some(FieldEdits { set, remove: vec!["X-Secret".to_owned()] });
+    let all = Effects { request_fields, ..Effects::default() };
+    let proxy = proxy(vec![("all", Conditions::default(), all)]);
+    let request = format!(
+        "POST http://{origin}/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n\
+         2\r\nhi\r\n0\r\nx-sec: no\r\nX-SECRET: 1\r\nX-Sum: 9\r\n\r\n"
+    );
+    assert_eq!(proxy.connect().ask(&request).status, 200);
+    let (head, body) = received.recv().expect("a request");
+    assert!(head.is_some_and(|head| head.contains("X-Sec: yes\r\n")));
+    assert_eq!(body.as_deref(), Some("2\r\nhi\r\n0\r\nX-Sum: 9\r\n\r\n"));
 }

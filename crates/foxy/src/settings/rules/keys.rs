@@ -91,7 +91,7 @@ pub const KEYS: &[RuleKey] = &[
         "rate-limit",
         "\"10/s\"",
         "Requests of each client per second (`s`), minute (`m`) or hour (`h`). foxy answers \
-         further requests with 429.",
+         further requests with 429. A user is one client at all addresses.",
     ),
     RuleKey(
         Effect,
