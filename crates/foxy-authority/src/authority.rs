@@ -2,9 +2,8 @@
 //! with it. The caller reads and writes the files.
 
 use super::constraints::Constraints;
-use super::hosts::{HostName, HostPattern};
 use crate::provider;
-use foxy_base::WallTime;
+use foxy_base::{HostName, HostPattern, WallTime};
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SanType,

@@ -3,9 +3,8 @@
 //! the lab use this module.
 
 use crate::authority::{Authority, AuthorityError, MadeCertificate};
-use crate::hosts::HostName;
 use crate::provider;
-use foxy_base::WallTime;
+use foxy_base::{HostName, WallTime};
 use rcgen::KeyPair;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs::Ticketer;

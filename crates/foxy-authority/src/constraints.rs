@@ -2,8 +2,7 @@
 //! certificate, writes them for `rcgen`, and applies them to hosts. It ignores all constraints
 //! except those on DNS names and IP addresses.
 
-use super::hosts::{HostName, HostPattern};
-use crate::cidr::Cidr;
+use foxy_base::{Cidr, HostName, HostPattern};
 use rcgen::CidrSubnet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use x509_parser::extensions::{GeneralName, GeneralSubtree, NameConstraints};

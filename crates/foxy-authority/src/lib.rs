@@ -3,17 +3,13 @@
 
 mod authority;
 mod certificates;
-mod cidr;
 mod constraints;
-mod hosts;
 
 pub use authority::{
     Authority, AuthorityError, AuthorityFacts, MadeAuthority, MadeCertificate, NewAuthority, make,
 };
 pub use certificates::Certificates;
-pub use cidr::{Cidr, CidrError};
 pub use constraints::Constraints;
-pub use hosts::{HostName, HostPattern, HostPatternError};
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use std::sync::Arc;

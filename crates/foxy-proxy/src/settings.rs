@@ -7,7 +7,8 @@ use crate::core::token::Token;
 use crate::core::users::UserBook;
 use crate::intercept::Interception;
 use crate::request::mode::Mode;
-use crate::upstream::{Cidr, DestinationPolicy, UpstreamSettings};
+use crate::upstream::{DestinationPolicy, UpstreamSettings};
+use foxy_base::Cidr;
 use std::net::SocketAddr;
 use std::time::Duration;
 

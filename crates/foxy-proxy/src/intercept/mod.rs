@@ -8,12 +8,12 @@
 mod inside;
 
 pub use foxy_authority::{
-    Authority, AuthorityError, AuthorityFacts, Certificates, Constraints, HostName, HostPattern,
-    HostPatternError, MadeAuthority, MadeCertificate, NewAuthority, make,
+    Authority, AuthorityError, AuthorityFacts, Certificates, Constraints, MadeAuthority,
+    MadeCertificate, NewAuthority, make,
 };
 pub(crate) use inside::Inside;
 
-use foxy_base::WallTime;
+use foxy_base::{HostName, HostPattern, WallTime};
 use rustls::ServerConfig;
 use std::sync::Arc;
 

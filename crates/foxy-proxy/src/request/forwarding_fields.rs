@@ -4,7 +4,8 @@
 //! may be cached.
 
 use crate::request::mode::Mode;
-use crate::upstream::{Cidr, Origins, Scheme};
+use crate::upstream::{Origins, Scheme};
+use foxy_base::Cidr;
 use foxy_http::{Authority, Headers, RequestHead};
 use std::net::{IpAddr, SocketAddr};
 

@@ -29,7 +29,6 @@ pub use client::{OpenTunnel, UpstreamClient, UpstreamCounts, UpstreamRequest};
 pub use dial::Origin;
 pub use error::{ConnectError, Http2Error, ParentFailure, ResolveError, TlsError, UpstreamError};
 pub use exchange::{BodyEvent, HeadEvent, UpstreamExchange};
-pub use foxy_authority::{Cidr, CidrError};
 pub use foxy_http::Scheme;
 pub(crate) use origins::NoOrigin;
 pub use origins::Origins;

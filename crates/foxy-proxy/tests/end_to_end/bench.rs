@@ -1,12 +1,13 @@
 //! Starts a proxy with a store in memory for one test, and provides a simple client.
 
+use foxy_base::Cidr;
 use foxy_proxy::cache::purge::Purges;
 use foxy_proxy::cache::storage::{ObjectStore, Reply};
 use foxy_proxy::core::counters::Counter;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::{Parts, Proxy, name_resolver};
 use foxy_proxy::settings::ProxySettings;
-use foxy_proxy::upstream::{Cidr, OriginServer, Scheme};
+use foxy_proxy::upstream::{OriginServer, Scheme};
 use foxy_store::{AbsentReason, Answer, Key, PlacementHint, Record, RefusedReason};
 use foxy_testkit::client::{Answered, Client};
 use foxy_testkit::origin::TestOrigin;

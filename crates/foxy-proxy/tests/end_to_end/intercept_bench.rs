@@ -2,11 +2,9 @@
 //! and clients inside a CONNECT.
 
 use crate::bench::{TestProxy, proxy_with};
-use foxy_base::clock;
+use foxy_base::{HostPattern, clock};
 use foxy_proxy::core::counters::Counter;
-use foxy_proxy::intercept::{
-    Authority, HostPattern, Interception, MadeAuthority, NewAuthority, make,
-};
+use foxy_proxy::intercept::{Authority, Interception, MadeAuthority, NewAuthority, make};
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{Authorities, OriginTls};
 use foxy_testkit::certificates::TestAuthority;

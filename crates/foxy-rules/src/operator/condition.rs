@@ -7,8 +7,7 @@ use super::path::decoded;
 use super::pattern::Pattern;
 use super::url::UrlPattern;
 use crate::fields::Fields;
-use foxy_base::{CivilTime, WallTime};
-use ipnet::IpNet;
+use foxy_base::{Cidr, CivilTime, WallTime};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -17,7 +16,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     /// Networks of clients.
-    pub clients: Vec<IpNet>,
+    pub clients: Vec<Cidr>,
     /// Names of users. The client must have proved that it is this user.
     pub users: Vec<Pattern>,
     /// Methods, in upper case.
@@ -105,7 +104,7 @@ impl Conditions {
     ) -> Result<(), Missed> {
         self.check_url(&facts.url)?;
         let is_client =
-            || facts.client.is_some_and(|ip| self.clients.iter().any(|net| net.contains(&ip)));
+            || facts.client.is_some_and(|ip| self.clients.iter().any(|net| net.contains(ip)));
         let is_user =
             || facts.user.is_some_and(|user| self.users.iter().any(|p| p.matches(user.as_bytes())));
         holds(self.clients.is_empty() || is_client(), Missed::Client)?;

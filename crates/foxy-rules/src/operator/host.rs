@@ -1,6 +1,6 @@
 //! Conditions on the host of a URL.
 
-use ipnet::IpNet;
+use foxy_base::{Cidr, HostName, HostPattern};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -11,13 +11,9 @@ pub enum HostCondition {
     /// Every host, written `*`.
     Any,
     /// This name alone, written `=example.org`. In lower case.
-    Exactly(String),
-    /// This name and all names below it, written `example.org`. In lower case.
-    Domain(String),
-    /// All names below this name, written `*.example.org`. In lower case.
-    Below(String),
-    /// Hosts that are addresses in this network, written `192.0.2.0/24` or `192.0.2.1`.
-    Network(IpNet),
+    Exactly(Box<str>),
+    /// A name with the names below it, the names below a name alone, or addresses.
+    Pattern(HostPattern),
 }
 
 impl HostCondition {
@@ -25,27 +21,11 @@ impl HostCondition {
     pub(super) fn matches(&self, host: &str, address: Option<IpAddr>) -> bool {
         match self {
             Self::Any => true,
-            Self::Exactly(name) => host == name,
-            Self::Domain(name) => host == name || is_below(host, name),
-            Self::Below(name) => is_below(host, name),
-            Self::Network(network) => address.is_some_and(|address| network.contains(&address)),
+            Self::Exactly(name) => host == &**name,
+            Self::Pattern(pattern) => {
+                pattern.matches(address.map_or(HostName::Name(host), HostName::Address))
+            }
         }
-    }
-}
-
-fn is_below(host: &str, name: &str) -> bool {
-    host.strip_suffix(name).is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
-}
-
-/// Returns the network without host bits. An IPv4-mapped IPv6 network becomes an IPv4 network,
-/// because addresses of clients are converted in the same way.
-pub fn canonical_network(network: IpNet) -> IpNet {
-    let network = network.trunc();
-    match (network.addr().to_canonical(), network.prefix_len().checked_sub(96)) {
-        (address @ IpAddr::V4(_), Some(length)) if network.addr().is_ipv6() => {
-            IpNet::new(address, length).unwrap_or(network)
-        }
-        _ => network,
     }
 }
 
@@ -58,35 +38,30 @@ pub(super) fn normal_host(host: &str) -> String {
 impl FromStr for HostCondition {
     type Err = String;
 
+    /// Reads the forms that [`HostCondition`] names. Refuses `.example.org`, because this form has
+    /// different meanings in other programs.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "*" {
             return Ok(Self::Any);
         }
         let unbracketed = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-        if let Ok(address) = unbracketed.unwrap_or(text).parse::<IpAddr>() {
-            return Ok(Self::Network(address.to_canonical().into()));
+        if let Ok(block) = Cidr::masked(unbracketed.unwrap_or(text)) {
+            return Ok(Self::Pattern(HostPattern::Addresses(block)));
         }
         if text.contains('/') {
-            let network = text.parse::<IpNet>();
-            return network.map(|network| Self::Network(canonical_network(network))).map_err(
-                |_| format!("`{text}` is no network; write an address and a length: 192.0.2.0/24"),
-            );
-        }
-        let unmarked = text.strip_prefix("*.").or_else(|| text.strip_prefix('='));
-        let name = normal_host(unmarked.unwrap_or(text));
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let has_empty_label = name.split('.').any(str::is_empty);
-        if has_empty_label || !name.bytes().all(is_name) {
             return Err(format!(
-                "`{text}` is no host; write example.org, =example.org, *.example.org, * or \
-                 192.0.2.0/24"
+                "`{text}` is no network; write an address and a length: 192.0.2.0/24"
             ));
         }
-        Ok(match text.as_bytes()[0] {
-            b'*' => Self::Below(name),
-            b'=' => Self::Exactly(name),
-            _ => Self::Domain(name),
-        })
+        let (is_exact, name) = text.strip_prefix('=').map_or((false, text), |name| (true, name));
+        match name.parse() {
+            Ok(HostPattern::Within(name)) if is_exact => Ok(Self::Exactly(name)),
+            Ok(pattern) if !is_exact && !text.starts_with('.') => Ok(Self::Pattern(pattern)),
+            _ => Err(format!(
+                "`{text}` is no host; write example.org, =example.org, *.example.org, * or \
+                 192.0.2.0/24"
+            )),
+        }
     }
 }
 
@@ -95,9 +70,7 @@ impl fmt::Display for HostCondition {
         match self {
             Self::Any => f.write_str("*"),
             Self::Exactly(name) => write!(f, "={name}"),
-            Self::Domain(name) => f.write_str(name),
-            Self::Below(name) => write!(f, "*.{name}"),
-            Self::Network(network) => network.fmt(f),
+            Self::Pattern(pattern) => pattern.fmt(f),
         }
     }
 }
@@ -131,13 +104,14 @@ mod tests {
         assert!(matches("2001:db8::/32", "[2001:db8::1]"));
         assert!(!matches("192.0.2.0/24", "a.test"));
         assert!(matches("::ffff:192.0.2.0/120", "192.0.2.7"));
+        assert!(matches("192.0.2.7/24", "192.0.2.1"), "bits after the length do not count");
         assert!(matches("192.0.2.9", "192.0.2.9"));
         assert!(!matches("192.0.2.9", "192.0.2.8"));
     }
 
     #[test]
     fn a_text_that_is_no_host_is_refused() {
-        for text in ["", "a..b", "a b", "http://a", "a/b", "*.", "=", "a:80"] {
+        for text in ["", "a..b", "a b", "http://a", "a/b", "*.", "=", "=*.a", ".a", "a:80"] {
             assert!(text.parse::<HostCondition>().is_err(), "{text}");
         }
     }

@@ -7,8 +7,8 @@ use super::condition::Conditions;
 use super::facts::UrlFacts;
 use super::host::HostCondition;
 use super::pattern::Pattern;
+use foxy_base::{Cidr, HostPattern};
 use globset::{Candidate, GlobSet};
-use ipnet::IpNet;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ pub(super) struct RuleIndex {
     /// Rules by the folder of their path patterns: the literal beginning of a pattern up to its
     /// last slash.
     folders: HashMap<Vec<u8>, Vec<u32>>,
-    clients: HashMap<IpNet, Vec<u32>>,
+    clients: HashMap<Cidr, Vec<u32>>,
     /// Prefix lengths of the networks in `clients`. The flag is true for IPv6.
     lengths: Vec<(bool, u8)>,
     paths: GlobSet,
@@ -73,10 +73,10 @@ impl RuleIndex {
         Ok(index)
     }
 
-    fn add_clients(&mut self, rule: u32, clients: &[IpNet]) {
-        for network in clients {
-            self.clients.entry(network.trunc()).or_default().push(rule);
-            let length = (network.addr().is_ipv6(), network.prefix_len());
+    fn add_clients(&mut self, rule: u32, clients: &[Cidr]) {
+        for block in clients {
+            self.clients.entry(*block).or_default().push(rule);
+            let length = (block.network().is_ipv6(), block.prefix());
             if !self.lengths.contains(&length) {
                 self.lengths.push(length);
             }
@@ -107,8 +107,7 @@ impl RuleIndex {
         if let Some(client) = client {
             for &(_, length) in self.lengths.iter().filter(|(is_v6, _)| *is_v6 == client.is_ipv6())
             {
-                let network = IpNet::new(client, length).map(|network| network.trunc());
-                let rules = network.ok().and_then(|network| self.clients.get(&network));
+                let rules = self.clients.get(&Cidr::new(client, length));
                 found.extend(rules.into_iter().flatten());
             }
         }
@@ -139,10 +138,11 @@ fn host_names(when: &Conditions) -> impl Iterator<Item = &str> {
 
 fn host_name(host: &HostCondition) -> Option<&str> {
     match host {
-        HostCondition::Exactly(name) | HostCondition::Domain(name) | HostCondition::Below(name) => {
+        HostCondition::Exactly(name)
+        | HostCondition::Pattern(HostPattern::Within(name) | HostPattern::Below(name)) => {
             Some(name)
         }
-        HostCondition::Any | HostCondition::Network(_) => None,
+        HostCondition::Any | HostCondition::Pattern(HostPattern::Addresses(_)) => None,
     }
 }
 

@@ -29,7 +29,7 @@ mod url;
 pub use condition::{Conditions, Days, Hours, Missed, NamedPattern, PortRange};
 pub use effect::{Access, Effect, Effects, FieldEdits};
 pub use facts::{RequestFacts, SharedFacts};
-pub use host::{HostCondition, canonical_network};
+pub use host::HostCondition;
 pub use limit::{Bandwidth, RequestRate};
 pub use path::{Rewrite, normal_path, path_pattern};
 pub use pattern::Pattern;

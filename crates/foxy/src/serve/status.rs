@@ -14,13 +14,12 @@ use crate::serve::stores::out_of_use::{Candidate, Sight, Wear, WornReason, to_ta
 use crate::serve::stores::set::StoreSet;
 use crate::serve::upgrade::{NotUpgraded, UpgradeWish, Upgraded};
 use crate::terminal::{self, Level};
-use foxy_base::{Instant, WallTime, clock};
+use foxy_base::{HostPattern, Instant, WallTime, clock};
 use foxy_device::FileFault;
 use foxy_proxy::cache::purge::NotPurged;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::token::Token;
 use foxy_proxy::explain::Explanation;
-use foxy_proxy::intercept::HostPattern;
 use foxy_proxy::server::Gauges;
 use foxy_proxy::server::purger::Purger;
 use foxy_store::{StoreHandle, StoreStatus};

@@ -2,7 +2,7 @@
 //! of each connection, never the host name. So no name, spelling or DNS change can circumvent it.
 //! It does no IO.
 
-use crate::upstream::Cidr;
+use foxy_base::Cidr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

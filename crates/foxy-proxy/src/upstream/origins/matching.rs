@@ -1,6 +1,7 @@
 //! Decides which hosts and paths belong to an origin. The decision depends only on the cache key,
 //! so that requests with equal keys go to the same origin.
 
+use foxy_base::HostName;
 use std::fmt;
 use std::str::FromStr;
 
@@ -39,15 +40,14 @@ impl FromStr for ServedHost {
             Some(name) => (true, name),
             None => (false, text),
         };
-        let is_address = name.starts_with('[') && name.ends_with(']');
-        let is_sound =
-            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        let is_name = !name.is_empty() && name.bytes().all(is_sound) && !name.starts_with('.');
-        if !is_name && (is_below || !is_address) {
-            return Err(BadServedHost(text.into()));
+        match HostName::parse(name) {
+            Some(HostName::Name(name)) if is_below => {
+                Ok(Self::Below(format!(".{}", name.to_ascii_lowercase())))
+            }
+            Some(HostName::Name(name)) => Ok(Self::Exactly(name.to_ascii_lowercase())),
+            Some(HostName::Address(_)) if !is_below => Ok(Self::Exactly(name.to_ascii_lowercase())),
+            _ => Err(BadServedHost(text.into())),
         }
-        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        Ok(if is_below { Self::Below(format!(".{name}")) } else { Self::Exactly(name) })
     }
 }
 

@@ -1,26 +1,17 @@
 //! Decides which hosts the proxy reaches without a parent proxy. The operator's list has the syntax
 //! that programs use for `no_proxy`.
 
-use foxy_authority::Cidr;
+use foxy_base::{HostName, HostPattern};
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 /// An entry of the operator's list: hosts that the proxy reaches without a parent proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoProxy {
-    hosts: BypassedHosts,
+    /// The hosts. A network matches only URLs that contain an address, because a parent resolves
+    /// names. `None` matches every host.
+    hosts: Option<HostPattern>,
     port: Option<u16>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum BypassedHosts {
-    All,
-    /// A block of addresses. It covers only URLs that contain an address, because the parent
-    /// resolves names.
-    Network(Cidr),
-    /// A name and all names below it.
-    Name(String),
 }
 
 /// The entry is neither a host name, nor an address, nor a network.
@@ -43,33 +34,15 @@ impl std::error::Error for BadNoProxy {}
 impl NoProxy {
     /// Returns true if the proxy must reach this host and port without a parent.
     pub fn covers(&self, host: &str, port: u16) -> bool {
-        self.port.is_none_or(|only| only == port)
-            && match &self.hosts {
-                BypassedHosts::All => true,
-                BypassedHosts::Network(network) => {
-                    address(host).is_some_and(|address| network.contains(address))
-                }
-                BypassedHosts::Name(name) => is_within(host, name),
+        let is_covered = |pattern: &HostPattern| match HostName::parse(host) {
+            Some(HostName::Address(address)) => {
+                pattern.matches(HostName::Address(address.to_canonical()))
             }
+            Some(name) => pattern.matches(name),
+            None => false,
+        };
+        self.port.is_none_or(|only| only == port) && self.hosts.as_ref().is_none_or(is_covered)
     }
-}
-
-/// Reads the host of a URL as an address. Returns `None` if the host is a name.
-fn address(host: &str) -> Option<IpAddr> {
-    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let address = match inner {
-        Some(inner) => inner.parse::<Ipv6Addr>().ok()?.into(),
-        None => host.parse::<IpAddr>().ok()?,
-    };
-    Some(address.to_canonical())
-}
-
-fn is_within(host: &str, name: &str) -> bool {
-    let host = host.strip_suffix('.').unwrap_or(host);
-    let Some(start) = host.len().checked_sub(name.len()) else { return false };
-    let (before, end) = (host.as_bytes().get(..start), host.as_bytes().get(start..));
-    end.is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
-        && before.is_some_and(|before| before.is_empty() || before.ends_with(b"."))
 }
 
 impl FromStr for NoProxy {
@@ -80,15 +53,16 @@ impl FromStr for NoProxy {
     fn from_str(text: &str) -> Result<Self, BadNoProxy> {
         let bad = || BadNoProxy(text.to_owned());
         let (host, port) = split_port(text.trim()).ok_or_else(bad)?;
+        if host == "*" {
+            return Ok(Self { hosts: None, port });
+        }
         let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-        let hosts = if host == "*" {
-            BypassedHosts::All
-        } else if let Ok(network) = bare.parse() {
-            BypassedHosts::Network(network)
-        } else {
-            BypassedHosts::Name(name(host).ok_or_else(bad)?)
-        };
-        Ok(Self { hosts, port })
+        let name = bare.strip_prefix("*.").or_else(|| bare.strip_prefix('.'));
+        match name.unwrap_or(bare).parse() {
+            Ok(HostPattern::Addresses(_)) if name.is_some() => Err(bad()),
+            Ok(HostPattern::Below(_)) | Err(_) => Err(bad()),
+            Ok(pattern) => Ok(Self { hosts: Some(pattern), port }),
+        }
     }
 }
 
@@ -103,23 +77,12 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-fn name(text: &str) -> Option<String> {
-    let name = text.strip_prefix("*.").or_else(|| text.strip_prefix('.')).unwrap_or(text);
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let is_sound = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
-    let has_labels = name.split('.').all(|label| !label.is_empty());
-    let ends_in_number = name.rsplit('.').next().is_some_and(is_number);
-    (has_labels && !ends_in_number && name.bytes().all(is_sound)).then(|| name.to_ascii_lowercase())
-}
-
 impl fmt::Display for NoProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.hosts, self.port) {
-            (BypassedHosts::All, _) => f.write_str("*")?,
-            (BypassedHosts::Name(name), _) => f.write_str(name)?,
-            (BypassedHosts::Network(network), None) => write!(f, "{network}")?,
-            (BypassedHosts::Network(network), Some(_)) => write!(f, "[{network}]")?,
+            (None, _) => f.write_str("*")?,
+            (Some(HostPattern::Addresses(block)), Some(_)) => write!(f, "[{block}]")?,
+            (Some(pattern), _) => pattern.fmt(f)?,
         }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
@@ -165,7 +128,17 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in ["", ".", "a b", "a..b", "10.0.0.0/33", "a.test:0", "a.test:x", "192.168.1"] {
+        for text in [
+            "",
+            ".",
+            "a b",
+            "a..b",
+            "10.0.0.0/33",
+            "a.test:0",
+            "a.test:x",
+            "192.168.1",
+            "*.10.1.2.3",
+        ] {
             assert!(text.parse::<NoProxy>().is_err(), "{text}");
         }
     }

@@ -1,7 +1,7 @@
 //! The public package registries whose HTTPS downloads `foxy run` caches by default. A published
 //! file of these registries never changes. The list has no host with private pages or repositories.
 
-use foxy_proxy::intercept::HostPattern;
+use foxy_base::HostPattern;
 
 /// Each host, with the programs that download from it, for `--help`.
 const REGISTRIES: &[(&str, &str)] = &[

@@ -4,8 +4,8 @@
 
 use crate::failure::Failure;
 use crate::secret_file::{self, SecretError};
+use foxy_base::{HostName, HostPattern};
 use foxy_proxy::core::token::{MIN_TOKEN_BYTES, Token};
-use foxy_proxy::intercept::{HostName, HostPattern};
 use std::path::Path;
 
 /// Header fields that say which host a request is for, and whether a web page made it.

@@ -1,8 +1,7 @@
 //! Settings of the chapter "What may be relayed".
 
 use super::super::kind::{Kind, Preset, Setting};
-use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::upstream::Cidr;
+use foxy_base::{Cidr, HostPattern};
 use std::path::PathBuf;
 
 settings! {

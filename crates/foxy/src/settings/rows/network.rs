@@ -2,8 +2,8 @@
 
 use super::super::kind::{Kind, Preset, Setting};
 use super::super::listen_address::ListenAddress;
-use foxy_proxy::intercept::HostPattern;
-use foxy_proxy::upstream::{Cidr, OriginServer};
+use foxy_base::{Cidr, HostPattern};
+use foxy_proxy::upstream::OriginServer;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

@@ -1,11 +1,10 @@
 //! Parses the values in rules. Each error tells the user how to write the value.
 
+use foxy_base::Cidr;
 use foxy_cli::units::parse_duration;
-use foxy_rules::operator::{NamedPattern, Pattern, canonical_network, path_pattern};
-use ipnet::IpNet;
+use foxy_rules::operator::{NamedPattern, Pattern, path_pattern};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 /// Header fields that no rule may change, because foxy itself uses them to frame and route
@@ -68,15 +67,14 @@ impl FromStr for FieldName {
     }
 }
 
-pub struct ClientNetwork(pub IpNet);
+pub struct ClientNetwork(pub Cidr);
 
 impl FromStr for ClientNetwork {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let address = text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
-        let network = address.or_else(|_| text.parse::<IpNet>().map(canonical_network));
-        network.map(Self).map_err(|_| format!("`{text}` is no network; write 192.0.2.0/24"))
+        let block = Cidr::masked(text);
+        block.map(Self).map_err(|_| format!("`{text}` is no network; write 192.0.2.0/24"))
     }
 }
 

@@ -114,7 +114,7 @@ impl HostPattern {
         match (self, host) {
             (Self::Within(base), HostName::Name(name)) => is_within(name, base),
             (Self::Below(base), HostName::Name(name)) => {
-                name.len() > base.len() && is_within(name, base)
+                name.len() > base.len() + 1 && is_within(name, base)
             }
             (Self::Addresses(block), HostName::Address(address)) => block.contains(address),
             _ => false,

@@ -1,15 +1,13 @@
 //! Blocks of IP addresses such as `10.0.0.0/8` or `::1`: parses, prints and compares them.
 
+use ipnet::IpNet;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A block of addresses of one IP version (RFC 4632 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cidr {
-    network: IpAddr,
-    prefix: u8,
-}
+pub struct Cidr(IpNet);
 
 /// Reason why a text is not a block of IP addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,29 +60,43 @@ impl Cidr {
     /// Returns the block of `prefix` bits that contains `address`. A prefix longer than the address
     /// is reduced to the length of the address.
     pub fn new(address: IpAddr, prefix: u8) -> Self {
-        let prefix = prefix.min(if address.is_ipv4() { 32 } else { 128 });
-        Self { network: masked(address, prefix), prefix }
+        let whole = IpNet::from(address);
+        let prefix = prefix.min(whole.max_prefix_len());
+        Self(IpNet::new(address, prefix).unwrap_or(whole).trunc())
+    }
+
+    /// Reads a block, and sets the bits after its prefix to zero. An IPv4-mapped IPv6 block becomes
+    /// an IPv4 block.
+    ///
+    /// # Errors
+    /// The text is not a block.
+    pub fn masked(text: &str) -> Result<Self, CidrError> {
+        let block = match text.parse() {
+            Err(CidrError::HostBits { meant, .. }) => meant,
+            read => read?,
+        };
+        Ok(match (block.network().to_canonical(), block.prefix().checked_sub(96)) {
+            (address @ IpAddr::V4(_), Some(prefix)) if block.network().is_ipv6() => {
+                Self::new(address, prefix)
+            }
+            _ => block,
+        })
     }
 
     /// Returns the first address of the block.
-    pub const fn network(&self) -> IpAddr {
-        self.network
+    pub fn network(&self) -> IpAddr {
+        self.0.network()
     }
 
     /// Returns the prefix length: the number of leading bits that all addresses of the block share.
-    pub const fn prefix(&self) -> u8 {
-        self.prefix
+    pub fn prefix(&self) -> u8 {
+        self.0.prefix_len()
     }
 
     /// Whether the block contains `address`. A block of IPv4 addresses contains no IPv6 address,
     /// and vice versa.
     pub fn contains(&self, address: IpAddr) -> bool {
-        match (self.network, address) {
-            (IpAddr::V4(_), IpAddr::V4(_)) | (IpAddr::V6(_), IpAddr::V6(_)) => {
-                masked(address, self.prefix) == self.network
-            }
-            _ => false,
-        }
+        self.0.contains(&address)
     }
 }
 
@@ -105,37 +117,23 @@ impl FromStr for Cidr {
                 .filter(|&bits| bits <= longest)
                 .ok_or_else(|| CidrError::BadPrefix { text: text.into(), longest })?,
         };
-        let network = masked(address, prefix);
-        if network == address {
-            Ok(Self { network, prefix })
+        let block = Self::new(address, prefix);
+        if block.network() == address {
+            Ok(block)
         } else {
-            Err(CidrError::HostBits { text: text.into(), meant: Self { network, prefix } })
+            Err(CidrError::HostBits { text: text.into(), meant: block })
         }
     }
 }
 
 impl fmt::Display for Cidr {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.network, self.prefix)
+        self.0.fmt(formatter)
     }
 }
 
 fn plain_number(digits: &str) -> Option<u8> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
-}
-
-/// Returns `address` with all bits after the first `prefix` bits set to zero.
-fn masked(address: IpAddr, prefix: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(address) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            Ipv4Addr::from_bits(address.to_bits() & mask).into()
-        }
-        IpAddr::V6(address) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-            Ipv6Addr::from_bits(address.to_bits() & mask).into()
-        }
-    }
 }
 
 #[cfg(test)]
@@ -170,6 +168,19 @@ mod tests {
             let message = text.parse::<Cidr>().expect_err(text).to_string();
             assert!(message.contains(expected), "{text}: {message}");
         }
+    }
+
+    #[test]
+    fn a_masked_block_has_no_bits_after_its_prefix() {
+        for (text, expected) in [
+            ("10.1.0.7/8", "10.0.0.0/8"),
+            ("192.0.2.1", "192.0.2.1/32"),
+            ("::ffff:192.0.2.9/120", "192.0.2.0/24"),
+            ("::/0", "::/0"),
+        ] {
+            assert_eq!(Cidr::masked(text).expect(text).to_string(), expected, "{text}");
+        }
+        assert!(Cidr::masked("10.0.0.0/33").is_err());
     }
 
     #[test]
