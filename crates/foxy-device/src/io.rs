@@ -91,7 +91,7 @@ pub enum IoOp {
     Read {
         /// The file to read.
         file: FileId,
-        /// Start of the range in the file.
+        /// Start of the range, in bytes from the start of the file.
         offset: u64,
         /// The memory that receives the bytes. The result returns the buffer.
         buffer: IoBuffer,
@@ -101,7 +101,7 @@ pub enum IoOp {
     Write {
         /// The file to write.
         file: FileId,
-        /// Start of the range in the file.
+        /// Start of the range, in bytes from the start of the file.
         offset: u64,
         /// The bytes to write. The result returns the buffer.
         buffer: IoBuffer,
@@ -133,7 +133,7 @@ pub enum IoOp {
     Trim {
         /// The file that contains the range.
         file: FileId,
-        /// Start of the range in the file.
+        /// Start of the range, in bytes from the start of the file.
         offset: u64,
         /// Length of the range in bytes.
         length: u64,

@@ -86,7 +86,7 @@ pub struct Uring {
     /// Number of entries of transfers in the ring or in the kernel. The entry that polls the bell
     /// does not count.
     started: usize,
-    /// Maximum value of `started`.
+    /// Largest permitted value of `started`. Operations beyond it wait in `backlog`.
     depth: usize,
     finished: Vec<IoDone>,
     names: Threads,

@@ -8,18 +8,18 @@ use crate::error::DecodeError;
 /// Limits of a decoder, with sizes in bytes. The caller enforces timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Size of a whole head: first line, header lines and the empty line. At most `u32::MAX`.
+    /// Most bytes of a head: first line, header lines and the empty line. At most `u32::MAX`.
     pub head: usize,
-    /// Size of a request's first line with its CRLF. RFC 9112 §3 asks for at least 8000.
+    /// Most bytes of a request's first line with its CRLF. RFC 9112 §3 asks for at least 8000.
     pub request_line: usize,
-    /// Number of header lines in a head. The same limit applies to a trailer section.
+    /// Most header lines in a head. The same limit applies to a trailer section.
     pub headers: usize,
-    /// Size of all chunk extensions of a body. The extensions of a single chunk have the same limit.
-    /// The decoder skips extensions and never forwards them.
+    /// Most bytes of all chunk extensions of a body together. The extensions of a single chunk have
+    /// the same limit. The decoder skips extensions and never forwards them.
     pub chunk_extensions: usize,
-    /// Size of a trailer section with its empty line. At most `u32::MAX`.
+    /// Most bytes of a trailer section with its empty line. At most `u32::MAX`.
     pub trailers: usize,
-    /// Number of 1xx responses before the final response.
+    /// Most 1xx responses before the final response.
     pub interim_responses: usize,
 }
 

@@ -41,11 +41,11 @@ impl Statistic {
 /// A statistic with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Statistic of the measured values.
+    /// The statistic (mean or median) of the measured values, in their unit.
     pub value: f64,
-    /// Lower end of the interval.
+    /// Lower end of the 95 % interval, in the unit of the values.
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the 95 % interval, in the unit of the values.
     pub high: f64,
 }
 

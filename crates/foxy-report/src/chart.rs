@@ -122,9 +122,9 @@ pub struct Dots {
 /// One bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Left edge.
+    /// Left edge of the bin, in the unit of the x axis.
     pub from: f64,
-    /// Right edge.
+    /// Right edge of the bin, in the unit of the x axis.
     pub to: f64,
     /// Number or share of the values in the bin.
     pub count: f64,

@@ -48,13 +48,13 @@ pub struct Measure {
     pub name: String,
     /// Name of the measured proxy, store scheme or engine.
     pub subject: String,
-    /// Measured value.
+    /// Measured value, in `unit`.
     pub value: f64,
     /// Unit of the value.
     pub unit: String,
-    /// Lower end of the interval.
+    /// Lower end of the 95 % interval, in `unit`.
     pub low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the 95 % interval, in `unit`.
     pub high: f64,
     /// Number of runs that the value is a mean of.
     pub repeats: u32,

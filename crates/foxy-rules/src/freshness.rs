@@ -88,12 +88,13 @@ const fn is_negative(status: u16) -> bool {
 /// A freshness lifetime in seconds, and its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
-    /// From `s-maxage`, `max-age` or Expires.
+    /// The lifetime in seconds, from `s-maxage`, `max-age` or Expires.
     Explicit(u64),
-    /// From the heuristic (RFC 9111 §4.2.2): a tenth of the time since Last-Modified, but at most a
-    /// day. For a package file or a URL with a digest of the content: a day.
+    /// The lifetime in seconds, from the heuristic (RFC 9111 §4.2.2): a tenth of the time since
+    /// Last-Modified, but at most a day. For a package file or a URL with a digest of the content:
+    /// a day.
     Heuristic(u64),
-    /// The operator's lifetime for negative responses (RFC 9111 §4.2.2).
+    /// The operator's lifetime for negative responses, in seconds (RFC 9111 §4.2.2).
     Negative(u64),
     /// The shortest or longest lifetime that a rule of the operator sets. It replaced a lifetime
     /// outside of these bounds.

@@ -26,7 +26,7 @@ pub struct Measure {
     pub unit: &'static str,
     /// Whether the value is a counter or a gauge.
     pub kind: MeasureKind,
-    /// The value at the time of the snapshot.
+    /// The value at the time of the snapshot, in `unit`.
     pub value: u64,
 }
 

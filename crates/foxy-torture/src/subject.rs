@@ -24,8 +24,9 @@ pub struct Limits {
 pub struct Subject {
     /// Name in scripts.
     pub name: &'static str,
-    /// Makes a scheme as a new process would. The arguments are the seed of its secrets and the
-    /// observer of its counters.
+    /// Makes a storage scheme in the state of a newly started process. The first argument is the
+    /// seed of the scheme's random generator, and selects some of its settings. Through the second
+    /// argument, the scheme reports its counters and status.
     pub scheme: fn(u64, Observer) -> Box<dyn Scheme>,
     /// Size of the store in bytes. Random schedules derive record sizes from it.
     pub capacity: u64,

@@ -16,7 +16,7 @@ pub struct Tally {
     pub done: u64,
     /// `put`, `remove` and `close` requests that the store refused.
     pub refused: u64,
-    /// Crashes of the process or the machine.
+    /// Number of crashes of the process or the machine.
     pub crashes: u64,
     /// Disk operations whose completion reached the scheme.
     pub completions: u64,

@@ -39,9 +39,9 @@ pub enum Violation {
     OverBound {
         /// The exceeded limit.
         what: Bound,
-        /// Value of the limit.
+        /// Value of the limit, in the unit of `what`: bytes or operations.
         limit: u64,
-        /// Value that the test saw.
+        /// Value that the test saw, in the same unit.
         seen: u64,
     },
     /// A new disk operation has the id of an operation in flight.

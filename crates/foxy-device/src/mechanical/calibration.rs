@@ -39,11 +39,11 @@ pub struct CalibrationLine {
     pub name: &'static str,
     /// Unit of the value.
     pub unit: &'static str,
-    /// The measured value.
+    /// The measured value, in `unit`.
     pub value: f64,
-    /// Lower bound of the expected range.
+    /// Lower bound of the expected range, in `unit`.
     pub least: f64,
-    /// Upper bound of the expected range.
+    /// Upper bound of the expected range, in `unit`.
     pub most: f64,
 }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 /// The parts of a disk request's duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Time to move the arm or to switch to another head.
+    /// Nanoseconds to move the arm or to switch to another head.
     pub(crate) seek: u64,
-    /// Rotational delay before the first sector.
+    /// Nanoseconds of rotational delay before the first sector.
     pub(crate) rotation: u64,
-    /// Time from the start of the first sector to the end of the last sector, including switches to
-    /// other tracks.
+    /// Nanoseconds from the start of the first sector to the end of the last sector, including
+    /// switches to other tracks.
     pub(crate) transfer: u64,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Directory {
     entries: u32,
     /// Numbers of the free entries. A new name takes the entry with the lowest number.
     free: BinaryHeap<Reverse<u32>>,
-    /// The entry at which the last search for a name ended. The next search starts there.
+    /// Number of the entry at which the last search for a name ended. The next search starts there.
     looked_up: u32,
 }
 

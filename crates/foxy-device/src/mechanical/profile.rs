@@ -11,7 +11,7 @@ pub const LEAST_CYLINDERS: u32 = 64;
 /// The order in which a disk serves its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
-    /// First come, first served.
+    /// The disk serves requests in the order of their arrival.
     Fifo,
     /// The disk serves the next request above the head position. If no request is above, it serves
     /// the lowest request. Solaris and BSD use this one-way elevator.
@@ -21,12 +21,12 @@ pub enum Scheduling {
 /// When changes of names and inodes (metadata) reach the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataMode {
-    /// As in the UFS of Solaris 2.6. `Create` waits for the write of the inode block and then of
-    /// the directory block. `Remove` waits for the write of the directory block. The system writes
-    /// other changes (the removed inode, times, bitmaps) later.
+    /// The file system works like the UFS of Solaris 2.6. `Create` waits for the write of the inode
+    /// block and then of the directory block. `Remove` waits for the write of the directory block.
+    /// The system writes other changes (the removed inode, times, bitmaps) later.
     Synchronous,
-    /// As with soft updates or `mount -o async`. The system writes all changes later. A `Sync`
-    /// waits only for its own file.
+    /// The file system works as with soft updates or `mount -o async`. The system writes all
+    /// changes later. A `Sync` waits only for its own file.
     Asynchronous,
 }
 

@@ -173,7 +173,7 @@ impl MemoryFile {
 /// independently, so a later change may survive although an earlier change is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CrashPolicy {
-    /// Probability that a write, truncation or trim survives whole.
+    /// Probability, from 0 to 1, that a write, truncation or trim survives whole.
     pub keep_write: f64,
     /// Probability that a change is torn. Of a torn write, each 512-byte sector survives with
     /// probability one half. A torn trim affects a shorter range. A torn truncation leaves an empty

@@ -15,8 +15,8 @@ use foxy_report::figure::{Condition, FigureRow, Place, Verdict};
 use std::fmt;
 use std::path::PathBuf;
 
-/// The factor between the scale of simulated runs and the scale of measured runs. Measured runs are
-/// smaller, because they take real time.
+/// The scale of measured runs divided by the scale of simulated runs. Measured runs are smaller,
+/// because they take real time.
 const SHARE: f64 = 0.05;
 const LARGEST: f64 = 0.05;
 

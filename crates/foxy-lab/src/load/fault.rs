@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 /// The phase of a run in relation to its injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Before the fault.
+    /// The fault has not begun.
     Before,
     /// The fault begins or ends at this moment. The counts leave out requests that start or end in
     /// this phase.

@@ -35,8 +35,8 @@ impl CacheKey {
         Self { text, hash }
     }
 
-    /// Returns the key for partial content of the URL with this key. Keys of variants are longer,
-    /// so they never equal this key.
+    /// Returns the key under which the cache stores partial content of the URL whose key is `self`.
+    /// Keys of variants are longer, so they never equal the returned key.
     pub fn part(&self) -> Self {
         Self::new([&self.text[..], PART_NAME].concat())
     }

@@ -91,7 +91,8 @@ pub struct Parts {
     pub store: Option<Arc<dyn ObjectStore>>,
     /// The access log, if the proxy writes one.
     pub sink: Option<Arc<dyn AccessSink>>,
-    /// The purges in force, and the keeper that adds more purges.
+    /// The list of the purges that apply now, and the code that adds a purge to the list and makes
+    /// it durable.
     pub purges: Purges,
     /// Creates the resolver of host names.
     pub resolver: MakeResolver,

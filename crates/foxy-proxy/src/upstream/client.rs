@@ -57,7 +57,7 @@ pub struct OpenTunnel {
 pub struct UpstreamCounts {
     /// Connections opened, including connections for tunnels.
     pub opened: u64,
-    /// Failed attempts to connect.
+    /// Number of failed attempts to connect to an origin or parent.
     pub connect_failures: u64,
     /// Requests sent on a connection that has served another request before.
     pub reused: u64,

@@ -9,7 +9,8 @@ use super::{Bars, Bins, Chart, Dots, Line, Look, Value};
 use crate::number::readable;
 use std::collections::BTreeSet;
 
-/// A line with more points has no marks, because they would hide the line.
+/// Largest number of points that a line shows as marks. A line with more points has no marks,
+/// because they would hide the line.
 const MAX_MARKS: usize = 60;
 
 pub(super) fn lines(svg: &mut Svg, chart: &Chart, lines: &[Line], x: &Ruler, y: &Ruler) {

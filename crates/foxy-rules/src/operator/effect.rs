@@ -51,17 +51,18 @@ pub struct Effects {
     pub store: Option<bool>,
     /// Whether a response with Set-Cookie may be stored.
     pub store_set_cookie: Option<bool>,
-    /// Shortest freshness lifetime, even if the response gives a shorter lifetime.
+    /// Shortest freshness lifetime in seconds, even if the response gives a shorter lifetime.
     pub fresh_at_least: Option<u64>,
-    /// Longest freshness lifetime, even if the response gives a longer lifetime.
+    /// Longest freshness lifetime in seconds, even if the response gives a longer lifetime.
     pub fresh_at_most: Option<u64>,
     /// Lifetime of a response that gives no lifetime.
     pub heuristic: Option<Heuristic>,
-    /// Lifetime of a negative response, such as 404, that gives no lifetime.
+    /// Lifetime in seconds of a negative response, such as 404, that gives no lifetime.
     pub negative_fresh: Option<u64>,
-    /// Time for which a stale response may answer while the proxy validates it (RFC 5861 §3).
+    /// Number of seconds for which a stale response may answer while the proxy validates it (RFC
+    /// 5861 §3).
     pub stale_while_revalidate: Option<u64>,
-    /// Time for which a stale response may answer if the origin fails (RFC 5861 §4).
+    /// Number of seconds for which a stale response may answer if the origin fails (RFC 5861 §4).
     pub stale_if_error: Option<u64>,
 }
 

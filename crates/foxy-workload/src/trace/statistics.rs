@@ -61,10 +61,10 @@ pub struct ZipfFit {
     pub to: usize,
 }
 
-/// The distribution of values.
+/// The distribution of some values, such as sizes in bytes. The fields have the unit of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Arithmetic mean.
+    /// Arithmetic mean, in the unit of the values.
     pub mean: f64,
     /// Median.
     pub median: u64,

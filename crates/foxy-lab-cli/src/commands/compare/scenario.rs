@@ -33,7 +33,7 @@ pub struct Scenario {
     /// The memory limit of the proxy's processes together, including the page cache that they fill.
     /// Not used if the machine has no control groups for memory.
     pub limit: Option<ByteSize>,
-    /// The factor by which this workload runs longer than others.
+    /// The duration of this workload divided by the usual duration of a workload.
     pub times: u32,
     pub time_limit: Duration,
     /// The requests per second of an open load, which does not wait for answers. With `None`, each

@@ -102,7 +102,8 @@ pub struct CollectorOptions {
     pub wanted: Option<Arc<Wanted>>,
     /// The file for bodies that exceed the memory limit.
     pub file: Option<SpoolFile>,
-    /// The receiver of log lines.
+    /// The function that receives the log lines, one line per answer. Without it, the Collector
+    /// writes no log.
     pub log: Option<LogSink>,
 }
 

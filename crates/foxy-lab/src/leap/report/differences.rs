@@ -155,9 +155,9 @@ impl LeapReport {
 /// difference between other paths that is not larger may be noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The largest difference between medians of equal paths.
+    /// The largest difference between medians of equal paths, in microseconds.
     pub median: f64,
-    /// The largest difference between means of equal paths.
+    /// The largest difference between means of equal paths, in microseconds.
     pub mean: f64,
 }
 

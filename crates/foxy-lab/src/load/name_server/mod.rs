@@ -39,7 +39,7 @@ pub struct NameServerOptions {
 /// The numbers of questions that the name server received, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuestionCounts {
-    /// Questions for the address of a name in the zone.
+    /// Number of questions for the address of a name in the zone.
     pub addresses: u64,
     /// Other questions about names in the zone, for example for another record type. Their answers
     /// contain no records.

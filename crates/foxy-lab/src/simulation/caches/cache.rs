@@ -49,7 +49,7 @@ impl Counts {
     }
 }
 
-/// Stands for the size of an object that is not stored.
+/// Marks an object that is not stored. It takes the place of the object's size in bytes.
 const ABSENT: u64 = u64::MAX;
 
 pub struct Cache {

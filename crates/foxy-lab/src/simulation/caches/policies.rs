@@ -113,9 +113,11 @@ pub struct Lookups {
     pub list: Vec<(u32, u64)>,
     /// The number of different URLs. URLs are numbers below it.
     pub urls: u32,
-    /// The sum of the sizes of all URLs. If the size of a URL changes, the last size counts.
+    /// The sum of the sizes of all URLs, in bytes. If the size of a URL changes, the last size
+    /// counts.
     pub unique_bytes: u64,
-    /// The sum of the sizes of all URLs. If the size of a URL changes, the largest size counts.
+    /// The sum of the sizes of all URLs, in bytes. If the size of a URL changes, the largest size
+    /// counts.
     most_bytes: u64,
 }
 

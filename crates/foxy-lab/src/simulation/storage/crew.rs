@@ -23,7 +23,7 @@ pub fn requests_at_once(scheme: SchemeName) -> usize {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Workers {
-    /// No workers: each operation starts when the scheme submits it.
+    /// There are no workers: each operation starts when the scheme submits it.
     Caller,
     /// Threads that all serve one queue.
     Threads,

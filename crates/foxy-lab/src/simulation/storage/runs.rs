@@ -46,12 +46,14 @@ impl SimulationPlan {
 }
 
 pub enum Place {
-    /// In memory. The run only counts operations, and no time passes.
+    /// The files are in memory. The run only counts operations, and no time passes.
     Memory,
-    /// Without storage. The run only counts operations. A read returns other data than was written.
+    /// The files store no content. The run only counts operations. A read returns other data than
+    /// was written.
     Null,
     Model(Box<DiskProfile>),
-    /// On a real device, in real time. The run closes the store at the end, and its files stay.
+    /// The files are on a real device, and the run takes real time. The run closes the store at the
+    /// end, and its files stay.
     Real(Box<dyn BlockingDevice>),
 }
 

@@ -194,12 +194,13 @@ pub trait PurgeKeeper: Send + Sync {
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 
-/// The purges in force, and the keeper that adds more purges.
+/// The list of the purges that apply now, and the code that adds a purge to the list and makes it
+/// durable.
 #[derive(Clone)]
 pub struct Purges {
     /// The purges in force.
     pub book: Arc<PurgeBook>,
-    /// The keeper that adds purges.
+    /// Adds purges to `book`, and makes them durable.
     pub keeper: Arc<dyn PurgeKeeper>,
 }
 

@@ -46,10 +46,11 @@ impl RepetitionBudget {
     }
 }
 
-/// Chooses a server for a request for which the servers `tried` have failed. A server rests after a
-/// failure: it receives no requests for some time. After its rest it may fail again, so only a
-/// repeatable request tries it. If every server rests, a request for which no server has failed yet
-/// goes to the server whose rest ends first.
+/// Chooses a server for a request, except the servers `tried`, which have failed for this request.
+/// A server that has failed rests: it receives no requests for some time. The first request after
+/// the rest is a trial, because the server may fail again. Only a request that may be sent twice is
+/// used as a trial. If every server rests and `tried` is empty, the request goes to the server
+/// whose rest ends first.
 pub(crate) fn choose(
     servers: &[ServerState],
     tried: Tried,

@@ -26,8 +26,9 @@ pub enum ParentChoice {
     /// The first parent in the operator's list that works.
     #[default]
     Order,
-    /// By rendezvous hashing of the URL, or of the host of a tunnel. So each parent caches its own
-    /// share of the URLs. If a parent fails, only its URLs move to other parents.
+    /// Rendezvous hashing of the URL, or of the host of a tunnel, chooses the parent. So each
+    /// parent caches its own share of the URLs. If a parent fails, only its URLs move to other
+    /// parents.
     Rendezvous,
 }
 
@@ -81,26 +82,28 @@ pub(crate) struct Aim<'a> {
 /// The chosen way to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    /// Directly, because the operator wants no parent for this destination.
+    /// The proxy connects directly, because the operator wants no parent for this destination.
     Direct,
-    /// Directly, because no parent works and the operator permits a direct connection.
+    /// The proxy connects directly, because no parent works and the operator permits this.
     Fallback,
-    /// Through the parent with this number.
+    /// The proxy forwards the request through the parent with this number.
     Parent(usize),
-    /// Not at all: no parent works, and the operator permits no direct connection.
+    /// The proxy refuses the request: no parent works, and the operator permits no direct
+    /// connection.
     Nothing,
 }
 
 /// The way to an origin that a request would use now, for an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedWay {
-    /// Directly, because the operator wants no parent for this destination.
+    /// The proxy connects directly, because the operator wants no parent for this destination.
     Direct,
-    /// Directly, because no parent works and the operator permits a direct connection.
+    /// The proxy connects directly, because no parent works and the operator permits this.
     Fallback,
-    /// Through this parent.
+    /// The proxy forwards the request through this parent.
     Parent(Parent),
-    /// Not at all: no parent works, and the operator permits no direct connection.
+    /// The proxy refuses the request: no parent works, and the operator permits no direct
+    /// connection.
     Nothing,
 }
 

@@ -24,7 +24,7 @@ const MAX_RECORD_SHARE: usize = 2;
 pub struct Deferred {
     budget: WriteBudget,
     meter: BudgetMeter,
-    /// The total of written bytes at the time when the budget meter last counted them.
+    /// The part of the store's written bytes that `meter` has counted already.
     metered_bytes: u64,
     records: WriteBuffer,
 }

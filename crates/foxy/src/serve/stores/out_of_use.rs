@@ -38,7 +38,8 @@ impl fmt::Display for WornReason {
     }
 }
 
-/// Facts about a store at one check.
+/// The condition of a store at the time of one check. foxy checks each store regularly, to find
+/// worn-out disks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sight {
     /// Number of failed disk operations since the store was opened, except failures because the
@@ -49,7 +50,7 @@ pub struct Sight {
     pub has_ended: bool,
 }
 
-/// Counts the failures of a store.
+/// Counts the checks that found new failures of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Wear {
     failures: u64,

@@ -11,13 +11,13 @@ const PARTS: usize = 64;
 /// Number of entries in a row. Bytes of the key select its row. If the row is full, a new key
 /// replaces the oldest entry.
 const WAYS: usize = 8;
-/// Size of an entry in bytes: the key (16), then the store's number plus 1 (1). The value 0 means
-/// an empty entry.
+/// Size of an entry in bytes. Bytes 0 to 15 are the key. Byte 16 is the store's number plus 1. If
+/// byte 16 is 0, the entry is empty.
 const ENTRY_BYTES: usize = 17;
 const MAX_WAITING_CHANGES: usize = 32;
 
-/// Number of keys that had been placed before a lookup began. If this number has grown since, the
-/// result of the lookup may be outdated.
+/// Number of times that the directory had noted a new store for a key, before a lookup began. If
+/// this number has grown since, the result of the lookup may be outdated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u64);
 
