@@ -119,11 +119,9 @@ mod tests {
         let blocks = text.split("```sh").skip(1).filter_map(|rest| rest.split("```").next());
         let lines = blocks.flat_map(|block| block.lines().skip(1)).map(str::trim);
         let words = |line: &str| {
-            let words = line.split_whitespace().take_while(|word| !["&", "|", "&&"].contains(word));
-            words
-                .take_while(|word| !word.starts_with('#'))
-                .map(|word| word.replace("$!", "1"))
-                .collect()
+            let words = shlex::split(line).expect("each quotation mark has its partner");
+            let words = words.into_iter().take_while(|word| !["&", "|", "&&"].contains(&&**word));
+            words.map(|word| word.replace("$!", "1")).collect()
         };
         lines.filter(|line| line.starts_with("foxy ")).map(words).collect()
     }
