@@ -20,7 +20,7 @@ const FILL_SPECIAL: f64 = 0.1;
 /// run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
-    /// Request rate in the phase, as a share of the peak request rate.
+    /// Request rate at this moment, as a share of the peak request rate.
     pub load: f64,
     /// Factor of the probability that a request repeats a document.
     pub recurrence: f64,
