@@ -24,8 +24,8 @@ pub enum Pending {
     Read(PendingRead),
     /// Writes a page buffer.
     Window,
-    /// Performs a step of the sequence that runs in this lane. A sync carries the state that it
-    /// makes durable.
+    /// Performs a step of the sequence of disk operations that runs in this lane. A sync carries
+    /// the state that it makes durable.
     Step(LaneName, Option<Synced>),
     /// Reads pages whose records may not be durable. The scheme then writes the same bytes again
     /// and syncs.

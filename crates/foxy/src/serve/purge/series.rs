@@ -27,8 +27,8 @@ pub enum ForgottenReason {
     OtherStores,
     /// A failed store was taken out of use and is back with its old content, which may be outdated.
     OutOfUse,
-    /// At least half of the lists are missing. The rest may all belong to stores that were out of
-    /// use, and such lists do not show this.
+    /// At least half of the stores' lists of purges are missing. The other stores may all have been
+    /// out of use, which their own lists do not show.
     NoWitness,
 }
 
