@@ -28,7 +28,8 @@ const SETTLE_LIMIT: u32 = 50_000;
 /// A broken promise of the store's contract, and the step of the script at which it broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Index of the step. After the last step, the index is the number of steps.
+    /// Index in the script of the step that broke the promise. It is the number of steps if the
+    /// promise broke after the last step, or if the scheme panicked.
     pub step: usize,
     /// The broken promise.
     pub violation: Violation,

@@ -393,12 +393,12 @@ impl Watch {
         Epoch { order: self.looked, begun: self.epoch.begun }
     }
 
-    /// Returns a source for writes of a response that came from the origin.
+    /// Returns the write source of a response that came from the origin.
     pub(crate) const fn fetched(&self) -> WriteSource<'_> {
         WriteSource { watch: self, origin: WriteOrigin::Fetched }
     }
 
-    /// Returns a source for writes of the response that the look-up found in the cache.
+    /// Returns the write source of the response that the look-up found in the cache.
     pub(crate) const fn found(&self) -> WriteSource<'_> {
         WriteSource {
             watch: self,
@@ -407,6 +407,8 @@ impl Watch {
     }
 }
 
+/// The source of a response to be written to the cache (origin or cache), and the watch on its URL.
+/// Makes a [`CacheWrite`] for each key under which the response is written.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteSource<'a> {
     pub(crate) watch: &'a Watch,

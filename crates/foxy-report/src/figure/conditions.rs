@@ -60,7 +60,7 @@ pub enum NoVerdictReason {
     FewSeeds,
     /// The run filled the cache fewer than 1.5 times.
     BeforeSteadyState,
-    /// The response time lies outside its limits.
+    /// The response time lies outside its allowed range.
     OutsideWindow,
     /// Our counts do not show the cause that the paper names.
     CauseNotShown,
@@ -79,7 +79,7 @@ impl fmt::Display for NoVerdictReason {
         f.pad(match self {
             Self::FewSeeds => "fewer than 3 seeds",
             Self::BeforeSteadyState => "fewer than 1.5 fills",
-            Self::OutsideWindow => "response time outside its window",
+            Self::OutsideWindow => "response time outside its allowed range",
             Self::CauseNotShown => "cause not shown",
             Self::OneScale => "one scale",
             Self::ScalesDisagree => "another verdict at the second scale",
@@ -135,7 +135,7 @@ impl fmt::Display for Condition {
             Self::Fills { reached } => write!(f, "{} fills", readable(*reached)),
             Self::ResponseTime { seconds, low, high } => write!(
                 f,
-                "response time {} ms in {} to {} ms",
+                "response time {} ms, allowed: {} to {} ms",
                 readable(seconds * 1e3),
                 readable(low * 1e3),
                 readable(high * 1e3)

@@ -91,7 +91,8 @@ pub struct World {
     pub delay_scale: u32,
 }
 
-/// The name of a document: `/p/WORLD-TIME-DELAY/TYPE/NUMBER/IMAGE`.
+/// The name of a document: `/p/SEED-T-D/TYPE/NUMBER/IMAGE`. T is the time scale, and D is the delay
+/// scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Document {
     /// The part of the name that is equal for all documents of the run.

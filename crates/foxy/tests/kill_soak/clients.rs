@@ -33,8 +33,8 @@ pub struct Shared {
     pub origin: Origin,
     pub place: Mutex<Place>,
     pub over: AtomicBool,
-    /// Number of pages that clients request. Pages with higher numbers are for storms, which are
-    /// bursts of thousands of requests.
+    /// Number of pages that clients request outside storms, which are bursts of thousands of
+    /// requests. Pages from this number on are for storms.
     pub pages: usize,
 }
 

@@ -227,7 +227,8 @@ pub struct Ledger {
     books: Vec<Mutex<Book>>,
     gaps: Mutex<Vec<Gap>>,
     found: Mutex<Vec<(Broken, String)>>,
-    /// Number of the first page that storms use.
+    /// Index in `pages` of the first page for storms, which are bursts of thousands of requests. All
+    /// pages after it are for storms too.
     storms_from: usize,
     pub counts: Counts,
 }

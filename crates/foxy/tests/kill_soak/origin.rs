@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The body of each page in a storm.
+/// Body of every URL that clients request in a storm, a burst of thousands of requests.
 const STORM: &[u8] = b"a page among thousands\n";
 
 /// Longest time for which the origin holds a response.

@@ -64,8 +64,9 @@ impl Page {
         }
     }
 
-    /// Creates a small page for storms. It stays fresh for long, and has no variants and no
-    /// validator, so only a complete fetch can replace its stored response.
+    /// Creates a small page whose fetch is slow during a storm (a burst of thousands of requests).
+    /// It stays fresh for long, and has no variants and no validator, so only a complete fetch can
+    /// replace its stored response.
     pub const fn plain(number: usize) -> Self {
         Self {
             number,

@@ -27,7 +27,7 @@ pub struct Plan {
 }
 
 const CLIENTS: u64 = 8;
-/// Number of pages that clients request.
+/// Number of pages that clients request outside storms.
 const PAGES: usize = 48;
 /// Number of pages with slow fetches during each storm. Each is another chance to find an error.
 const SLOW: usize = 16;

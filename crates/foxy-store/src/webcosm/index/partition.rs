@@ -10,7 +10,8 @@ const MAX_MEAN_WORDS: usize = 512;
 /// arrays.
 const MIN_MEAN_WORDS: usize = 64;
 
-/// The position of a word in a partition: the array, and the index within the array.
+/// The position of a word in a partition, which has one or several arrays of words: the number of
+/// the array, and the index in this array.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     array: usize,

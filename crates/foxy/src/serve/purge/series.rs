@@ -143,7 +143,8 @@ mod tests {
     use foxy_proxy::cache::purge::journal::Unreliable;
 
     const FRESH: FreshNames = FreshNames { era: 90, set: 91 };
-    /// The tests add this number to a position while another store is out of use.
+    /// In the tests, a store whose position is N has position N + `REDUCED` while another store is
+    /// out of use.
     const REDUCED: u64 = 100;
     const DAMAGED: Unsound = Unsound::Unreliable(Unreliable::Damaged);
 

@@ -20,8 +20,9 @@ const NEW_NAME: &str = "foxy.clock.new";
 const WRITE_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval between checks whether the civil clock was set back.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Largest difference in milliseconds between the progress of both clocks from one check to the
-/// next. After a larger difference, foxy assumes that somebody set the civil clock.
+/// Largest change in milliseconds of the steady clock's lead over the civil clock since the last
+/// saved readings. After a larger change, foxy assumes that somebody set the civil clock, and saves
+/// new readings.
 const MAX_DRIFT_MS: u64 = 1000;
 /// Longest lifetime of a response in seconds that a cache must represent (RFC 9111 §1.2.2). An
 /// older response is always stale.

@@ -1,5 +1,6 @@
 //! Checks whether a hit of the Collector takes as long as the miss before it (LEAP paper, §3.3).
-//! Tests each combination of request condition and object size.
+//! Tests each combination of request condition and object size. The Collector is the parent proxy
+//! of all proxies under comparison, and sends each request to the origin only once.
 
 use super::{CheckSetting, Findings, failed};
 use crate::origin;
@@ -15,9 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// The time for which the Collector must use an answer without asking the origin again.
+/// The time after which stored answers are certainly stale. The Collector must use every answer for
+/// 180 s without asking the origin again.
 const HELD: Duration = Duration::from_secs(181);
-/// The delay before the next request. The previous answer has certainly ended by then.
+/// The delay before the same request goes to the next address. The previous answer has certainly
+/// ended by then.
 const LATER: Duration = Duration::from_millis(40);
 const SIZES: [(&str, u64); 2] = [("one packet", 500), ("100 kB", 100_000)];
 
