@@ -35,8 +35,9 @@ pub fn steady() -> WallTime {
     STEADY.without_step(civil, monotonic).unwrap_or_else(step)
 }
 
-/// Reads the monotonic and the civil clock. Repeats this if the thread was preempted between the
-/// two readings. Such a pause would look like a step of the civil clock.
+/// Returns the time of the steady clock after a step of the civil clock. Reads the monotonic and
+/// the civil clock. Repeats both readings if the thread was preempted between the readings, because
+/// such a pause would look like another step.
 fn step() -> WallTime {
     /// If the monotonic clock advances by more than this during the readings, the thread was
     /// interrupted.
@@ -71,8 +72,8 @@ pub fn thread_processor_time() -> Duration {
 }
 
 /// The clock behind [`steady`]. It advances at the pace of the monotonic clock. If the civil clock
-/// steps forward, it follows, because the machine may have slept. It ignores backward steps of the
-/// civil clock.
+/// steps forward, the steady clock follows, because the machine may have slept. The steady clock
+/// ignores backward steps of the civil clock.
 #[derive(Debug)]
 struct Steady {
     /// Milliseconds by which the steady clock is ahead of the monotonic clock.

@@ -18,8 +18,8 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Callback that receives the store's answer. The store may call it on any thread.
 pub type Reply = Box<dyn FnOnce(Answer) + Send>;
 
-/// A store of records on disk. The methods return without waiting, and the reply follows later. A
-/// store that has stopped drops the reply without a call.
+/// A store of records on disk. The methods return without waiting. The store later passes its
+/// answer to the callback `reply`. A store that has stopped drops `reply` and never calls it.
 pub trait ObjectStore: Send + Sync {
     /// Reads a record.
     fn get(&self, key: Key, reply: Reply);

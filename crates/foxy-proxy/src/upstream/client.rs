@@ -55,16 +55,16 @@ pub struct OpenTunnel {
 /// Counts of connections and requests to origins since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UpstreamCounts {
-    /// Connections opened, including connections for tunnels.
+    /// Number of opened connections, including connections for tunnels.
     pub opened: u64,
     /// Number of failed attempts to connect to an origin or parent.
     pub connect_failures: u64,
-    /// Requests sent on a connection that has served another request before.
+    /// Number of requests sent on a connection that has served another request before.
     pub reused: u64,
-    /// Requests that were sent again, because the origin had closed an idle connection or had not
-    /// processed the request.
+    /// Number of requests that were sent again, because the origin had closed an idle connection
+    /// or had not processed the request.
     pub retried: u64,
-    /// Requests sent over HTTP/2.
+    /// Number of requests sent over HTTP/2.
     pub http2: u64,
 }
 

@@ -253,8 +253,9 @@ impl OutgoingRequest {
         self.active = Instant::now();
     }
 
-    /// Returns the time until which the origin may accept and send nothing. Returns `None` while
-    /// the proxy waits for the client.
+    /// Returns the time at which the proxy stops to wait if the origin neither accepts nor sends a
+    /// byte. `sending` means that bytes are ready for the origin. Returns `None` while the proxy
+    /// waits for the client.
     pub(crate) fn deadline(&self, sending: bool, settings: &UpstreamSettings) -> Option<Instant> {
         let wait = match self.stage {
             Stage::Head if self.waits_for_continue && !sending => settings.continue_timeout,

@@ -11,7 +11,8 @@ pub enum WriteOrder {
     Arrival,
     /// Contiguous records are collected into whole pages.
     Pages,
-    /// Records are collected and written as whole stripes of the ring.
+    /// Records are collected into stripes, and each stripe is written whole. A stripe is a section
+    /// of the store's file, usually of 1 MiB.
     Stripes,
     /// Records wait in a buffer per origin server. The records of a buffer are then collected into
     /// pages.
@@ -103,7 +104,7 @@ pub const SQUIDMLA: Plan = Plan {
     ..PACKETIZER
 };
 
-/// Squid's scheme coss: one file as a ring of stripes.
+/// Squid's scheme coss: one file of stripes. The newest stripe overwrites the oldest.
 pub const COSS: Plan = Plan {
     name: "coss",
     layout: LayoutKind::Ring,

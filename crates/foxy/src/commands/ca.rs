@@ -51,8 +51,8 @@ fn init_command() -> Command {
                 .required(true)
                 .value_parser(value_parser!(HostPattern))
                 .help(
-                    "Host with all names below it, address or block of addresses for which the \
-                     authority may sign; can be repeated",
+                    "The authority may sign for this host and all names below it, or for this \
+                     address or block of addresses; can be repeated",
                 ),
         )
         .arg(folder_argument())

@@ -18,7 +18,7 @@ pub fn command() -> Command {
         .long_about(
             "Replace a running foxy by a new binary, without a stop. The running foxy starts the \
              new process with its own arguments, and gives it the listening sockets and the \
-             stores. New connections wait for this moment. The old process finishes its \
+             stores. During this handover, new connections wait. The old process finishes its \
              connections. If the new process does not come up, the old process stays in service.",
         )
         .arg(binary);

@@ -17,8 +17,8 @@ pub fn command() -> Command {
         .about("Add, remove or list the users of a proxy")
         .long_about(
             "Add, remove or list the users of a proxy.\n\n\
-             The file contains hashes of passwords and tokens. A running foxy reads the file again \
-             with `foxy reload`.",
+             The users file contains hashes of passwords and tokens. After `foxy reload`, a \
+             running foxy uses the changed file.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -88,7 +88,8 @@ pub struct Reloader {
 }
 
 impl Reloader {
-    /// `current` is the configuration in force. `purger` applies new settings to the running proxy.
+    /// `current` is the configuration in force. `read_again` reads the next configuration. `purger`
+    /// is the handle to the running proxy, which receives the new settings.
     pub fn new(current: Loaded, read_again: Box<ReadAgain>, purger: Purger) -> Self {
         Self {
             read_again,

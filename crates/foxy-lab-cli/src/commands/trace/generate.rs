@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("generate")
-        .about("Generate a synthetic trace that resembles a published trace, and compare both")
+        .about("Generate a synthetic trace like a published trace, and compare the two traces")
         .arg(
             option("like", "TRACE", "Published trace to resemble")
                 .default_value(MODELS[0].name)

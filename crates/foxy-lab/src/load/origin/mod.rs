@@ -129,8 +129,8 @@ impl Origin {
         let _set_already = self.shared.tally.set(SentTally::new(places, Box::new(place)));
     }
 
-    /// Returns the counts of answers in each group. The list is empty without a call of
-    /// [`Origin::tally`].
+    /// Returns the counts of answers and body bytes in each group. The list is empty before the
+    /// first call of [`Origin::tally`].
     pub fn tallied(&self) -> Vec<Sent> {
         self.shared.tally.get().map(SentTally::sent).unwrap_or_default()
     }

@@ -189,8 +189,8 @@ pub type PurgeReply = Box<dyn FnOnce(Result<u64, NotPurged>) + Send>;
 /// Makes purges durable and puts them in force, in the order of the calls. The methods return
 /// without waiting for the disk.
 pub trait PurgeKeeper: Send + Sync {
-    /// Queues a purge of all `orders`. If the keeper drops `reply` without a call, the purge failed
-    /// with [`NotPurged::Stopping`].
+    /// Queues a purge of all `orders`. If the keeper drops the callback `reply` and never calls it,
+    /// the purge failed with [`NotPurged::Stopping`].
     fn purge(&self, orders: Vec<Order>, reply: PurgeReply);
 }
 

@@ -235,7 +235,7 @@ impl Lease {
     }
 
     /// If the connection was closed because the origin sent too many frames or heads, returns which
-    /// of both.
+    /// kind of message it was.
     pub(crate) fn flood(&self) -> Option<Flood> {
         self.connection.meter.borrow().flood()
     }

@@ -203,7 +203,7 @@ impl Metered {
 
 impl AsyncRead for Metered {
     /// Fails once the origin has sent too many frames or heads. [`Meter::flood`] then tells which
-    /// of both.
+    /// kind of message it was.
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

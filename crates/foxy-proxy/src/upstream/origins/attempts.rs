@@ -61,8 +61,8 @@ impl ServerAttempts {
         self.current.is_none()
     }
 
-    /// Chooses a server for the request. `waits` means that the request has no body, so that its
-    /// latency counts.
+    /// Chooses a server for the request. `waits` says whether the time until the response head
+    /// counts for the server's latency: only if the request has no body and no upgrade.
     pub(crate) fn choose(&mut self, waits: bool) -> Result<Origin, ConnectError> {
         let (group, since) = (&self.group, clock::monotonic());
         let number = group.begin(self.tried, self.repeatable, waits, since);

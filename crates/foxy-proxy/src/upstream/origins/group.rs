@@ -157,7 +157,8 @@ impl OriginGroup {
     }
 
     /// Chooses a server for a request, and counts the request as in progress. The caller must call
-    /// [`Self::end`] later. `waits` means that the request has no body, so that its latency counts.
+    /// [`Self::end`] later. `waits` says whether the time until the response head counts for the
+    /// server's latency: only if the request has no body and no upgrade.
     pub(crate) fn begin(
         &self,
         tried: Tried,

@@ -105,7 +105,8 @@ pub enum LayoutKind {
     Cyclic,
     /// One file per record size, and one file per larger record.
     Classes,
-    /// One file that is a ring of stripes. The next stripe loses its old records.
+    /// One file of stripes (sections of equal size), which are filled in turn. Before a stripe is
+    /// filled again, its old records are dropped.
     Ring,
     /// Shared files for small records. Each larger record has its own file in Squid's folders.
     Mapped,

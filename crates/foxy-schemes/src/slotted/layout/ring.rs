@@ -61,7 +61,7 @@ impl Layout for Ring {
     fn free(&mut self, _pieces: &[Piece]) {}
 
     /// Accepts the place of a record from an earlier run. The caller adopts the newest record last.
-    /// New records then go into the stripe after it.
+    /// New records then go into the stripe after the stripe of that record.
     fn adopt(&mut self, pieces: &[Piece]) -> bool {
         let [Piece { file: 0, first, slots }] = *pieces else { return false };
         let stripe = first / self.stripe;

@@ -63,8 +63,8 @@ settings! {
     /// connections have requests in progress, foxy answers the further client with 503.
     connections: given usize = "limits.connections", count(1, MAX_CONNECTIONS), Fixed("8192");
 
-    /// Highest number of open connections from one IPv4 address or one IPv6 /64 network. When this
-    /// client opens a further connection, foxy closes a connection of this client or answers 503,
+    /// Highest number of open connections of a client (an IPv4 address or an IPv6 /64 network).
+    /// When a client exceeds this number, foxy closes a connection of this client or answers 503,
     /// as for `limits.connections`. For a load balancer of `proxy-protocol-from`, the address in
     /// the PROXY header counts.
     connections_per_client: given usize = "limits.connections-per-client",

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 pub fn command() -> Command {
     Command::new("inspect")
-        .about("Show the parts and records of a store that is not in use")
+        .about("Show the superblocks, journal and segments of a store that is not in use")
         .arg(fsck::path())
         .arg(
             Arg::new("segment")
