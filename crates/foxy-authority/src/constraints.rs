@@ -1,6 +1,6 @@
 //! Name constraints of a certificate authority (RFC 5280 §4.2.1.10). This module reads them from a
 //! certificate, writes them for `rcgen`, and applies them to hosts. It ignores all constraints
-//! except those on DNS names and IP addresses.
+//! except constraints on DNS names and IP addresses.
 
 use foxy_base::{Cidr, HostName, HostPattern};
 use rcgen::CidrSubnet;

@@ -15,8 +15,8 @@ impl Random {
         Self { state: std::array::from_fn(|_| split_mix(&mut mix)) }
     }
 
-    /// Creates an independent generator from the next number of this one. Each part of a program
-    /// can have its own generator.
+    /// Creates an independent generator from the next number of this generator. Each part of a
+    /// program can have its own generator.
     #[must_use]
     pub fn fork(&mut self) -> Self {
         Self::new(self.next_u64())

@@ -259,7 +259,8 @@ pub struct Forgetting {
     pub(super) tombstones: HashMap<Key, u64>,
     /// Requests for the next journal block.
     pub(super) queue: VecDeque<ForgetRequest>,
-    /// Number of waiting requests per key, including those in the block that is being written.
+    /// Number of waiting requests per key, including the requests in the block that is being
+    /// written.
     pub(super) waiting: HashMap<Key, u32>,
     /// Sequence numbers of the waiting puts.
     pub(super) sequences: BTreeSet<u64>,

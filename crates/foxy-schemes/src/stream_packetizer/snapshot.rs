@@ -1,6 +1,6 @@
 //! Writes checkpoints, which are copies of the index on disk. Two areas alternate, so the last
-//! checkpoint stays until the new one is written. The checkpoint at closing is complete: it lists
-//! every record on disk, including invalid ones. So the next opening needs no scan.
+//! checkpoint stays until the new checkpoint is written. The checkpoint at closing is complete: it
+//! lists every record on disk, including invalid records. So the next opening needs no scan.
 
 use super::StreamPacketizer;
 use super::pending::LaneName;

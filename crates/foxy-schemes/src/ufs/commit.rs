@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 const MAX_IN_FLIGHT: usize = 16;
 
-/// The commit in progress, and the answers that wait for this commit or the next one.
+/// The commit in progress, and the answers that wait for this commit or the next commit.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
     /// Ledger blocks that this commit must still write.

@@ -12,7 +12,7 @@ use foxy_store::Answer;
 const SCHEMES: [SchemeName; 2] = [SchemeName::StreamPacketizer, SchemeName::Ufs];
 
 /// Runs a test on the memory device. With this low watermark, the store evicts little at a time. So
-/// the policy W-TinyLFU compares every new record with an old one.
+/// the policy W-TinyLFU compares every new record with an old record.
 fn with(policy: PolicyName, scheme: SchemeName, test: impl FnOnce(&mut Store)) {
     let place = Place::new(Kind::Memory);
     let settings = SchemeSettings { policy, low_watermark: 95, ..small() };

@@ -97,7 +97,8 @@ fn costs() -> Vec<Arg> {
         ),
         time(
             "network-cost",
-            "Time added for each round trip to the origin: one to connect, one to the first byte",
+            "Time added for each round trip to the origin: one trip to connect, one to the first \
+             byte",
         ),
         time("time-limit", "Time after which an exchange without progress fails")
             .default_value("60s")

@@ -107,8 +107,8 @@ fn whom() -> Vec<Arg> {
         option(
             "collector",
             "ADDRESS:PORT",
-            "Start a Collector with this address for the direct path; the ports after it are the \
-             proxies' parents",
+            "Start a Collector at this address for the direct path, and at the next ports as the \
+             parent of the proxies",
         )
         .value_parser(address())
         .conflicts_with_all(["origin", "live"]),
@@ -116,7 +116,7 @@ fn whom() -> Vec<Arg> {
             "network-cost",
             "TIME",
             "With a Collector of this command, time added for each round trip to the origin: one \
-             to connect, one to the first byte [default: none]",
+             trip to connect, one to the first byte [default: none]",
         )
         .requires("collecting")
         .value_parser(parse_duration),

@@ -38,7 +38,7 @@ pub fn arguments() -> [Arg; 5] {
             "connections",
             "WHICH",
             "Connections of the copies: new opens a connection for each copy, kept reuses an \
-             idle one",
+             idle connection",
         )
         .value_parser(["new", KEPT])
         .default_value("new"),

@@ -46,8 +46,8 @@ pub fn command() -> Command {
              it until 2 times.\n\nThree values of the workload file matter. fill-rate is the \
              first load. peak-rate is the highest load that the simulated clients can send. \
              cache-size divided by time-scale must be the size of the proxy's cache. \
-             --time-scale divides the length of samples, the lifetimes of objects and the cache \
-             size. --delay-scale divides the servers' think time and the window.",
+             --time-scale divides the length of samples, the time between changes of an object, \
+             and the cache size. --delay-scale divides the servers' think time and the window.",
         )
         .args(whom())
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
@@ -83,14 +83,15 @@ fn search_arguments() -> Vec<Arg> {
         option(
             "most-rate",
             "N",
-            "Maximum requests per second, which sets the number of robots [default: peak-rate of \
-             the workload]",
+            "Maximum requests per second, which sets the number of simulated clients [default: \
+             peak-rate of the workload]",
         )
         .value_parser(seconds()),
         option(
             "time-scale",
             "N",
-            "Divisor of sample length, life cycles and cache size [default: as in the workload]",
+            "Divisor of sample length, time between changes of an object, and cache size [default: \
+             as in the workload]",
         )
         .value_parser(scale()),
         option(

@@ -22,7 +22,7 @@ const DISK: f64 = 2_147_483_648.0;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
-    /// The sizes of trace, memory and disk, divided by those in the paper.
+    /// The sizes of trace, memory and disk, divided by the sizes in the paper.
     pub scale: f64,
     /// The seeds of the random generator. Each seed gives its own trace and its own disk.
     pub seeds: Vec<u64>,

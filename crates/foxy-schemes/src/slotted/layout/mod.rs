@@ -23,7 +23,7 @@ pub struct Piece {
 /// The result of a search for slots for a new record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The record goes into these runs of slots in this order. They now count as used.
+    /// The record goes into these runs of slots in this order. The slots now count as used.
     At(Vec<Piece>),
     /// The caller must first drop all records in this piece, then call [`Layout::cleared`].
     AfterClearing(Piece),

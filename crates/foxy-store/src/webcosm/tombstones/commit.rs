@@ -147,9 +147,9 @@ impl Tombstones {
     }
 
     /// Moves the journal to its other half, and writes all tombstones there that the journal still
-    /// needs. If they would fill more than half of it, removals and replacements wait. They
-    /// continue when enough tombstones are durable in summaries of segments. If no summary can be
-    /// written, they are refused.
+    /// needs. If these tombstones would take more than half of the space there, removals and
+    /// replacements wait until enough tombstones are durable in summaries of segments. If no
+    /// summary can be written, the removals and replacements are refused.
     fn rotate(&mut self, cx: &mut Context, writer: &mut Writer) {
         if let Some(error) = self.broken {
             return self.refuse_all(cx, RefusedReason::DeviceFailed(error));

@@ -60,7 +60,8 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// Starts with a healthy store. `failures` is the number of failures so far. They do not count.
+    /// Starts with a healthy store. `failures` is the number of failures so far. These failures do
+    /// not count.
     pub const fn new(failures: u64) -> Self {
         Self { failures, bad_looks: 0, last_bad: None, reason: None }
     }

@@ -94,7 +94,7 @@ settings! {
     /// objects, as `cache_swap_high` of Squid.
     high_watermark: given usize = "high-watermark", count(1, 100), Fixed("95");
 
-    /// Percentage of the store's size at which they stop, as `cache_swap_low` of Squid. At most
+    /// Percentage of the store's size at which eviction ends, as `cache_swap_low` of Squid. At most
     /// `high-watermark`.
     low_watermark: given usize = "low-watermark", count(1, 100), Fixed("90");
 
