@@ -31,7 +31,7 @@ pub enum Permit {
     /// The request contains `max-stale` (RFC 9111 §5.2.1.2).
     MaxStale,
     /// The response contains `stale-while-revalidate` (RFC 5861 §3). The caller must validate the
-    /// response meanwhile.
+    /// response while the client already receives it.
     WhileRevalidate,
     /// The request or response contains `stale-if-error` (RFC 5861 §4), and the origin failed.
     IfError,

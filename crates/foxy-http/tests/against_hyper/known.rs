@@ -11,7 +11,7 @@ pub enum RequestKind {
     /// hyper accepts a repeated Content-Length with equal values. foxy refuses it.
     RepeatedEqualLength,
     /// hyper ignores codings and empty list members before `chunked`, and accepts `chunked` twice.
-    /// foxy refuses them.
+    /// foxy refuses such lists of codings.
     OtherCodings,
     /// httparse accepts LF without CR as a line end. foxy refuses it.
     BareLineFeed,
@@ -20,7 +20,7 @@ pub enum RequestKind {
     /// `http::Uri` accepts authorities and schemes that foxy refuses.
     Target,
     /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits. foxy
-    /// refuses both.
+    /// refuses such chunks.
     ChunkLine,
     /// hyper skips any number of empty lines. foxy limits the number.
     EmptyLines,
@@ -72,10 +72,10 @@ pub enum ResponseKind {
     /// hyper accepts a 101 response to a request without Upgrade. foxy refuses it.
     UnexpectedSwitch,
     /// After an unknown coding, hyper reads until the connection closes. It also ignores codings
-    /// before `chunked`. foxy refuses both.
+    /// before `chunked`. foxy refuses all these codings.
     OtherCodings,
     /// hyper accepts more bytes in chunk extensions, and chunk sizes of more than 16 digits. foxy
-    /// refuses both.
+    /// refuses such chunks.
     ChunkLine,
     /// hyper does not check Content-Length next to Transfer-Encoding, nor framing headers in a
     /// response to HEAD. foxy checks them.

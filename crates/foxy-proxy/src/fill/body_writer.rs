@@ -110,7 +110,8 @@ impl BodyWriter {
         &self.worker.shared.cache
     }
 
-    /// Returns the number of bytes at the start of the body that the store has confirmed.
+    /// Returns what the readers can read from the cache: the bytes at the start of the body that
+    /// the store has confirmed.
     pub(crate) const fn keeping(&self) -> Keeping {
         Keeping::Parts { fill: self.fill, bytes: self.confirmed * PART as u64 }
     }

@@ -22,7 +22,7 @@ pub enum Pending {
     /// Reads record pages to find the headers of records.
     Scan(crate::pages::Run),
     Read(PendingRead),
-    /// Writes a page buffer.
+    /// Writes a page buffer, in which new records are collected.
     Window,
     /// Performs a step of the sequence of disk operations that runs in this lane. A sync carries
     /// the state that it makes durable.

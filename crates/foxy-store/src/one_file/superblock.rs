@@ -34,8 +34,8 @@ pub struct Superblock {
     /// The generation number in the blocks of the active journal half. Blocks with another number
     /// are from an earlier use of this half.
     pub journal_generation: u64,
-    /// Records up to this sequence number are durable (the scheme webcosm stores other numbers
-    /// here).
+    /// Records up to this sequence number are durable. The scheme webcosm instead stores the first
+    /// segment that this opening writes in each log, as two numbers of 32 bits.
     pub durable: u64,
     /// For a resized store: the map from segments to places in the file, in the encoding of the
     /// scheme.

@@ -11,11 +11,11 @@ pub enum Phase {
     ReadingJournal,
     /// The store searches the end of each log for its newest segments.
     FindingHead,
-    /// The store makes this opening and a new size durable, and at last writes a superblock with
-    /// both.
+    /// The store makes this opening and a new size durable. The last write is a superblock with the
+    /// number of this opening and the new size.
     Switching,
-    /// The store makes this opening durable, and at last writes a superblock that counts it. A get
-    /// already finds the records that are in the index.
+    /// The store makes this opening durable. The last write is a superblock with the number of this
+    /// opening. A get already finds the records that are in the index.
     Reading,
     /// The store writes the first superblock of an empty store.
     Formatting,
