@@ -140,8 +140,8 @@ impl<D: Device> Faulty<D> {
         Planned { passed, buffer: Some(buffer), outcome }
     }
 
-    /// Draws a random delay and returns the time at which the operation finishes. A `Close`
-    /// finishes after all delayed operations that were submitted earlier.
+    /// Draws a random delay and returns the time at which the operation finishes. `closes` is true
+    /// for a `Close`, which finishes after all delayed operations that were submitted earlier.
     fn due(&mut self, closes: bool, now: Instant) -> Due {
         let latency = self.plan.draw_latency(&mut self.random);
         let last_late = self.deferred.last_key_value().map_or(now, |(due, _)| due.at);

@@ -75,8 +75,8 @@ mod tests {
     use super::*;
 
     /// Checks a record of `bytes` bytes in a store with a mean record size of 16 KiB. `is_large`
-    /// means that it goes to the probation log. `needed` is the use count that it needs to be
-    /// copied.
+    /// means that the record goes to the probation log, and `is_heavy` that a write budget defers
+    /// the record. `needed` is the use count that the record needs to be copied.
     fn check(bytes: u64, is_large: bool, is_heavy: bool, first_uses: u8, needed: Option<u8>) {
         let distance = Distance::between(bytes, 16 << 10);
         let found = (0..=MAX_USES).find(|&uses| distance.uses_after_copy(uses).is_some());

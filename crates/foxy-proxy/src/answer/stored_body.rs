@@ -242,7 +242,8 @@ impl BodyInParts {
     }
 
     /// Returns a whole part of the body. If another request is sending this part, shares its copy.
-    /// Otherwise reads the part from memory or from the store.
+    /// Otherwise reads the part from memory or from the store. Waits longer for the store if
+    /// `begun`, which means that the client has received the beginning of the answer.
     async fn read(self, worker: &Worker, number: u64, begun: bool) -> Option<HeldPart> {
         let memory = &worker.shared.cache.memory;
         let storage = worker.shared.cache.storage()?;

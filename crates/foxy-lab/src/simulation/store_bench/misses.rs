@@ -23,7 +23,7 @@ use std::time::Duration;
 /// its URLs).
 pub const DISK_PERCENTAGES: [f64; 4] = [1.0, 5.0, 10.0, 20.0];
 
-/// The number of look-ups in a synthetic trace. A quick run has 1/`QUICK` of them.
+/// The number of look-ups in a synthetic trace. A quick run has 1/`QUICK` of this number.
 const GETS: usize = 1_000_000;
 const QUICK: usize = 50;
 
@@ -52,7 +52,8 @@ pub fn synthetic() -> Vec<&'static str> {
 const MODELS: [(TraceModel, usize); 4] =
     [(BU95, 135_382), (DEC, GETS), (TABLE1, GETS), (IRCACHE, GETS)];
 
-/// Creates a synthetic workload. Panics if `name` is unknown.
+/// Creates a synthetic workload. The trace of a quick run is shorter by the factor `QUICK`. Panics
+/// if `name` is unknown.
 pub fn make(name: &str, is_quick: bool, seed: u64) -> Workload {
     let shorter = if is_quick { QUICK } else { 1 };
     let trace = if let Some((model, gets)) = MODELS.iter().find(|(model, _)| model.name == name) {

@@ -109,7 +109,8 @@ impl Out {
         }
     }
 
-    /// Sends data for which [`Self::poll_room`] reserved space.
+    /// Sends data for which [`Self::poll_room`] reserved space. `end` means that the data ends the
+    /// body.
     pub(crate) fn data(&mut self, data: Bytes, end: bool) -> Result<(), WriteEnd> {
         let length = data.len() as u64;
         let Some(body) = &mut self.body else { return Err(WriteEnd::Gone) };
@@ -265,7 +266,7 @@ impl<'a> Http2Sender<'a> {
     }
 
     /// Sends the head if it was not sent yet. Waits first until the connection's socket has
-    /// accepted most of the waiting bytes.
+    /// accepted most of the waiting bytes. `end` means that no body follows.
     async fn open(&mut self, end: bool) -> Result<(), WriteEnd> {
         if self.pending.is_none() {
             return Ok(());

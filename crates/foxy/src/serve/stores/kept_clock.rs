@@ -174,8 +174,9 @@ fn must_be_kept(kept: Readings, now: Readings) -> bool {
     was_set || now.steady.since(kept.steady) >= WRITE_INTERVAL
 }
 
-/// Writes the present readings to all folders. Ignores errors, because a missing reading only has
-/// the effect of a crash. The store itself reports troubles of its disk.
+/// Writes the present readings to all folders. `is_last` marks the readings at a normal stop.
+/// Ignores errors, because a missing reading only has the effect of a crash. The store itself
+/// reports troubles of its disk.
 fn keep(homes: &[Home], is_last: bool) {
     for home in homes {
         let _as_after_a_crash = home.keep(Readings::now(is_last));

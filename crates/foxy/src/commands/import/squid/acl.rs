@@ -56,7 +56,7 @@ pub fn literal(word: &str) -> (bool, String) {
 }
 
 impl SquidAcls {
-    /// Creates the ACLs that Squid predefines.
+    /// Creates the ACLs that Squid predefines. `utc` is true if the original's clock runs in UTC.
     pub fn built_in(utc: bool) -> Self {
         let mut acls = Self { lists: HashMap::new(), utc };
         let lists: [(&str, &str, &[&str]); 6] = [
