@@ -6,6 +6,7 @@ use crate::core::tls::ClientTls;
 use crate::core::token::Token;
 use crate::core::users::UserBook;
 use crate::intercept::Interception;
+use crate::request::auto_config::AutoConfig;
 use crate::request::mode::Mode;
 use crate::upstream::{DestinationPolicy, UpstreamSettings};
 use foxy_base::Cidr;
@@ -32,6 +33,8 @@ pub struct ProxySettings {
     pub forwarded_from: Vec<Cidr>,
     /// Forward proxy or reverse proxy.
     pub mode: Mode,
+    /// The PAC file that a forward proxy serves.
+    pub auto_config: Option<AutoConfig>,
     /// Number of threads that serve clients, at least one.
     pub workers: usize,
     /// Memory in bytes for responses and for parts of large responses.
@@ -120,6 +123,7 @@ impl Default for ProxySettings {
             proxy_protocol_from: Vec::new(),
             forwarded_from: Vec::new(),
             mode: Mode::Forward,
+            auto_config: None,
             workers: 1,
             memory: 64 << 20,
             memory_object_limit: 1 << 20,

@@ -4,6 +4,7 @@
 pub mod access;
 pub(crate) mod answered;
 pub mod asker;
+pub mod auto_config;
 pub mod cache_status;
 pub(crate) mod exchange;
 pub(crate) mod forwarding_fields;

@@ -10,6 +10,7 @@ use crate::lookup::fetch::{self, Fetched};
 use crate::lookup::forward::{self, Forward, Forwarded};
 use crate::request::answered::{Aborted, AnswerOptions, Answered, ConnectionFate};
 use crate::request::asker::Asker;
+use crate::request::auto_config;
 use crate::request::cache_status::CacheStatus;
 use crate::request::exchange::{Plan, Wanted, plan};
 use crate::request::forwarding_fields::{replace, take_off};
@@ -24,6 +25,7 @@ use crate::settings::ProxySettings;
 use crate::upstream::Scheme;
 use crate::worker::Worker;
 use bytes::Bytes;
+use foxy_base::clock;
 use foxy_http::{
     BodyLength, Method, Persistence, RequestEvent, RequestHead, ResponseHead, accepts_trailers,
 };
@@ -59,6 +61,13 @@ pub(crate) async fn request(
     let wanted = |origin, key| Wanted { head, origin, key: key_of(key), options, client: asks };
     let (wanted, reason, update) = match planned {
         Plan::Tunnel(origin) => return tunnel(worker, client, head, options, (origin, asks)).await,
+        Plan::Refuse(ErrorReason::NotAProxyRequest)
+            if let Some(file) = auto_config_file(settings, head, over) =>
+        {
+            let result = auto_config(worker, &mut sender, options, file).await;
+            let ended = drained(&mut receiver, settings, result).await;
+            return (ended, sender.sent());
+        }
         Plan::Refuse(reason) => {
             // The client of a refused CONNECT may still send bytes that it meant for the tunnel.
             // They must not be parsed as requests, so the connection must close.
@@ -175,6 +184,26 @@ async fn methods(sender: &mut Sender<'_>, options: AnswerOptions) -> Result<Answ
     answer.headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE");
     let outcome = CacheStatus::Local { detail: "max-forwards" };
     answer::local(sender, options, answer, outcome, Bytes::new()).await
+}
+
+/// Returns the PAC file, if the request asks for it and the operator wants it served.
+fn auto_config_file(settings: &ProxySettings, head: &RequestHead, over: Scheme) -> Option<String> {
+    let auto_config = settings.auto_config.as_ref().filter(|_| auto_config::is_asked(head))?;
+    auto_config.file(head, over)
+}
+
+async fn auto_config(
+    worker: &Worker,
+    sender: &mut Sender<'_>,
+    options: AnswerOptions,
+    file: String,
+) -> Result<Answered, Aborted> {
+    let mut answer = ResponseHead::new(200);
+    answer.headers.append("Date", worker.http_date(clock::wall()));
+    answer.headers.append("Content-Type", "application/x-ns-proxy-autoconfig");
+    answer.headers.append("Cache-Control", "no-store");
+    let outcome = CacheStatus::Local { detail: "auto-config" };
+    answer::local(sender, options, answer, outcome, file.into()).await
 }
 
 /// Reads and drops the bytes of a request body that the answer did not need. If too many bytes

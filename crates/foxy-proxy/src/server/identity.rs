@@ -4,6 +4,7 @@ use crate::core::authentication::NoUser;
 use crate::core::counters::Counter;
 use crate::core::places::ClientBlock;
 use crate::intercept::Inside;
+use crate::request::auto_config;
 use crate::request::reason::ErrorReason;
 use crate::worker::Worker;
 use foxy_http::{Method, RequestHead};
@@ -29,7 +30,7 @@ pub(crate) async fn identified(
 
 /// Returns the user who sends a request. If the proxy has no users, returns `None`. A request
 /// inside an intercepted CONNECT has the user of the CONNECT. A PURGE needs no user, because it has
-/// its own check.
+/// its own check. A browser sends no credentials for the PAC file.
 async fn user(
     worker: &Worker,
     head: &RequestHead,
@@ -38,7 +39,7 @@ async fn user(
 ) -> Result<Option<Arc<str>>, ErrorReason> {
     let authenticator = &worker.shared.authenticator;
     let is_purge = matches!(&head.method, Method::Other(name) if &**name == "PURGE");
-    if !authenticator.is_needed() || is_purge {
+    if !authenticator.is_needed() || is_purge || auto_config::is_asked(head) {
         return Ok(None);
     }
     let user = match inside {

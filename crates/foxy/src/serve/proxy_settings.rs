@@ -6,6 +6,7 @@ use foxy_device::release_freed_memory;
 use foxy_http::Limits;
 use foxy_proxy::core::rules::RulesInForce;
 use foxy_proxy::core::users::UserBook;
+use foxy_proxy::request::auto_config::AutoConfig;
 use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::purger::NewSettings;
 use foxy_proxy::settings::ProxySettings;
@@ -24,7 +25,7 @@ pub fn proxy_settings(
     let Settings {
         network,
         access,
-        parents: _,
+        parents,
         disk,
         memory,
         timeouts,
@@ -38,6 +39,8 @@ pub fn proxy_settings(
         proxy_protocol_from: network.proxy_protocol_from.clone(),
         forwarded_from: network.forwarded_from.clone(),
         mode,
+        auto_config: (network.pac == "on")
+            .then(|| AutoConfig::new(parents.no_proxy.as_deref().unwrap_or_default())),
         workers: network.workers,
         rules: RulesInForce::new(compiled(rules)),
         allow_client: access.allow_client.clone().into(),

@@ -3,6 +3,7 @@
 
 use foxy_base::{HostName, HostPattern};
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An entry of the operator's list: hosts that the proxy reaches without a parent proxy.
@@ -42,6 +43,26 @@ impl NoProxy {
             None => false,
         };
         self.port.is_none_or(|only| only == port) && self.hosts.as_ref().is_none_or(is_covered)
+    }
+
+    /// Returns the test for such a host in the JavaScript of a PAC file (`request::auto_config`).
+    /// Returns `None` for an IPv6 network.
+    pub(crate) fn in_script(&self) -> Option<String> {
+        let test = match &self.hosts {
+            None => "true".to_owned(),
+            Some(HostPattern::Within(name)) => format!("within(\"{name}\")"),
+            Some(HostPattern::Below(name)) => format!("within(\"{name}\") && host !== \"{name}\""),
+            Some(HostPattern::Addresses(block)) => {
+                let IpAddr::V4(first) = block.network() else { return None };
+                let first = u32::from(first);
+                let last = first | u32::MAX.checked_shr(block.prefix().into()).unwrap_or(0);
+                format!("between({first}, {last})")
+            }
+        };
+        Some(match self.port {
+            Some(port) => format!("{test} && port === {port}"),
+            None => test,
+        })
     }
 }
 

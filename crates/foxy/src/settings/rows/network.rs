@@ -57,6 +57,15 @@ settings! {
     origin: optional OriginServer = "origin" flag "origin",
         Origin, Nothing("foxy is a forward proxy");
 
+    /// Whether a forward proxy serves a PAC file, which configures browsers, as `/proxy.pac` and
+    /// `/wpad.dat` on its own address. Browsers then reach plain names, loopback and private
+    /// addresses and the hosts of `no-proxy` directly, and all other hosts through foxy. The file
+    /// needs no credentials, but rules apply to it.
+    pac: given &'static str = "pac" flag "pac", choice(&[
+        ("off", "foxy answers 400"),
+        ("on", "foxy answers with the file"),
+    ]), Fixed("off");
+
     /// Files in PEM with certificate authorities that foxy trusts for origin servers, in addition
     /// to the system's authorities. As in OpenSSL, `SSL_CERT_FILE` and `SSL_CERT_DIR` name the
     /// system's authorities.
