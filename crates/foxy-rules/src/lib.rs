@@ -1,9 +1,10 @@
 //! The rules of HTTP caching (RFC 9111 and related RFCs) as pure functions without IO and clocks.
 //! Every refusal has a named reason. The modules follow the order of RFC 9111: `storable` (§3),
 //! `key` (§2, §4.1), `reuse` (§4), `freshness` (§4.2), `validate` (§4.3), `head` (§4.3.5),
-//! `invalidate` (§4.4), `cache_control` (§5.2, RFC 9213).
+//! `invalidate` (§4.4), `cache_control` (§5.2, RFC 9213). `coding` follows RFC 9110 §8.4.
 
 pub mod cache_control;
+pub mod coding;
 pub mod date;
 pub mod explain;
 pub mod fields;
