@@ -13,6 +13,7 @@ use crate::core::View;
 use crate::core::outcome::HitSource;
 use crate::fill::outgoing;
 use crate::request::asker::Asker;
+use crate::request::coded::{ChosenCoding, chosen, coded_key};
 use crate::request::exchange::{Next, Plan, decide, decide_without, plan};
 use crate::request::reason::ErrorReason;
 use crate::server::admission;
@@ -23,6 +24,7 @@ use bytes::{Bytes, BytesMut};
 use foxy_base::{WallTime, clock};
 use foxy_http::{BodyLength, RequestDecoder, RequestEvent, RequestHead};
 use foxy_rules::RequestControl;
+use foxy_rules::coding::NotCoded;
 use foxy_rules::explain::{Response, explain_reuse};
 use std::fmt;
 use std::sync::Arc;
@@ -186,10 +188,29 @@ impl Purger {
             steps.extend(
                 explain_reuse(&control, response, stored.facts(), now).into_iter().map(Step::Rule),
             );
+            steps.extend(self.coding(head, &stored).await);
             outcome(decide(&control, &stored, now))
         };
         steps.push(Step::Therefore(outcome));
         Explanation { stored: Some(shown(&stored, source, now)), steps }
+    }
+
+    /// Tells whether the coded form of a stored response would answer, if the proxy compresses
+    /// responses.
+    async fn coding(&self, head: &RequestHead, stored: &Stored) -> Option<Step> {
+        let compression = &self.shared.settings.compression;
+        if compression.is_off() {
+            return None;
+        }
+        let choice = chosen(compression, &head.headers, stored, head.headers.contains("range"));
+        Some(Step::Coding(match choice {
+            Err(why) => Err(why),
+            Ok(ChosenCoding { coding, .. }) => match self.look(&coded_key(stored, coding)).await {
+                Some((FoundUnderKey::Response(form), _)) if form.length > 0 => Ok(coding),
+                Some(_) => Err(NotCoded::NotSmaller),
+                None => Err(NotCoded::NotReady),
+            },
+        }))
     }
 
     async fn look(&self, key: &CacheKey) -> Option<(FoundUnderKey, HitSource)> {

@@ -10,6 +10,7 @@ use crate::request::auto_config::AutoConfig;
 use crate::request::mode::Mode;
 use crate::upstream::{DestinationPolicy, UpstreamSettings};
 use foxy_base::Cidr;
+use foxy_rules::coding::Compression;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub struct ProxySettings {
     /// Time in seconds for which a negative answer, such as a 404, is fresh if the answer itself
     /// gives no lifetime. 0 disables the caching of such answers.
     pub negative_lifetime: Live<u64>,
+    /// Responses that the proxy compresses.
+    pub compression: Compression,
     /// Addresses of the clients that may use the proxy. Every client may use it if the list is
     /// empty.
     pub allow_client: Live<Vec<Cidr>>,
@@ -129,6 +132,7 @@ impl Default for ProxySettings {
             memory_object_limit: 1 << 20,
             object_limit: 64 << 20,
             negative_lifetime: Live::default(),
+            compression: Compression::default(),
             allow_client: Live::default(),
             rules: RulesInForce::default(),
             users: Live::default(),

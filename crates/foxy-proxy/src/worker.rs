@@ -3,11 +3,13 @@
 //! This module makes no decisions.
 
 use crate::cache::Cache;
+use crate::cache::compressions::Compressions;
 use crate::cache::epoch::Epoch;
 use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
 use crate::cache::shared_parts::SharedParts;
 use crate::cache::stored::{CacheKey, Stored};
+use crate::core::View;
 use crate::core::authentication::Authenticator;
 use crate::core::byte_budget::ByteBudget;
 use crate::core::counters::{Counter, Counters};
@@ -20,6 +22,7 @@ use crate::settings::ProxySettings;
 use crate::upstream::UpstreamClient;
 use foxy_base::WallTime;
 use foxy_http::{Headers, RequestHead, ResponseHead, Version};
+use foxy_rules::coding::varies_by_coding;
 use foxy_rules::{Policy, date};
 use foxy_store::Key;
 use std::cell::RefCell;
@@ -46,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) authenticator: Authenticator,
     pub(crate) refusals: Refusals,
     pub(crate) parts: SharedParts,
+    pub(crate) compressions: Compressions,
     /// Memory budget for body bytes that clients have not read yet.
     pub(crate) waiting: ByteBudget,
     /// Memory budget in bytes for requests in progress. For each connection, one request with a
@@ -137,6 +141,20 @@ impl Worker {
     /// not contain them.
     pub(crate) fn claims_to_be_forwarded(&self, request: &RequestHead) -> bool {
         self.settings().mode.is_forward() && forwarding_fields::are_in(&request.headers)
+    }
+
+    /// Returns true if the proxy may also send this response with a coding of its own, and Vary
+    /// does not say so yet. `length` is the length of the body in bytes, if known.
+    pub(crate) fn varies_by_coding(
+        &self,
+        status: u16,
+        headers: &Headers,
+        length: Option<u64>,
+    ) -> bool {
+        let (compression, fields) = (&self.settings().compression, View(headers));
+        !compression.is_off()
+            && compression.why_never(status, &fields, length).is_none()
+            && !varies_by_coding(&fields)
     }
 
     pub(crate) fn count_response(&self, version: Version) {

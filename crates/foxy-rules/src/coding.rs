@@ -82,7 +82,7 @@ pub enum NotCoded {
     NotAccepted,
     /// The origin has applied a coding.
     CodedByOrigin,
-    /// `no-transform` forbids the proxy to change the content (RFC 9111 §5.2.2.6).
+    /// `no-transform` forbids the proxy to change the content.
     NoTransform,
     /// The request asks for a range. The bytes of a range come from the response without coding.
     Range,
@@ -137,7 +137,7 @@ impl fmt::Display for NotCoded {
         f.write_str(match self {
             Self::NotAccepted => "the client accepts none of the codings in `compress`",
             Self::CodedByOrigin => "the origin has already applied a coding",
-            Self::NoTransform => "`no-transform` forbids foxy to compress the response",
+            Self::NoTransform => "`no-transform` of the request or response forbids compression",
             Self::Range => "the request asks for a range, which foxy serves without coding",
             Self::NotReady => "the compressed response is not stored yet",
             Self::NotSmaller => "compression makes the response hardly smaller",
@@ -168,12 +168,6 @@ impl Compression {
         response: &(impl Fields + ?Sized),
         length: Option<u64>,
     ) -> Option<NotCoded> {
-        let directive = |name: &[u8]| {
-            members(response.values("cache-control")).any(|member| {
-                let given = member.split(|&byte| byte == b'=').next().unwrap_or(member);
-                given.trim_ascii().eq_ignore_ascii_case(name)
-            })
-        };
         let is_listed = || {
             let given = response.single("content-type").and_then(|text| str::from_utf8(text).ok());
             given.is_some_and(|given| self.types.iter().any(|range| range.contains(given)))
@@ -190,14 +184,27 @@ impl Compression {
         if length.is_some_and(|length| length < self.least.max(1)) {
             return Some(NotCoded::TooSmall);
         }
-        if directive(b"no-transform") {
+        if forbids_transform(response) {
             return Some(NotCoded::NoTransform);
         }
-        if directive(b"private") {
+        if has_directive(response, b"private") {
             return Some(NotCoded::Private);
         }
         response.has("set-cookie").then_some(NotCoded::SetsCookie)
     }
+}
+
+/// Returns whether `Cache-Control` of a request or response has `no-transform` (RFC 9111 §5.2.1.6,
+/// §5.2.2.6).
+pub fn forbids_transform(message: &(impl Fields + ?Sized)) -> bool {
+    has_directive(message, b"no-transform")
+}
+
+fn has_directive(message: &(impl Fields + ?Sized), name: &[u8]) -> bool {
+    members(message.values("cache-control")).any(|member| {
+        let given = member.split(|&byte| byte == b'=').next().unwrap_or(member);
+        given.trim_ascii().eq_ignore_ascii_case(name)
+    })
 }
 
 /// Fields that a coded response must not have. They describe the bytes before the coding (RFC 9530

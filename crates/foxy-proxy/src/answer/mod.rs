@@ -74,6 +74,7 @@ pub(crate) async fn local(
         headers: &head.headers,
         wire: None,
         age: None,
+        varies: false,
         outcome,
         framing: Framing::Length(body.len() as u64),
     };

@@ -56,8 +56,8 @@ pub(crate) async fn from_beginning(
         reader.leave();
         return Ok(None);
     }
-    let begun = StreamedHead::of_flight(flight, outcome)
-        .begin(transaction.sender, transaction.wanted.options);
+    let head = StreamedHead::of_flight(flight, outcome);
+    let begun = head.begin(transaction.worker, transaction.sender, transaction.wanted.options);
     match read_back(transaction, reader, flight, begun).await? {
         CaughtUp::Whole(answered) => Ok(Some(answered)),
         CaughtUp::Gone(begun) if begun.answered.response.body_bytes == 0 => {

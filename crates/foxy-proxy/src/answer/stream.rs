@@ -92,7 +92,12 @@ impl<'a> StreamedHead<'a> {
     }
 
     /// Begins the answer. The head waits in the sender until the first bytes of the body follow.
-    pub(crate) fn begin(self, sender: &mut Sender<'_>, options: AnswerOptions) -> Begun {
+    pub(crate) fn begin(
+        self,
+        worker: &Worker,
+        sender: &mut Sender<'_>,
+        options: AnswerOptions,
+    ) -> Begun {
         let Self { head, wire, length, age, outcome } = self;
         let framing = match (head.status, length, options.version) {
             _ if options.head_only => Framing::Empty,
@@ -102,7 +107,8 @@ impl<'a> StreamedHead<'a> {
             (_, None, Version::Http10) => Framing::UntilClose,
         };
         let (status, reason, headers) = (head.status, &head.reason, &head.headers);
-        let opening = Opening { status, reason, headers, wire, age, outcome, framing };
+        let varies = worker.varies_by_coding(status, headers, length);
+        let opening = Opening { status, reason, headers, wire, age, varies, outcome, framing };
         let connection = sender.begin(options, opening);
         let media_type = MediaType::of(head.headers.get("content-type"));
         let response = SentResponse { outcome, status, body_bytes: 0, media_type };

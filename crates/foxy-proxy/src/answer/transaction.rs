@@ -97,6 +97,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
             headers: &headers,
             wire: None,
             age: Some(age),
+            varies: self.worker.varies_by_coding(200, fields, None),
             outcome,
             framing: Framing::Empty,
         };
@@ -105,6 +106,11 @@ impl<'a, 'client> Transaction<'a, 'client> {
         let media_type = MediaType::default();
         let response = SentResponse { outcome, status: 304, body_bytes: 0, media_type };
         Ok(Answered { connection, response })
+    }
+
+    fn varies(&self, stored: &Stored) -> bool {
+        let ResponseHead { status, headers, .. } = &*stored.head;
+        self.worker.varies_by_coding(*status, headers, Some(stored.length))
     }
 
     /// Sends a 416, because the requested range is outside the stored response of `length` bytes.
@@ -140,6 +146,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
             headers: &stored.head.headers,
             wire: Some(&stored.wire),
             age: Some(age),
+            varies: self.varies(stored),
             outcome,
             framing: Framing::Length(end - first),
         };
@@ -185,6 +192,7 @@ impl<'a, 'client> Transaction<'a, 'client> {
             headers: &headers,
             wire: None,
             age: Some(age),
+            varies: self.varies(stored),
             outcome,
             framing: Framing::Length(layout.length()),
         };

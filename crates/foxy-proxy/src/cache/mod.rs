@@ -8,6 +8,8 @@
 //! A large body is stored in *parts* of 1 MiB. A *slice* is such a part of an object that was never
 //! fetched whole.
 
+pub(crate) mod compressions;
+mod derived;
 pub(crate) mod epoch;
 pub(crate) mod memory;
 pub mod purge;

@@ -174,6 +174,9 @@ fn end_head(out: &mut BytesMut, options: AnswerOptions, opening: Opening<'_>) ->
     if let Some(age) = opening.age {
         put_number(out, b"Age: ", age);
     }
+    if opening.varies {
+        out.put_slice(b"Vary: Accept-Encoding\r\n");
+    }
     out.put_slice(b"Cache-Status: ");
     write!(out, "{}", opening.outcome).expect("a BytesMut takes all");
     out.put_slice(encode::CRLF);

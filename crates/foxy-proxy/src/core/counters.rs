@@ -126,6 +126,14 @@ counters! {
     Resumed = "resumed",
     /// Stored responses removed because of an unsafe request, such as POST.
     Invalidations = "invalidations",
+    /// Stored responses that foxy has compressed.
+    Compressions = "compressions",
+    /// Bytes of stored responses before their compression.
+    CompressionInput = "compression_input_bytes",
+    /// Bytes of stored responses after their compression.
+    CompressionOutput = "compression_output_bytes",
+    /// Requests answered with a response that foxy has compressed.
+    CompressedAnswers = "compressed_answers",
     /// Purges of URLs, tags, prefixes, sites or the whole cache.
     Purges = "purges",
 }

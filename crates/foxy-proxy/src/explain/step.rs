@@ -10,6 +10,7 @@ use crate::worker::http_date;
 use bytes::Bytes;
 use foxy_base::clock;
 use foxy_rules::Permit;
+use foxy_rules::coding::{Coding, NotCoded};
 use foxy_rules::explain::Step as RuleStep;
 use foxy_rules::operator::Tried;
 use std::fmt;
@@ -43,6 +44,8 @@ pub enum Step {
     Purged(Verdict),
     /// The result of a caching rule about the reuse of the stored response.
     Rule(RuleStep),
+    /// The coding that the proxy has applied to the stored response, or the reason for none.
+    Coding(Result<Coding, NotCoded>),
     /// The servers of the operator's origin that serves the URL, with their states.
     Servers(Vec<ServerStatus>),
     /// The parent proxy that a fetch would use, if the operator has set parent proxies.
@@ -144,6 +147,8 @@ impl Step {
             Self::NotStored | Self::Found(_) => "RFC 9111 §4",
             Self::Purged(_) | Self::Way(_) | Self::Servers(_) => "docs/operation.md",
             Self::Rule(step) => step.section(),
+            Self::Coding(Ok(_)) => "docs/decisions/compression.md",
+            Self::Coding(Err(why)) => why.section(),
             Self::Therefore(_) => "RFC 9211 §2",
         }
     }
@@ -166,6 +171,8 @@ impl Step {
             Self::Purged(Verdict::Stale { .. }) => "purged-softly",
             Self::Purged(Verdict::Gone) => "purged",
             Self::Rule(step) => step.name(),
+            Self::Coding(Ok(coding)) => coding.name(),
+            Self::Coding(Err(why)) => why.name(),
             Self::Servers(_) => "origin",
             Self::Way(ExpectedWay::Direct | ExpectedWay::Fallback) => "direct",
             Self::Way(ExpectedWay::Parent(_)) => "parent",
@@ -233,6 +240,8 @@ impl fmt::Display for Step {
             }
             Self::Purged(Verdict::Gone) => f.write_str("a hard purge removed the stored response"),
             Self::Rule(step) => step.fmt(f),
+            Self::Coding(Ok(coding)) => write!(f, "foxy answers with the form coded by {coding}"),
+            Self::Coding(Err(why)) => write!(f, "foxy applies no coding: {why}"),
             Self::Servers(servers) => show_servers(servers, f),
             Self::Way(ExpectedWay::Direct) => {
                 f.write_str("no parent proxy receives requests to this host")

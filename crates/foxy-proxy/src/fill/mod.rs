@@ -4,6 +4,8 @@
 
 pub(crate) mod body;
 pub(crate) mod body_writer;
+pub(crate) mod compress;
+mod encoder;
 pub(crate) mod outgoing;
 pub(crate) mod request;
 pub(crate) mod stale;

@@ -9,6 +9,7 @@ use foxy_http::{
     Headers, Method, RequestHead, ResponseHead, accepts_trailers, expects_continue,
     strip_hop_by_hop, upgrade_protocol,
 };
+use foxy_rules::coding::uncoded_tags;
 use foxy_rules::partial::strong_validator;
 use foxy_rules::range::range_value;
 use foxy_rules::{RangeSpec, Span, UpstreamRange, Validators, upstream_range};
@@ -23,6 +24,9 @@ pub(crate) fn forwarded(
     let mut headers = end_to_end(worker, head);
     if head.method == Method::Get {
         bound_range(&mut headers);
+    }
+    if !worker.settings().compression.is_off() {
+        restore_tags(&head.method, &mut headers);
     }
     if !expects_continue(head) {
         headers.remove("expect");
@@ -109,6 +113,21 @@ pub(crate) fn asked_range(headers: &Headers) -> Option<UpstreamRange> {
     let mut lines = headers.get_all("range");
     let range = lines.next()?;
     Some(if lines.next().is_none() { upstream_range(range) } else { UpstreamRange::Whole })
+}
+
+/// Replaces the tags of compressed responses by the tags of the origin in conditions that protect
+/// the origin's resource from a change. For GET and HEAD, If-None-Match stays, because the origin's
+/// 304 would have another tag than the client's response.
+fn restore_tags(method: &Method, headers: &mut Headers) {
+    let is_safe = matches!(method, Method::Get | Method::Head);
+    for name in ["If-Match", "If-None-Match"] {
+        let tags: Vec<Vec<u8>> = headers.get_all(name).map(uncoded_tags).collect();
+        if tags.is_empty() || (is_safe && name == "If-None-Match") {
+            continue;
+        }
+        headers.remove(name);
+        tags.iter().for_each(|tags| headers.append(name, tags));
+    }
 }
 
 /// Rewrites the client's Range field in a standard form. Removes the field if the origin should

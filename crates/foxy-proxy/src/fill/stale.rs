@@ -178,7 +178,8 @@ impl PendingUpdate {
     ) -> (Arc<Stored>, Option<NotStoredReason>) {
         let length = Some(self.stored.length);
         let policy = worker.policy(&self.key.text, &self.stored.head, length);
-        let fresh = Arc::new(freshened(&self.stored, answer, policy, times));
+        let fresh = freshened(&self.stored, answer, policy, times);
+        let fresh = Arc::new(fresh.begun(self.watch.epoch.begun));
         let (base, received) = (&self.base, times.civil);
         let asked = ("GET", request);
         let not_stored = why_not_storable(worker, base, asked, &fresh.head, length, received);

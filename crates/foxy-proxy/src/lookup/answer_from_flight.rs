@@ -135,7 +135,8 @@ async fn respond(
     if reader.is_late() {
         return rest::from_beginning(transaction, reader, flight, outcome).await;
     }
-    let begun = StreamedHead::of_flight(flight, outcome).begin(transaction.sender, wanted.options);
+    let head = StreamedHead::of_flight(flight, outcome);
+    let begun = head.begin(worker, transaction.sender, wanted.options);
     let source = Source::Flight(reader);
     match stream::carry(worker, transaction.sender, wanted.options, begun, source).await? {
         Streamed::Whole(answered) => Ok(Some(answered)),

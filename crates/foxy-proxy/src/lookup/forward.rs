@@ -251,8 +251,8 @@ async fn respond(
         detail: None,
     };
     let (head, length) = (&origin.head, origin.length);
-    let begun =
-        StreamedHead { head, wire: None, length, age: None, outcome }.begin(sender, wanted.options);
+    let head = StreamedHead { head, wire: None, length, age: None, outcome };
+    let begun = head.begin(worker, sender, wanted.options);
     let source = Source::Exchange(&mut exchange, tee.as_mut());
     match stream::carry(worker, sender, wanted.options, begun, source).await? {
         Streamed::Whole(answered) => Ok(Forwarded::Answered(answered)),

@@ -5,6 +5,7 @@ pub(crate) mod answer_from_flight;
 pub(crate) mod by_slices;
 pub(crate) mod fetch;
 pub(crate) mod forward;
+pub(crate) mod serve_coded;
 pub(crate) mod serve_stored;
 
 use crate::answer::transaction::Transaction;

@@ -6,6 +6,7 @@ use crate::answer::rest::resume;
 use crate::answer::transaction::{Selection, Transaction};
 use crate::cache::{CacheKey, Epoch, Stored, StoredBody, Watch};
 use crate::core::{Counter, View};
+use crate::lookup::serve_coded::serve_coded;
 use crate::request::{Aborted, Answered, CacheStatus, Hit, SendFailure, Wanted};
 use crate::slices::send::{left_of, send_rest};
 use bytes::Bytes;
@@ -46,7 +47,15 @@ pub(crate) async fn serve_stored(
     let Transaction { worker, wanted, .. } = *transaction;
     worker.counters.add(hit.source.counter(), 1);
     let (age, outcome) = (stored.times.age(now), CacheStatus::from(hit));
-    let range = match asked_range(wanted, &stored) {
+    let range = asked_range(wanted, &stored);
+    if let Some(range) = &range
+        && !worker.settings().compression.is_off()
+        && let is_range = !matches!(range, RangeAnswer::Whole)
+        && let Some(answered) = Box::pin(serve_coded(transaction, &stored, hit, is_range)).await?
+    {
+        return Ok(Served::Answered(answered));
+    }
+    let range = match range {
         Some(RangeAnswer::Unsatisfiable) => {
             let answered = transaction.unsatisfiable(stored.length, outcome).await?;
             return Ok(Served::Answered(answered));

@@ -45,6 +45,8 @@ pub(crate) struct Opening<'a> {
     /// The status line and header lines as HTTP/1.1 text, if this text is stored.
     pub(crate) wire: Option<&'a Bytes>,
     pub(crate) age: Option<u64>,
+    /// True if the proxy may also send this response with a coding (`Vary: Accept-Encoding`).
+    pub(crate) varies: bool,
     pub(crate) outcome: CacheStatus,
     pub(crate) framing: Framing,
 }

@@ -1,3 +1,5 @@
+//! Tests the PAC file as text, and in node if it is installed.
+
 use super::*;
 use bytes::BytesMut;
 use foxy_http::{RequestDecoder, RequestEvent};

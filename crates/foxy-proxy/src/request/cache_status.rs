@@ -6,6 +6,7 @@ use crate::core::{ForwardReason, HitSource};
 use crate::request::reason::ErrorReason;
 use foxy_base::WallTime;
 use foxy_rules::Permit;
+use foxy_rules::coding::Coding;
 use std::fmt;
 
 /// How the cache handled a request.
@@ -20,6 +21,8 @@ pub enum CacheStatus {
         ttl: i64,
         /// The caching rule that permits a stale answer, if the answer is stale.
         permit: Option<Permit>,
+        /// The coding that the proxy has applied to the response.
+        coding: Option<Coding>,
     },
     /// The request was sent to the origin.
     Forwarded {
@@ -48,7 +51,7 @@ impl fmt::Display for CacheStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("foxy")?;
         match self {
-            Self::Hit { source, ttl, permit } => {
+            Self::Hit { source, ttl, permit, coding } => {
                 match source {
                     HitSource::Memory | HitSource::Disk => f.write_str("; hit")?,
                     HitSource::Revalidated(reason) => {
@@ -61,7 +64,8 @@ impl fmt::Display for CacheStatus {
                 }
                 f.write_str("; ttl=")?;
                 f.write_str(itoa::Buffer::new().format(*ttl))?;
-                permit.map_or(Ok(()), |permit| write!(f, "; detail={}", permit.name()))
+                let detail = permit.map(Permit::name).or(coding.map(Coding::name));
+                detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
             }
             Self::Forwarded { reason, status, stored, collapsed, detail } => {
                 f.write_str("; fwd=")?;
@@ -135,11 +139,17 @@ impl Hit {
         let source = HitSource::Fallback(status);
         Self { source, ttl: -signed(stale_by), permit: Some(permit) }
     }
+
+    /// Returns the outcome if the proxy has applied `coding` to the response.
+    pub(crate) fn coded(self, coding: Coding) -> CacheStatus {
+        let Self { source, ttl, permit } = self;
+        CacheStatus::Hit { source, ttl, permit, coding: Some(coding) }
+    }
 }
 
 impl From<Hit> for CacheStatus {
     fn from(Hit { source, ttl, permit }: Hit) -> Self {
-        Self::Hit { source, ttl, permit }
+        Self::Hit { source, ttl, permit, coding: None }
     }
 }
 
@@ -160,9 +170,13 @@ mod tests {
             collapsed,
             detail,
         };
-        let hit = |source, ttl, permit| CacheStatus::Hit { source, ttl, permit };
+        let hit = |source, ttl, permit| Hit { source, ttl, permit }.into();
         let cases = [
             (hit(HitSource::Memory, 30, None), "foxy; hit; ttl=30"),
+            (
+                Hit { source: HitSource::Disk, ttl: 30, permit: None }.coded(Coding::Brotli),
+                "foxy; hit; ttl=30; detail=br",
+            ),
             (
                 hit(HitSource::Disk, -5, Some(Permit::MaxStale)),
                 "foxy; hit; ttl=-5; detail=max-stale",

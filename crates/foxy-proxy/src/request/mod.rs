@@ -6,6 +6,7 @@ pub(crate) mod answered;
 pub mod asker;
 pub mod auto_config;
 pub mod cache_status;
+pub(crate) mod coded;
 pub(crate) mod exchange;
 pub(crate) mod forwarding_fields;
 pub mod mode;

@@ -16,6 +16,7 @@ pub(crate) mod steering;
 pub(crate) mod tunnelling;
 
 use crate::cache::Cache;
+use crate::cache::compressions::Compressions;
 use crate::cache::memory::MemoryTier;
 use crate::cache::purge::Purges;
 use crate::cache::refusals::Refusals;
@@ -150,6 +151,7 @@ impl Proxy {
             authenticator: Authenticator::new(settings.users.clone()),
             refusals: Refusals::default(),
             parts: SharedParts::new(budget.min(MAX_PART_BYTES)),
+            compressions: Compressions::default(),
             waiting: ByteBudget::new(budget),
             requests: ByteBudget::new(budget),
             sink: parts.sink,

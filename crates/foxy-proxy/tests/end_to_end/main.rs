@@ -7,6 +7,7 @@ mod broken_fetches;
 mod caching;
 mod clauses;
 mod client_tls;
+mod compressing;
 mod explaining;
 mod forwarding;
 mod intercept_bench;

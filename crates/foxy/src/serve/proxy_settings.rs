@@ -11,6 +11,7 @@ use foxy_proxy::request::mode::Mode;
 use foxy_proxy::server::purger::NewSettings;
 use foxy_proxy::settings::ProxySettings;
 use foxy_proxy::upstream::{DestinationPolicy, OriginHttp2, OriginTls, UpstreamSettings};
+use foxy_rules::coding::Compression;
 use foxy_rules::operator::{OperatorRule, OperatorRules};
 use std::net::SocketAddr;
 
@@ -51,6 +52,11 @@ pub fn proxy_settings(
             own,
         },
         negative_lifetime: disk.negative_lifetime.as_secs().into(),
+        compression: Compression {
+            codings: disk.compress.clone(),
+            least: disk.compress_min.0,
+            types: disk.compress_types.clone(),
+        },
         memory: memory.size.0,
         memory_object_limit: memory.object_limit.0,
         client_handshake: timeouts.tls_handshake,

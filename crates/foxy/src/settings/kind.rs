@@ -8,6 +8,7 @@ use super::store_choice::StoreChoice;
 use super::values::Output;
 use foxy_base::{ByteSize, Cidr, HostPattern};
 use foxy_proxy::upstream::{NoProxy, OriginServer, Parent};
+use foxy_rules::coding::{Coding, MediaRange};
 use foxy_schemes::policy::POLICIES;
 use foxy_schemes::{PolicyName, SCHEMES, SchemeName};
 use std::fmt;
@@ -95,6 +96,8 @@ pub enum Kind {
     Origin(Slot<OriginServer>),
     Parents(Slot<Vec<Parent>>),
     NoProxies(Slot<Vec<NoProxy>>),
+    Codings(Slot<Vec<Coding>>),
+    MediaTypes(Slot<Vec<MediaRange>>),
 }
 
 /// Describes how users write values of a kind.
@@ -164,6 +167,8 @@ impl Kind {
             Self::Origin(_) => one("URL", "http://127.0.0.1:8080"),
             Self::Parents(_) => list("URL|off", "http://proxy.example:3128"),
             Self::NoProxies(_) => list("HOST", "example.org"),
+            Self::Codings(_) => list("CODING", "zstd"),
+            Self::MediaTypes(_) => list("TYPE", "text/css"),
         }
     }
 

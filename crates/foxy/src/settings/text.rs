@@ -52,6 +52,8 @@ pub fn put(kind: &Kind, texts: &[&OsStr], written: &mut Written) -> Result<(), S
         Kind::Origin(slot) => *slot(written) = Some(origin(one(texts)?)?),
         Kind::Parents(slot) => *slot(written) = Some(parents(texts)?),
         Kind::NoProxies(slot) => *slot(written) = Some(each(texts, parsed)?),
+        Kind::Codings(slot) => *slot(written) = Some(each(texts, parsed)?),
+        Kind::MediaTypes(slot) => *slot(written) = Some(each(texts, parsed)?),
     }
     Ok(())
 }
@@ -168,6 +170,8 @@ pub fn show(kind: &Kind, written: &mut Written) -> Option<String> {
         Kind::Origin(slot) => quoted(slot(written).as_ref()?),
         Kind::Parents(slot) => list(slot(written).as_ref()?, quoted),
         Kind::NoProxies(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::Codings(slot) => list(slot(written).as_ref()?, quoted),
+        Kind::MediaTypes(slot) => list(slot(written).as_ref()?, quoted),
     })
 }
 

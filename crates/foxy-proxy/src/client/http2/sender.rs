@@ -183,6 +183,9 @@ impl<'a> Http2Sender<'a> {
         if let Some(age) = opening.age {
             own.append("age", HeaderValue::from(age));
         }
+        if opening.varies {
+            own.append("vary", HeaderValue::from_static("Accept-Encoding"));
+        }
         if let Ok(outcome) = HeaderValue::try_from(opening.outcome.to_string()) {
             own.append("cache-status", outcome);
         }

@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn requests_and_hits_count_but_connects_do_not() {
-        let hit = CacheStatus::Hit { source: HitSource::Memory, ttl: 1, permit: None };
+        let hit =
+            CacheStatus::Hit { source: HitSource::Memory, ttl: 1, permit: None, coding: None };
         let miss = CacheStatus::Forwarded {
             reason: ForwardReason::UriMiss,
             status: Some(200),

@@ -64,7 +64,7 @@ fn a_squid_line() {
          HIER_DIRECT/10.0.0.1 text/html",
     );
     let hit = AccessRecord {
-        outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5, permit: None },
+        outcome: CacheStatus::Hit { source: HitSource::Memory, ttl: 5, permit: None, coding: None },
         content_type: None,
         end: WallTime(1_286_536_308_004),
         elapsed: Duration::ZERO,

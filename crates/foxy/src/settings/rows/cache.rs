@@ -4,6 +4,7 @@ use super::super::kind::{Kind, Preset, Setting};
 use super::super::squid::CacheDir;
 use super::super::store_choice::{STORE_BYTES, StoreChoice};
 use foxy_base::ByteSize;
+use foxy_rules::coding::{Coding, MediaRange};
 use foxy_schemes::PolicyName;
 use foxy_schemes::SchemeName;
 use std::time::Duration;
@@ -138,6 +139,19 @@ settings! {
     /// can be validated.
     negative_lifetime: given Duration = "negative-lifetime" flag "negative-lifetime",
         span_from_zero, Fixed("0s");
+
+    /// Codings with which foxy compresses stored responses: `zstd`, `br` and `gzip`. If a client
+    /// accepts several equally, foxy uses the first of the list
+    /// ([reasons](decisions/compression.md)).
+    compress: given Vec<Coding> = "compress" flag "compress", Codings, Fixed();
+
+    /// Smallest body that foxy compresses.
+    compress_min: given ByteSize = "compress-min" flag "compress-min", size(1, GIB), Fixed("1K");
+
+    /// Media types that foxy compresses, such as `text/css`, `text/*` or `*+json`.
+    compress_types: given Vec<MediaRange> = "compress-types" flag "compress-type", MediaTypes,
+        Fixed("text/*", "*+json", "*+xml", "application/json", "application/javascript",
+              "application/xml", "application/wasm");
 }
 
 /// Most operations that a limit of a queue can name.

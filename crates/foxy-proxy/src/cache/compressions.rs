@@ -1,0 +1,63 @@
+//! Limits the work of compression. One body is compressed at a time, and no body twice within some
+//! minutes, so that a store that refuses the results causes no endless work.
+
+use foxy_base::WallTime;
+use foxy_store::Key;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Number of places for recent keys. All places together use 24 KiB of memory.
+const MAX_RECENT: usize = 1024;
+
+/// Time in seconds before the same body is compressed again.
+const RETRY_SECONDS: u64 = 300;
+
+/// The recent compressions, and the permit for the next.
+pub(crate) struct Compressions {
+    permit: Arc<Semaphore>,
+    recent: Mutex<Vec<Option<(Key, WallTime)>>>,
+}
+
+impl Default for Compressions {
+    fn default() -> Self {
+        let permit = Arc::new(Semaphore::new(1));
+        Self { permit, recent: Mutex::new(vec![None; MAX_RECENT]) }
+    }
+}
+
+impl Compressions {
+    /// Returns the permit to compress a body for `key`. Returns `None` if another body is being
+    /// compressed, or if this body was compressed a short time ago. Two keys may share a place, and
+    /// then forget each other.
+    pub(crate) fn begin(&self, key: Key, now: WallTime) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.permit).try_acquire_owned().ok()?;
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = usize::from(u16::from_le_bytes([key.0[0], key.0[1]])) % MAX_RECENT;
+        let is_recent = |(other, at): &(Key, WallTime)| {
+            *other == key && now.seconds() < at.seconds() + RETRY_SECONDS
+        };
+        if recent[number].as_ref().is_some_and(is_recent) {
+            return None;
+        }
+        recent[number] = Some((key, now));
+        Some(permit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_body_is_compressed_at_a_time_and_none_twice_soon() {
+        let compressions = Compressions::default();
+        let [first, second] = [1, 2].map(|number| Key([number; 16]));
+        let at = WallTime::from_seconds;
+        let permit = compressions.begin(first, at(10)).expect("nothing runs");
+        assert!(compressions.begin(second, at(10)).is_none(), "another runs");
+        drop(permit);
+        assert!(compressions.begin(first, at(309)).is_none(), "too soon");
+        assert!(compressions.begin(second, at(309)).is_some());
+        assert!(compressions.begin(first, at(310)).is_some());
+    }
+}
