@@ -18,7 +18,7 @@ pub(crate) use svg::escape;
 /// The origin of a chart's values, which the chart shows under its title.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provenance {
-    /// Paper and its table or figure that the run repeats, such as `001 Fig 10`. Empty for other
+    /// Paper and its table or figure that the run reproduces, such as `001 Fig 10`. Empty for other
     /// runs.
     pub source: String,
     /// Whether the values are measured, simulated, quoted or derived.
@@ -32,8 +32,8 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Returns the provenance of values that a run measured. `source` names the repeated table or
-    /// figure.
+    /// Returns the provenance of values that a run measured. `source` names the paper's table
+    /// or figure that the run reproduces.
     pub fn of_run(source: &str, setup: &Setup) -> Self {
         let Setup { scale, quick, .. } = *setup;
         Self { source: source.into(), place: Place::Measured, scale, quick, seeds: 1 }
@@ -197,8 +197,9 @@ impl Chart {
     }
 }
 
-/// Returns the points of a distribution. `quantiles` contains pairs of a share and a time in
-/// microseconds. A time of 0 becomes one microsecond, because the logarithmic axis cannot show 0.
+/// Returns the points of a distribution. `quantiles` contains pairs: a share of the values, and
+/// the time in microseconds that this share does not exceed. A time of 0 becomes one
+/// microsecond, because the logarithmic axis cannot show 0.
 pub fn shares_over_times(quantiles: impl IntoIterator<Item = (f64, f64)>) -> Vec<(f64, Value)> {
     quantiles.into_iter().map(|(share, time)| (time.max(1.0), Value::exact(share))).collect()
 }

@@ -19,12 +19,12 @@ pub struct Machine {
     pub kernel: String,
 }
 
-/// The program, machine and parameters of a run.
+/// The measuring program, the machine and the parameters of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Name of the program.
+    /// Name of the measuring program, `foxy`.
     pub program: String,
-    /// Version of the program.
+    /// Version of the measuring program.
     pub version: String,
     /// Command with arguments.
     pub command: String,
@@ -185,7 +185,7 @@ pub enum Record {
     Setup(Setup),
     /// A measured value.
     Measure(Measure),
-    /// A row that repeats a table or figure of a paper.
+    /// A value from a table or figure of a paper, beside our value.
     FigureRow(FigureRow),
     /// The requests of one class.
     RequestClass(RequestClass),

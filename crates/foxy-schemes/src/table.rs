@@ -94,7 +94,7 @@ pub const SCHEMES: &[SchemeRow] = &[
     ),
     slotted_row(
         SchemeName::LazyReads,
-        "packetizer, with reads collected in tens and sorted",
+        "packetizer, with reads sorted in batches of ten",
         "lazy-reads.foxy",
         plan::LAZY_READS,
     ),

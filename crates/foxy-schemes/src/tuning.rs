@@ -64,7 +64,7 @@ pub const TUNING: &[TuningRow] = &[
     TuningRow {
         name: "prefetch",
         values: "0 to 1M [0]",
-        summary: "stream-loc, lazy-reads-loc, squidmla: bytes of the same server to read along",
+        summary: "stream-loc, lazy-reads-loc, squidmla: most bytes that a read prefetches",
         set: |settings, text| put(&mut settings.prefetch, size(text, 1 << 20)),
     },
     TuningRow {

@@ -44,7 +44,10 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(u16).range(1..)),
         )
         .arg(switch("no-scan", "process-per-request: find files by a hash of the URL, without the text index"))
-        .arg(switch("one-phase", "prefork: write each answer to disk once, and send it immediately"))
+        .arg(switch(
+            "one-phase",
+            "prefork: send each answer before the write to disk, and write it once instead of twice",
+        ))
         .arg(switch("no-index", "event-loop: keep no index in memory, and check the disk for each request"))
         .arg(switch("no-cache", "Store no answers"))
         .arg(switch("connection", "Serve the connection on standard input").hide(true))

@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 const NAME: &str = "001-fig2-disk";
-/// At this scale or more, the measurement uses all file sizes from 0 to 10 KB, four times each. At
-/// a smaller scale, it uses three sizes.
+/// From this scale on (1 is the paper's scale), the run measures files of 0, 1, 2 … 10 KB
+/// four times. At a smaller scale, it measures 0, 5 and 10 KB once.
 const FULL: f64 = 0.5;
 const SIZE: u64 = 512 << 20;
 

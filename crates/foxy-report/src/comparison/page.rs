@@ -102,8 +102,8 @@ fn lines(subjects: &[&str], points: impl Fn(&str) -> Vec<(f64, Value)>) -> Vec<L
     subjects.iter().filter_map(line).collect()
 }
 
-/// Returns the points of a latency distribution. At each share, the value is the mean over the
-/// repeats.
+/// Returns the points of a latency distribution: the share of requests that took at most each
+/// latency. The latency of a share is the mean over the repeats.
 fn distribution(records: &[Record], workload: &str, subject: &str) -> Vec<(f64, Value)> {
     let mut latencies: Vec<(f64, Vec<f64>)> = Vec::new();
     for record in records {

@@ -47,8 +47,8 @@ pub enum Condition {
         /// The scale of the other experiment, and its verdict.
         other: Option<(f64, Verdict)>,
     },
-    /// An input of the run was fitted to the quoted value, so our value agrees in any case. The
-    /// condition always fails.
+    /// An input of the run was fitted to the paper's value, so the agreement of our value proves
+    /// nothing. A row with this condition never gets a verdict.
     Fitted,
 }
 
@@ -123,7 +123,8 @@ impl Condition {
         }
     }
 
-    /// Makes the condition of a cause that the run does not count. It always fails.
+    /// Makes the condition for a cause that the run does not count. A row with this condition never
+    /// gets a verdict. `why` is the reason why the run does not count the cause.
     pub fn unmeasured(named: &str, why: &str) -> Self {
         Self::Cause { named: named.into(), ours: why.into(), shown: false }
     }

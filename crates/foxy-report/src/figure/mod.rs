@@ -1,5 +1,5 @@
-//! Rows that repeat the tables and figures of the papers behind foxy. A row has the value in the
-//! paper, our value, and a verdict by fixed rules.
+//! Rows that compare tables and figures of the papers behind foxy with our runs. A row has the
+//! value in the paper, our value, and a verdict by fixed rules.
 
 pub mod conditions;
 mod number_words;
@@ -41,7 +41,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A row of a repeated table, or a point of a repeated figure.
+/// A row of a table, or a point of a figure, in a paper: the paper's value beside our value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureRow {
     /// Number of the paper, and its table or figure, such as `001-table2`.

@@ -122,7 +122,7 @@ impl Unplayable {
             Self::Interim => "the rules see no interim responses",
             Self::HopByHop => "the rules do not see hop-by-hop fields",
             Self::Framing => "the rules do not decide where a body ends",
-            Self::BeyondAscii => "Node.js sends one letter in two codings",
+            Self::BeyondAscii => "Node.js sends obs-text as UTF-8 or Latin-1",
         }
     }
 }

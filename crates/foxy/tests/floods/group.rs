@@ -22,10 +22,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates a group with a memory limit of `bytes` bytes.
+    /// Creates a control group with a memory limit of `bytes` bytes.
     ///
     /// # Errors
-    /// The reason why this machine cannot create the group.
+    /// The reason why this machine cannot create the control group.
     pub fn new(bytes: u64) -> Result<Self, String> {
         let mut why = "there are no control groups for memory".to_owned();
         for (place, limit, line) in PLACES {

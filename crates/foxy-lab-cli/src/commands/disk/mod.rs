@@ -70,8 +70,8 @@ fn serve_command() -> Command {
             option(
                 "size",
                 "SIZE",
-                "Size of each disk: fewer cylinders, with the same time for a full move of the arm \
-                 [default: as the profile]",
+                "Size of each disk; a smaller disk has fewer cylinders, but needs the same time \
+                 for a full move of the arm [default: as the profile]",
             )
             .value_parser(value_parser!(ByteSize)),
             option("disks", "N", "Number of disks, each with its own arm")

@@ -47,7 +47,8 @@ differs, different today (measured), no quote, unequal work, no verdict, and not
 A row has a verdict only under its conditions: three seeds; 1.5 fills of the cache; the cause that \
 the paper names, shown by counts; and for ratios the same verdict at a second scale. Otherwise the \
 row says \"no verdict\" and gives the reasons. So a verdict needs --full, or several --seed and \
---scale. Quoted values are marked as derived, words or edition where the paper has no such number.
+--scale. A quoted value that the paper does not state is marked: derived (a formula of the paper's \
+numbers), words (only a direction, such as faster) or edition (stated in another edition).
 
 The modelled disk stores its content, so a run at full scale uses up to 6.5 GB of memory. Runs \
 execute in parallel as far as cores and memory allow.

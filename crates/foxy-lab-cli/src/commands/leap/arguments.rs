@@ -46,13 +46,13 @@ the difference between both is noise. A proxy that is not installed or does not 
 reported and left out.
 
 HTTPS: --tls makes the origin an https origin. The command can judge answers only if the proxy \
-terminates TLS, by interception or as a reverse proxy. --ca names the authorities that the \
-copies trust. With --ca-dir clients may open CONNECT tunnels and use TLS, which this command \
-terminates with certificates of this authority. The copies also trust this authority. A \
-Collector and a pass-through proxy of this command use it. With --start each proxy terminates \
-TLS itself and uses TLS to the Collector. The authority is then made for this run, unless \
---ca-dir names an authority (for 127.0.0.0/8 and localhost). A proxy that cannot terminate TLS, \
-or with --protocol 2 cannot speak HTTP/2, is reported and left out.
+terminates TLS, by interception or as a reverse proxy. --ca names the authorities that the copies \
+trust. With --ca-dir clients may open CONNECT tunnels and use TLS, which this command terminates \
+with certificates of this authority. The copies also trust this authority. A Collector and a \
+pass-through proxy of this command use this authority. With --start each proxy terminates TLS \
+itself and uses TLS to the Collector. The authority is then made for this run, unless --ca-dir \
+names an authority (for 127.0.0.0/8 and localhost). A proxy that cannot terminate TLS, or with \
+--protocol 2 cannot speak HTTP/2, is reported and left out.
 
 Clients may speak HTTP/1 or HTTP/2. --protocol 2 sends HTTP/2 to the proxies.
 

@@ -76,8 +76,8 @@ fn search_arguments() -> Vec<Arg> {
         option(
             "hold",
             "FILLS",
-            "Keep the first load until the cache has been filled this often, because an empty \
-             cache has few hits [default: 0]",
+            "Keep the first load until the cache has been filled this number of times, because an \
+             empty cache has few hits [default: 0]",
         )
         .value_parser(seconds()),
         option(

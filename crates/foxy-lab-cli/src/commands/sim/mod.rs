@@ -163,14 +163,19 @@ fn storage() -> Vec<Arg> {
         .default_value("consecutive")
         .requires("scheme")
         .value_parser(["consecutive", "round-robin"]),
-        several("utilization", "PERCENT", "Highest share of slots in use, in percent, for schemes with one file")
-            .default_value("75")
-            .requires("scheme")
-            .value_parser(utilization),
+        several(
+            "utilization",
+            "PERCENT",
+            "Highest share of slots in use, in percent, for schemes with one file",
+        )
+        .default_value("75")
+        .requires("scheme")
+        .value_parser(utilization),
         option(
             "prefetch",
             "SIZE",
-            "Number of bytes of the same server that lazy-reads-loc and squidmla prefetch; 0 turns this off",
+            "Most bytes that a read of stream-loc, lazy-reads-loc or squidmla prefetches: the next \
+             records of the same origin server; 0 turns this off",
         )
         .default_value("0")
         .requires("scheme")
@@ -181,7 +186,11 @@ fn storage() -> Vec<Arg> {
             "Setting of the schemes, such as locality-buffers=32; the settings are listed below",
         )
         .requires("scheme"),
-        path("save-operations", "FILE", "Write the URL operations to this file, for a later run with --operations"),
+        path(
+            "save-operations",
+            "FILE",
+            "Write the URL operations to this file, for a later run with --operations",
+        ),
     ]
 }
 

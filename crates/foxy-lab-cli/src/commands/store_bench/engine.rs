@@ -18,7 +18,7 @@ Run the default store engine in one thread, and measure:
   memory and CPU time   while it fills a device that discards its content
   bytes written         while it overwrites a store in memory three times
   reads                 while it reads every small record
-  longest step          the longest delay of all other work, in a store in memory that is \
+  longest step          the longest CPU time of a single call, in a store in memory that is \
 overwritten and read twice
   start times           of stores in a folder, left as a killed process leaves them, with their \
 files in the page cache: a store full of records, and a store of a tebibyte with few records

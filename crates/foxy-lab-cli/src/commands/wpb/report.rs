@@ -14,7 +14,8 @@ use foxy_report::{Page, Setup, Table, scale_text};
 /// If the thread of the clients uses a CPU for more than this share of the time, the clients limit
 /// the run. The report then warns.
 const BUSY: f64 = 0.9;
-/// A point must fetch at least this many times the cache size, by the benchmark's rule.
+/// By the rule of the benchmark, the test of each number of clients must fetch at least this many
+/// times the cache size.
 const TIMES: u64 = 4;
 
 pub struct Outcome<'a> {

@@ -70,8 +70,9 @@ pub struct WpbRun {
     pub interrupted: Arc<AtomicBool>,
 }
 
-/// Runs a point to its end. Calls `progress` with the number of started requests, and `ended` after
-/// each part. The report counts failed requests; they are no error.
+/// Runs a point (a test with a fixed number of clients) to its end. Calls `progress` with the
+/// number of started requests, and `ended` after each part. The report counts failed requests; they
+/// are no error.
 ///
 /// The control part repeats phase 1 with URLs whose answers have the directive `no-store`. So the
 /// proxy works without its cache. (`Cache-Control: no-cache` in requests would still let the proxy
@@ -115,7 +116,7 @@ pub fn probe(run: &WpbRun) -> io::Result<Result<(), Cause>> {
     Ok(runtime.block_on(exchange::ask(&run, &request, wire::first_of_run(), false)).map(|_| ()))
 }
 
-/// Runs one part of the point with all clients, and returns the clients for the next part. The
+/// Runs one part of the test with all clients, and returns the clients for the next part. The
 /// first request has the number `first`.
 async fn together(
     run: &WpbRun,

@@ -9,7 +9,8 @@ use std::io;
 use std::time::Duration;
 
 named! {
-    /// A part of a point. All clients begin a part together.
+    /// A part of a point (a test with a fixed number of clients). All clients begin a part
+    /// together.
     pub enum Part {
         /// The control: the files of phase 1 at URLs whose answers must not be cached.
         Control = "no-cache",
@@ -20,7 +21,7 @@ named! {
     }
 }
 
-/// The counts of one part of a point.
+/// The counts of one [`Part`] of the test with one number of clients.
 #[derive(Clone, Debug, Default)]
 pub struct PartReport {
     /// The number of complete and correct answers.
@@ -85,16 +86,16 @@ impl PartReport {
     }
 }
 
-/// The counts of a point.
+/// The counts of a point (a test with a fixed number of clients).
 #[derive(Clone, Debug)]
 pub struct PointReport {
-    /// The number of clients.
+    /// The number of clients in the test.
     pub clients: u32,
     /// The number of servers.
     pub servers: u32,
     /// The counts of the parts, in the order of [`Part::ALL`].
     pub parts: [PartReport; 3],
-    /// Whether the point ran to its end. If false, sums over both phases mean nothing.
+    /// Whether the test ran to its end. If false, sums over both phases mean nothing.
     pub whole: bool,
 }
 
@@ -257,7 +258,7 @@ impl PointReport {
     }
 }
 
-/// Returns the names of all measures of a point.
+/// Returns the names of all measures of the test with this number of clients.
 pub fn measurable(subject: &str, clients: u32) -> Vec<Measurable> {
     let whole =
         ["hit_ratio", "byte_hit_ratio", "offered_hit_ratio", "fetched_bytes", "latency_mean_us"];

@@ -84,7 +84,7 @@ pub fn command() -> Command {
                 .help("File to write [default: standard output]"),
         )
         .arg(switch("force", "Replace the file of --output"))
-        .arg(switch("utc", "Take times of day as UTC, as foxy does"))
+        .arg(switch("utc", "Read the original's times of day as UTC, as foxy does"))
         .arg(switch("json", "Print the new configuration and the report as one JSON object"))
 }
 

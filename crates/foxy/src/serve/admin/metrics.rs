@@ -67,9 +67,9 @@ impl Exposition {
             self.single(&name, FamilyKind::Counter, counter.help().trim(), proxy.count(*counter));
         }
         let (bytes, entries) = proxy.memory();
-        let help = "Memory that responses and slices of large responses take, in bytes.";
+        let help = "Bytes in the memory cache: responses, and parts of large responses.";
         self.single("foxy_proxy_memory_bytes", FamilyKind::Gauge, help, bytes);
-        let help = "Responses, and parts of large ones, kept in memory.";
+        let help = "Entries of the memory cache: responses, and parts of large responses.";
         self.single("foxy_proxy_memory_entries", FamilyKind::Gauge, help, entries);
         let help = "Client connections open now.";
         self.single("foxy_proxy_connections_open", FamilyKind::Gauge, help, proxy.connections());

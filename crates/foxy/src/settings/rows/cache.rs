@@ -76,11 +76,12 @@ settings! {
     ]), Fixed("auto");
 
     /// Number of bytes that each `webcosm` store should write per day, to reduce wear of the disk.
-    /// foxy saves unused budget for at most a day. If the budget is spent and the store has been
-    /// full, large new objects wait in memory until a client requests them again. If foxy stops,
-    /// waiting objects are lost. foxy still writes all other objects, so the budget is not a strict
-    /// limit. Waiting objects use memory in addition to `memory`: a fiftieth of the store's size,
-    /// and in all stores together a quarter of `memory` at most. A budget of 0 is always spent.
+    /// foxy saves up to one day of unused budget. If the budget is spent and the store was full at
+    /// least once, large new objects wait in memory until a client requests them again. If foxy
+    /// stops, waiting objects are lost. foxy writes all other objects, so the budget is not a
+    /// strict limit. Waiting objects use memory in addition to `memory`: a fiftieth of the store's
+    /// size, and in all stores together a quarter of `memory` at most. A budget of 0 is always
+    /// spent.
     write_budget: optional ByteSize = "write-budget" flag "write-budget",
         size(0, 1 << 50), Nothing("foxy writes every object");
 
@@ -102,7 +103,7 @@ settings! {
     /// When `ufs`, `aufs` and `diskd` evict objects.
     ufs_reclaim: given &'static str = "ufs.reclaim", choice(&[
         ("at-once", "when a new object would exceed the high watermark"),
-        ("every-second", "above the low watermark, more of them the fuller the store is, as Squid"),
+        ("every-second", "above the low watermark, more objects the fuller the store is, as Squid"),
     ]), Fixed("at-once");
 
     /// How `ufs`, `aufs` and `diskd` distribute files over folders. A change of this setting loses
