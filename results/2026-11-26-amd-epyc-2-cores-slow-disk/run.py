@@ -189,7 +189,7 @@ class Tracer:
 
 
 def arguments(plan, row, seed, mounts, out):
-    size = plan["cache-mib-per-disk"] * max(1, row["disks"]) * plan["time-scale"]
+    size = row.get("cache-mib", plan["cache-mib-per-disk"] * row["disks"]) * plan["time-scale"]
     low, high = row.get("window", plan["window"])
     args = [FOXY, "peak", "--start", row["start"], "--cache-size", f"{size}MiB", "--time-scale", str(plan["time-scale"]),
             "--delay-scale", str(plan["delay-scale"]), "--first-rate", str(row.get("first-rate", plan["first-rate"])),
