@@ -226,6 +226,7 @@ mod tests {
             cache_size: 30 * 20_000_000,
             time_scale: 30,
             delay_scale: 1,
+            servers: None,
         };
         let runs: Vec<_> = (1..=6).map(|seed| offered(&knobs, seed)).collect();
         let mean = |name| {

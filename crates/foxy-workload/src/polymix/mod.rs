@@ -17,7 +17,7 @@ use phases::TOP;
 use std::time::Duration;
 
 /// Requests per second of one robot (a simulated user). Requests for images count too.
-const ROBOT_RATE: f64 = 0.4;
+pub const ROBOT_RATE: f64 = 0.4;
 /// Largest number of connections of one robot.
 pub const ROBOT_CONNECTIONS: usize = 4;
 /// Share of requests whose response the client aborts. The server aborts an equal share.
@@ -37,6 +37,9 @@ pub struct PolyMix4 {
     pub time_scale: u32,
     /// Number by which the time is divided that a server waits before it answers.
     pub delay_scale: u32,
+    /// Number of origins, if it differs from the number that the robots need. A scaled cache holds
+    /// few documents of each of 500 origins, so most requests would repeat the same few documents.
+    pub servers: Option<u32>,
 }
 
 impl PolyMix4 {
@@ -47,6 +50,7 @@ impl PolyMix4 {
             cache_size: knobs.size("cache-size")?,
             time_scale: knobs.small_count("time-scale")?,
             delay_scale: knobs.small_count("delay-scale")?,
+            servers: None,
         };
         if read.fill_rate > read.peak_rate {
             let right = format!("a rate up to peak-rate, which is {}", read.peak_rate);
@@ -67,9 +71,9 @@ impl PolyMix4 {
         u32::try_from(floor((self.peak_rate / ROBOT_RATE).ceil())).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Returns the number of origins: 500 + 0.1 × robots.
+    /// Returns the number of origins: `servers`, or 500 + 0.1 × robots.
     pub fn origins(&self) -> u32 {
-        500 + self.robots() / 10
+        self.servers.unwrap_or_else(|| 500 + self.robots() / 10)
     }
 
     /// Returns how many cachable misses one phase must have before the working set (the documents
@@ -144,6 +148,20 @@ pub fn connection_uses(side: Side, connection: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_servers_replace_the_500_of_the_robots() {
+        let knobs = PolyMix4 {
+            peak_rate: 100.0,
+            fill_rate: 50.0,
+            cache_size: 1 << 30,
+            time_scale: 60,
+            delay_scale: 1,
+            servers: None,
+        };
+        assert_eq!(knobs.origins(), 525);
+        assert_eq!(PolyMix4 { servers: Some(20), ..knobs }.origins(), 20);
+    }
 
     /// The tolerances are four standard deviations over 100,000 requests: 0.013 s for the mean
     /// think time (the server's wait), and 40 for the number of aborts.

@@ -119,6 +119,7 @@ mod tests {
             cache_size: 1 << 30,
             time_scale: 60,
             delay_scale: 1,
+            servers: None,
         };
         scaled.phases()
     }

@@ -33,7 +33,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let workload = arguments::workload(matches, given)?;
     let experiment = Experiment::new("load", matches)
         .with_bars(vec![measurable(matches, &workload, subject)])?;
-    provide_descriptors(matches, &workload)?;
+    provide_descriptors(matches, &workload, None)?;
     let started_here = start_origin(matches, &workload)?;
     let name_server = origin::start_name_server(matches, started_here.as_ref())?;
     let options = arguments::options(matches, workload, started_here.as_ref())?;
@@ -102,7 +102,13 @@ fn look(options: &LoadOptions) -> Result<(), Failure> {
 /// second.
 const REACHED: f64 = 0.95;
 
-pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<(), Failure> {
+/// Raises the limit on open files for the connections of the workload. `robots` replaces the number
+/// of robots that the workload needs.
+pub fn provide_descriptors(
+    matches: &ArgMatches,
+    workload: &Workload,
+    robots: Option<usize>,
+) -> Result<(), Failure> {
     let sides = if matches.contains_id("origin") { 1 } else { 2 };
     let servers = if sides == 1 { 0 } else { u64::from(workload.model.servers()) };
     let given = matches.try_get_one::<u32>("clients").ok().flatten().copied();
@@ -116,7 +122,7 @@ pub fn provide_descriptors(matches: &ArgMatches, workload: &Workload) -> Result<
             (u64::from(clients), format!("--clients {clients}"))
         }
         (Model::PolyMix4(knobs), _) => {
-            let robots = u64::from(knobs.robots());
+            let robots = robots.map_or_else(|| u64::from(knobs.robots()), |robots| robots as u64);
             (
                 robots * ROBOT_CONNECTIONS as u64,
                 format!("--workload {}: {robots} robots", workload.name),

@@ -21,7 +21,7 @@ use foxy_lab::load::peak::law::Law;
 use foxy_lab::load::peak::{Finder, PeakPlan, Search, Window};
 use foxy_lab::load::robots::{self, Robots};
 use foxy_report::Record;
-use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, requests_per_start};
+use foxy_workload::polymix::{PolyMix4, ROBOT_CONNECTIONS, ROBOT_RATE, requests_per_start};
 use foxy_workload::{Model, Workload};
 use report::PeakOutcome;
 use std::sync::Arc;
@@ -53,6 +53,7 @@ pub fn command() -> Command {
         .mut_arg("proxy", |proxy| proxy.required(false).required_unless_present("start"))
         .args(single::arguments(&["proxy", "origin", "reverse", "tls", "pid"]))
         .args(search_arguments())
+        .args(robot_arguments())
         .args(flags([Flag::Seed, Flag::Json, Flag::Html]))
 }
 
@@ -78,13 +79,6 @@ fn search_arguments() -> Vec<Arg> {
             "FILLS",
             "Keep the first load until the cache has been filled this number of times, because an \
              empty cache has few hits [default: 0]",
-        )
-        .value_parser(seconds()),
-        option(
-            "most-rate",
-            "N",
-            "Maximum requests per second, which sets the number of simulated clients [default: \
-             peak-rate of the workload]",
         )
         .value_parser(seconds()),
         option(
@@ -127,10 +121,38 @@ fn search_arguments() -> Vec<Arg> {
     ]
 }
 
+fn robot_arguments() -> [Arg; 3] {
+    let rate = || value_parser!(f64);
+    [
+        option(
+            "most-rate",
+            "N",
+            "Maximum requests per second, which sets the number of simulated clients [default: \
+             peak-rate of the workload]",
+        )
+        .value_parser(rate()),
+        option(
+            "robot-rate",
+            "N",
+            "Requests per second of one simulated client (robot). With delay scale 5, a robot \
+             of 2 is as busy as a robot of 0.4 without [default: 0.4]",
+        )
+        .value_parser(rate()),
+        option(
+            "servers",
+            "N",
+            "Number of origins. With a small cache, few origins have as many documents each as \
+             500 origins have with a large cache [default: 500 + a tenth of most-rate / 0.4]",
+        )
+        .value_parser(value_parser!(u32).range(1..=10_000)),
+    ]
+}
+
 pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     let (workload, knobs) = workload(matches)?;
     let search = search(matches, &knobs)?;
-    provide_descriptors(matches, &workload)?;
+    let robots = robots(matches, &search)?;
+    provide_descriptors(matches, &workload, Some(robots.count))?;
     let interrupted = interrupted()?;
     let (origin, started) = if matches.contains_id("start") {
         let (origin, cache) = (origin::start("peak", 1)?, ByteSize(search.cache_size));
@@ -146,12 +168,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     };
     let options = wire(matches, target, is_reverse, workload, origin.as_ref())?;
     let options = LoadOptions { interrupted: Arc::clone(&interrupted), ..options };
-    let most = PolyMix4 { peak_rate: search.most_load, ..knobs.clone() };
-    let robots = Robots {
-        count: most.robots() as usize,
-        connections: ROBOT_CONNECTIONS,
-        starts: search.most_load / requests_per_start(),
-    };
     let limit = positive(matches, "limit")?.map_or(Duration::MAX, Duration::from_secs_f64);
     let mut started = started;
     let mut moments = Vec::new();
@@ -185,6 +201,17 @@ pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
     })
 }
 
+fn robots(matches: &ArgMatches, search: &Search) -> Result<Robots, Failure> {
+    let rate = positive(matches, "robot-rate")?.unwrap_or(ROBOT_RATE);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are small")]
+    let count = (search.most_load / rate).ceil() as usize;
+    Ok(Robots {
+        count: count.max(1),
+        connections: ROBOT_CONNECTIONS,
+        starts: search.most_load / requests_per_start(),
+    })
+}
+
 fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     let mut workload = workloads::named(matches)?;
     let Model::PolyMix4(knobs) = &mut workload.model else {
@@ -214,6 +241,7 @@ fn workload(matches: &ArgMatches) -> Result<(Workload, PolyMix4), Failure> {
     if let Some(&scale) = matches.get_one("delay-scale") {
         knobs.delay_scale = scale;
     }
+    knobs.servers = matches.get_one("servers").copied();
     if knobs.fill_rate > knobs.peak_rate {
         let (first, most) = (knobs.fill_rate, knobs.peak_rate);
         return Err(Failure::Unusable(format!(
