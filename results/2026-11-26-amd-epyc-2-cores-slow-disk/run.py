@@ -45,6 +45,10 @@ class Disks:
             os.makedirs(mount, exist_ok=True)
             sh("mount", "-t", fs, "-o", row["options"], loop, mount)
             self.mounts.append(mount)
+            queue = f"/sys/block/{os.path.basename(loop)}/queue"
+            for name in ("wbt_lat_usec", "read_ahead_kb"):
+                with open(f"{queue}/{name}", "w") as f:
+                    f.write(str(plan[name]))
             bdi = "/sys/class/bdi/" + sh("lsblk", "-ndo", "MAJ:MIN", loop)
             for name, value in (("strict_limit", 1), ("max_bytes", plan["dirty-bytes"])):
                 with open(f"{bdi}/{name}", "w") as f:
@@ -192,7 +196,7 @@ def arguments(plan, row, seed, mounts, out):
     size = row.get("cache-mib", plan["cache-mib-per-disk"] * row["disks"]) * plan["time-scale"]
     low, high = row.get("window", plan["window"])
     args = [FOXY, "peak", "--start", row["start"], "--cache-size", f"{size}MiB", "--time-scale", str(plan["time-scale"]),
-            "--delay-scale", str(plan["delay-scale"]), "--first-rate", str(row.get("first-rate", plan["first-rate"])),
+            "--delay-scale", str(plan["delay-scale"]), "--first-rate", str(row["first-rate"]),
             "--most-rate", str(plan["most-rate"]), "--robot-rate", str(plan["robot-rate"]), "--servers", str(plan["servers"]), "--hold", str(plan["hold"]),
             "--low", str(low), "--high", str(high), "--sample", str(row.get("sample", plan["sample"])), "--limit", str(row.get("limit", plan["limit"])),
             "--memory", plan["memory"], "--memory-limit", "8GiB", "--seed", str(seed), "--json", out]
