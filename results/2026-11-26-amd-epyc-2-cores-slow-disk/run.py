@@ -206,7 +206,7 @@ def arguments(plan, row, seed, mounts, out):
 
 
 def measure(plan, row, seed, out):
-    place = f"/tmp/slow-disk-{os.getpid()}-{row['name']}"
+    place = f"/tmp/slow-disk-{os.getpid()}-{row['name']}-{seed}"
     os.makedirs(place)
     name = f"{out}/{row['name']}-{seed}"
     disks = Disks(place, plan, row, seed)
@@ -215,7 +215,7 @@ def measure(plan, row, seed, out):
         mounts = disks.up() if row["disks"] else [place]
         loops = [os.path.basename(loop) for loop in disks.loops]
         layout = disks.layout()
-        tracer = Tracer(row["name"], loops) if loops else None
+        tracer = Tracer(f"{row['name']}-{seed}", loops) if loops else None
         peak = subprocess.Popen(arguments(plan, row, seed, mounts, f"{name}.jsonl"), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         tracing = False
         drain = threading.Thread(target=lambda: facts.update(table=peak.stdout.read()), daemon=True)
@@ -259,6 +259,8 @@ def measure(plan, row, seed, out):
 
 def lane(plan, names, seed, out):
     for name in names:
+        name, _, own = name.partition("@")
+        seed = int(own) if own else seed
         row = next(row for row in plan["rows"] if row["name"] == name)
         print("==", name, "seed", seed, time.strftime("%H:%M:%S"), flush=True)
         try:
@@ -268,24 +270,25 @@ def lane(plan, names, seed, out):
 
 
 def main():
-    """run.py PLAN OUT SEEDS LANES...: a lane is a list of rows; `a,b+c` runs a, b beside c."""
-    plan, out = json.loads(read(sys.argv[1])), sys.argv[2]
-    os.makedirs(out, exist_ok=True)
-    workers = Workers()
-    workers.start()
-    before = {key: sh("sysctl", "-n", key) for key in SYSCTL}
-    try:
+    """run.py PLAN OUT SEEDS LANES...: a lane is a list of rows; `a,b+c` runs a, b beside c, `a@2` with seed 2 only.
+    run.py PLAN hold: sets the priorities of kernel threads and the system's write-back times, until a signal comes."""
+    plan = json.loads(read(sys.argv[1]))
+    if sys.argv[2] == "hold":
+        workers, before = Workers(), {key: sh("sysctl", "-n", key) for key in SYSCTL}
+        workers.start()
         for key in SYSCTL:
             sh("sysctl", "-q", f"{key}={plan[key]}")
-        for seed in map(int, sys.argv[3].split(",")):
-            for group in sys.argv[4:]:
-                lanes = [threading.Thread(target=lane, args=(plan, names.split(","), seed, out)) for names in group.split("+")]
-                [one.start() for one in lanes]
-                [one.join() for one in lanes]
-    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+        signal.sigwait({signal.SIGTERM, signal.SIGINT})
         for key, value in before.items():
             sh("sysctl", "-q", f"{key}={value}")
-        workers.end()
+        return workers.end()
+    os.makedirs(sys.argv[2], exist_ok=True)
+    for seed in map(int, sys.argv[3].split(",")):
+        for group in sys.argv[4:]:
+            lanes = [threading.Thread(target=lane, args=(plan, names.split(","), seed, sys.argv[2])) for names in group.split("+")]
+            [one.start() for one in lanes]
+            [one.join() for one in lanes]
 
 
 if __name__ == "__main__":
